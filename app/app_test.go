@@ -10,12 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -403,11 +405,30 @@ func TestAQueueThatIsCreatedLaterIsServed(t *testing.T) {
 	t.Parallel()
 	a := start(t, options(t))
 	ctx, c := within(t), dial(t, a)
-	if _, err := c.SaveQueue(ctx, job.Queue{Name: "later"}); err != nil {
-		t.Fatal(err)
+	// serves is the queues of the node's one worker.
+	serves := func() (queues []string) {
+		all, err := c.Workers(ctx, true)
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%d workers, want one: %v", len(all), err)
+		}
+		return slices.Sorted(maps.Keys(all[0].Queues))
 	}
-	if k := SendCanary(ctx, c, core.DefaultNamespace, "later", 20*time.Second); !k.OK {
-		t.Errorf("got %+v", k)
+	eventually(t, "the worker is there", func() bool { all, err := c.Workers(ctx, true); return err == nil && len(all) == 1 })
+	before := serves()
+	for range 2 {
+		if _, err := c.SaveQueue(ctx, job.Queue{Name: "later"}); err != nil {
+			t.Fatal(err)
+		}
+		if k := SendCanary(ctx, c, core.DefaultNamespace, "later", 20*time.Second); !k.OK {
+			t.Errorf("got %+v", k)
+		}
+		if got := serves(); !slices.Contains(got, "later") || len(got) != len(before)+1 {
+			t.Errorf("serves %v, before %v", got, before)
+		}
+		if err := c.DeleteQueue(ctx, "later"); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "a queue that is gone is served no more", func() bool { return slices.Equal(serves(), before) })
 	}
 }
 

@@ -53,7 +53,7 @@ func TestANodeLeavesQueuesWithABrokerToOthers(t *testing.T) {
 	o.Roles = []string{config.RoleWorker}
 	a := start(t, o)
 	w := Workers{Queues: a.store, Config: a.opt.Config, Skip: []string{task.DefaultQueue}}
-	served, err := w.serving(t.Context(), nil)
+	served, err := w.serving(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

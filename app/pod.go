@@ -16,7 +16,7 @@ import (
 // ClaimForPod claims one program, fetches it and hands it over in a folder, for
 // RunForPod in another process. It reports false when there was none in time.
 func (w *Workers) ClaimForPod(ctx context.Context, dir string, wait time.Duration) (found bool, err error) {
-	queues, err := w.serving(ctx, nil)
+	queues, err := w.serving(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -34,11 +34,11 @@ func (a *App) startWorkers(ctx context.Context) error {
 		Version: a.opt.Version, Logger: a.log, Namespace: core.AnyNamespace, Artifacts: a.artifacts, node: true, unwell: &a.unwell,
 		Skip: slices.Collect(maps.Keys(a.opt.Brokers)),
 	}
-	fresh, err := w.serving(ctx, nil)
+	queues, err := w.serving(ctx)
 	if err != nil {
 		return err
 	}
-	if len(fresh) == 0 { // brokers have all of its queues
+	if len(queues) == 0 { // brokers have all of its queues
 		registered()
 	}
 	ended := make(chan struct{})
@@ -94,8 +94,9 @@ type Workers struct {
 	Artifacts *Artifacts
 	Server    string
 
-	node   bool // has a database
-	unwell *unwell
+	node    bool // has a database
+	unwell  *unwell
+	tooMany sync.Once
 }
 
 // unwell are the workers of a node that can be asked how they are.
@@ -166,50 +167,39 @@ func (w *Workers) Run(ctx context.Context) error {
 	defer func() { _ = brokers.Close() }() // what was not acknowledged comes again to others
 	var (
 		running sync.WaitGroup
-		mu      sync.Mutex
+		one     *worker.Worker
 		failed  error
 	)
 	ctx, cancel := context.WithCancel(ctx)
 	defer running.Wait()
 	defer cancel() // first, or the wait would be for ever
-	served := map[string]int{}
 	for ctx.Err() == nil {
-		fresh, err := w.serving(ctx, served)
-		if core.CodeOf(err) == core.Invalid {
+		queues, err := w.serving(ctx)
+		if core.CodeOf(err) == core.Invalid && one == nil {
 			return err
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			w.Logger.Debug("queues cannot be listed", "error", err) // the worker says so, loudly, when it matters
-		}
-		if len(fresh) > 0 {
-			one, err := worker.New(worker.Options{
+		case len(queues) == 0: // brokers have all of its queues
+		case one != nil:
+			if err := one.Serve(queues); err != nil {
+				w.Logger.Warn("other queues are not served", "error", err)
+			}
+		default:
+			one, err = worker.New(worker.Options{
 				Broker: w.Broker, Name: w.Config.NodeName(), Namespace: w.Namespace, Version: w.Version,
-				Queues: fresh, Doorbells: brokers.doorbells(), Executors: executors, Handlers: w.Handlers, Has: has, Spool: programs.spool,
+				Queues: queues, Doorbells: brokers.doorbells(), Executors: executors, Handlers: w.Handlers, Has: has, Spool: programs.spool,
 				Grace: graceOf(w.Config), Poll: w.poll(), Logger: w.Logger,
 			})
 			if err != nil {
 				return fmt.Errorf("start worker: %w", err)
 			}
 			w.unwell.add(one)
-			only := len(served) == 0
 			running.Go(func() {
-				err := one.Run(ctx)
-				if core.CodeOf(err) == core.Invalid && !only {
-					w.Logger.Warn("queues that came later are not served", "queues", slices.Sorted(maps.Keys(fresh)), "error", err)
-					return
-				}
-				if err != nil {
-					mu.Lock()
-					failed = err
-					mu.Unlock()
-					if only {
-						cancel() // refused for good: there is nothing to wait for
-					}
-				}
+				failed = one.Run(ctx)
+				cancel() // shutdown, or refused for good: there is nothing to wait for
 			})
-			for name, slots := range fresh {
-				served[name] = slots
-			}
 		}
 		sleep(ctx, queueLook)
 	}
@@ -252,29 +242,26 @@ func graceOf(c config.Config) time.Duration {
 	return c.Grace.D()
 }
 
-// serving is the queues to be served that are not among those served already,
-// with their slots.
-func (w *Workers) serving(ctx context.Context, served map[string]int) (map[string]int, error) {
-	fresh := map[string]int{}
-	add := func(name string) {
-		if _, known := served[name]; !known && !slices.Contains(w.Skip, name) {
-			fresh[name] = w.Config.Queues[name] // 0: as many as the queue says
-		}
-	}
-	only := w.Config.OnlyQueues
-	if len(only) > 0 && len(served) > 0 {
-		return fresh, nil
-	}
-	queues, err := w.Queues.QueueList(ctx)
+// serving is the queues to be served, with their slots, up to [job.MaxQueues].
+func (w *Workers) serving(ctx context.Context) (map[string]int, error) {
+	all, err := w.Queues.QueueList(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list queues: %w", err)
 	}
-	for _, q := range queues {
-		if len(only) == 0 || slices.Contains(only, q.Name) {
-			add(q.Name)
+	queues, only := map[string]int{}, w.Config.OnlyQueues
+	for _, q := range all {
+		if slices.Contains(w.Skip, q.Name) || len(only) > 0 && !slices.Contains(only, q.Name) {
+			continue
 		}
+		if len(queues) == job.MaxQueues {
+			w.tooMany.Do(func() {
+				w.Logger.Warn("a worker serves no more queues than this", "queues", job.MaxQueues, "left", q.Name)
+			})
+			break
+		}
+		queues[q.Name] = w.Config.Queues[q.Name] // 0: as many as the queue says
 	}
-	return fresh, unknownQueues(only, queues)
+	return queues, unknownQueues(only, all)
 }
 
 // unknownQueues refuses names that no queue has. Silence would look like a

@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// CheckDocument checks what channels, alert rules, windows and status pages
-// begin with.
+// CheckDocument checks what channels, alert rules, windows and status pages begin with.
 func CheckDocument(p *Problems, namespace, name, description string) {
 	CheckName(p, "name", name)
 	CheckName(p, "namespace", namespace)

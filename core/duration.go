@@ -1,7 +1,6 @@
 package core
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -10,13 +9,15 @@ import (
 	"time"
 )
 
-// Duration is a length of time that reads and writes as text: "90s", "1h30m",
-// "7d", "2w". A day is 24 hours and a week seven of them; months and years have
-// no fixed length and belong into a cron or RRULE rule.
+// Duration is a length of time that reads and writes as text: "90s", "1h30m", "7d", "2w". A day is 24 hours and a week
+// seven of them; months and years have no fixed length and belong into a cron or RRULE rule.
 type Duration time.Duration
 
 // spoken is a length of time in words, such as 5 minutes.
 var spoken = regexp.MustCompile(`^\s*([0-9]+)\s*(?i:(s)ec(?:ond)?s?|(m)in(?:ute)?s?|(h)(?:ou)?rs?|(d)ays?|(w)eeks?)\s*$`)
+
+// tooLong is a text that would be a duration if it were shorter.
+var tooLong = regexp.MustCompile(`^([0-9]+w)?([0-9]+d)?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))*$`)
 
 // ParseDuration reads what [Duration] writes. It refuses numbers without a unit: 5 may mean seconds or minutes.
 func ParseDuration(s string) (Duration, error) {
@@ -32,11 +33,8 @@ func ParseDuration(s string) (Duration, error) {
 		if !found {
 			continue
 		}
-		n, err := strconv.ParseUint(head, 10, 64)
-		if errors.Is(err, strconv.ErrRange) || err == nil && n > uint64((math.MaxInt64-total)/unit.size) {
-			return 0, tooLong(s)
-		}
-		if err != nil {
+		n, err := strconv.ParseUint(head, 10, 31)
+		if err != nil || time.Duration(n) > (math.MaxInt64-total)/unit.size {
 			return 0, noDuration(s)
 		}
 		total += time.Duration(n) * unit.size
@@ -45,25 +43,17 @@ func ParseDuration(s string) (Duration, error) {
 		}
 	}
 	d, err := time.ParseDuration(rest)
-	switch {
-	case err != nil && goDuration.MatchString(rest), err == nil && d > math.MaxInt64-total:
-		return 0, tooLong(s)
-	case err != nil || d < 0:
+	if err != nil || d < 0 || d > math.MaxInt64-total {
 		return 0, noDuration(s)
 	}
 	return Duration(total + d), nil
 }
 
-// goDuration is what [time.ParseDuration] reads unless it is too long, which its error does not tell apart.
-var goDuration = regexp.MustCompile(`^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
-
-// tooLong says that a text is a duration, and where they end.
-func tooLong(s string) error {
-	return fmt.Errorf("%q is longer than the 106751 days that a duration can have", s)
-}
-
 // noDuration says what to write instead of a text that is none.
 func noDuration(s string) error {
+	if s != "" && tooLong.MatchString(s) {
+		return fmt.Errorf("%q is longer than the 106751 days that a duration can have", s)
+	}
 	if m := spoken.FindStringSubmatch(s); m != nil {
 		return fmt.Errorf("%q is not a duration, write %q", s, m[1]+strings.ToLower(strings.Join(m[2:], "")))
 	}
@@ -73,8 +63,7 @@ func noDuration(s string) error {
 	return fmt.Errorf("%q is not a duration such as 90s, 1h30m or 7d", s)
 }
 
-// String writes whole days as days and everything else as Go does, without the
-// zero parts: 168h is "7d", 5m0s is "5m".
+// String writes whole days as days and everything else as Go does, without the zero parts: 168h is "7d", 5m0s is "5m".
 func (d Duration) String() string {
 	const day = 24 * time.Hour
 	if t := time.Duration(d); t >= day && t%day == 0 {

@@ -76,8 +76,8 @@ func CheckNUL(p *Problems, field, text string) {
 // IsText reports that both databases keep s as it is: it is UTF-8 without NUL, which PostgreSQL refuses.
 func IsText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
-// CleanText makes a text of foreign bytes, see [IsText]: invalid UTF-8 becomes the replacement character, and NUL disappears.
-// The result has at most limit bytes and ends at a whole character.
+// CleanText makes a text of foreign bytes, see [IsText]: invalid UTF-8 becomes the replacement character, and NUL
+// disappears. The result has at most limit bytes and ends at a whole character.
 func CleanText(s string, limit int) (text string, cut bool) {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
@@ -92,6 +92,5 @@ func CleanText(s string, limit int) (text string, cut bool) {
 	return s[:limit], true
 }
 
-// CountLimit is how far Belfry counts rows for people: a number over it is
-// shown as "more than".
+// CountLimit is how far Belfry counts rows for people: a number over it is shown as "more than".
 const CountLimit = 10_000

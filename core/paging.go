@@ -1,12 +1,12 @@
 package core
 
-// Page is a part of a list and where the next part begins. The page of a log
-// has a next cursor even at its end, because a log goes on.
+// Page is a part of a list and where the next part begins. The page of a log has a next cursor even at its end, because
+// a log goes on.
 type Page[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next,omitempty" doc:"Cursor for the next page; empty on the last"`
-	// Looked is set where a search ended before the page was full, because it
-	// looks at so many rows at once and no further. Go on with next.
+	// Looked is set where a search ended before the page was full, because it looks at so many rows at once and no
+	// further. Go on with next.
 	Looked int `json:"looked,omitempty" doc:"Rows that a search looked at, when it stopped before the page was full; go on with next"`
 }
 

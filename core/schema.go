@@ -7,21 +7,18 @@ import (
 
 // Schema is the version of a database's schema beside what a program knows.
 //
-// A migration that only adds leaves Floor alone: programs that do not know it go
-// on working. A migration that removes or changes what such a program uses raises
-// Floor, and the program stops.
+// A migration that only adds leaves Floor alone: programs that do not know it go on working. A migration that removes or
+// changes what such a program uses raises Floor, and the program stops.
 type Schema struct {
 	Version int64 // of the database
 	Floor   int64 // the oldest version that a program must know to use the database; 0: none is known
 	Known   int64 // the newest version that this program knows
 }
 
-// ErrOutdated is in the chain of every error which says that a program is too old
-// for its database.
+// ErrOutdated is in the chain of every error which says that a program is too old for its database.
 var ErrOutdated = errors.New("this program is too old for its database")
 
-// ErrDamaged is in the chain of every error which says that the file of a database is
-// damaged.
+// ErrDamaged is in the chain of every error which says that the file of a database is damaged.
 var ErrDamaged = errors.New("the database is damaged")
 
 // Serves reports that this program may use the database, now or after a migration.

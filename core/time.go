@@ -27,8 +27,8 @@ func Sooner(a, b time.Time) time.Time {
 func Spread(id string, n int64) float64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id + "/" + strconv.FormatInt(n, 10)))
-	// FNV's low bits are the well-mixed ones only after a final avalanche
-	// (the finisher of MurmurHash3, public domain, Austin Appleby).
+	// FNV's low bits are the well-mixed ones only after a final avalanche (the finisher of MurmurHash3, public domain,
+	// Austin Appleby).
 	x := h.Sum64()
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
@@ -36,14 +36,11 @@ func Spread(id string, n int64) float64 {
 	return float64(x>>11) / (1 << 53)
 }
 
-// OnTime is how late a run may be fired and still count as on time, for a
-// schedule that wants no catch-up. It must stay above the time between two
-// looks of a busy node; one second, as another scheduler has it, is known to
-// drop runs.
+// OnTime is how late a run may be fired and still count as on time, for a schedule that wants no catch-up. It must stay
+// above the time between two looks of a busy node; one second, as another scheduler has it, is known to drop runs.
 const OnTime = 10 * time.Second
 
-// Micro is the instant as Belfry keeps it: UTC, whole microseconds, no
-// monotonic reading.
+// Micro is the instant as Belfry keeps it: UTC, whole microseconds, no monotonic reading.
 func Micro(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}

@@ -188,6 +188,16 @@ type Holdings struct {
 	// collected. Only then has a claim up to this lease arrived by then if it
 	// ever does, however late the renewal itself is carried out.
 	Settled int64 `json:"settled,omitempty" doc:"As the last renewal was answered, before holding was collected. Attempts up to this lease that are not held are handed back; without it, none"`
+	// Queues are said in each renewal of a worker whose queues are no longer those it began its session with.
+	Queues   map[string]int `json:"queues,omitempty" doc:"Queues it serves now and its slots in each; 0: as many as the queue says; default: as before"`
+	ByTicket []string       `json:"by_ticket,omitempty" doc:"With queues: those of them whose jobs it claims by the tickets of a broker"`
+}
+
+// Validate says what is wrong with what a renewal says.
+func (h Holdings) Validate() error {
+	var p core.Problems
+	checkServed(&p, h.Queues, h.ByTicket)
+	return p.Err("renewal")
 }
 
 // Held are attempts that have begun.
@@ -203,7 +213,7 @@ type Renewal struct {
 	Lost   bool             `json:"lost,omitempty" doc:"The session was given up; stop everything"`
 	Drain  bool             `json:"drain,omitempty" doc:"Finish what runs and claim no more"`
 	Cancel []Ref            `json:"cancel,omitempty" doc:"Attempts that were asked to end"`
-	Queues map[string]int   `json:"queues,omitempty" doc:"Slots per queue as they are now, for queues where the worker leaves the number to the queue"`
+	Queues map[string]int   `json:"queues,omitempty" doc:"Slots per queue as they are now, of all its queues that exist"`
 	Tokens map[int64]string `json:"tokens,omitempty" doc:"By job: new tokens of attempts whose old ones end soon"`
 	// Settled is the highest lease of the session up to which all were given
 	// more than [ClaimSettled] ago.
@@ -332,9 +342,10 @@ func (w WorkerInfo) Validate() error {
 	for _, f := range w.Funcs {
 		core.CheckName(&p, "funcs", f)
 	}
-	if len(w.Queues) == 0 || len(w.Queues) > MaxQueues {
-		p.Addf("queues", len(w.Queues), "has not between 1 and %d entries", MaxQueues)
+	if len(w.Queues) == 0 {
+		p.Addf("queues", 0, "has not between 1 and %d entries", MaxQueues)
 	}
+	checkServed(&p, w.Queues, w.ByTicket)
 	if w.TTL != 0 && (w.TTL < MinSessionTTL || w.TTL > MaxSessionTTL) {
 		p.Addf("ttl", w.TTL, "is outside %s to %s", MinSessionTTL, MaxSessionTTL)
 	}
@@ -342,16 +353,23 @@ func (w WorkerInfo) Validate() error {
 		p.Addf("version", len(w.Version), "has more than %d bytes", maxVersion)
 	}
 	p.Nest("has", w.Has.Validate())
-	for name, slots := range w.Queues {
-		core.CheckName(&p, "queues", name)
+	return p.Err("worker")
+}
+
+// checkServed says what is wrong with the queues of a worker.
+func checkServed(p *core.Problems, queues map[string]int, byTicket []string) {
+	if len(queues) > MaxQueues {
+		p.Addf("queues", len(queues), "has more than %d entries", MaxQueues)
+	}
+	for name, slots := range queues {
+		core.CheckName(p, "queues", name)
 		if slots < 0 || slots > MaxConcurrency {
 			p.Addf("queues."+name, slots, "is outside 0 to %d", MaxConcurrency)
 		}
 	}
-	if len(w.ByTicket) > len(w.Queues) {
-		p.Addf("by_ticket", len(w.ByTicket), "has more entries than there are queues")
+	if len(byTicket) > len(queues) {
+		p.Addf("by_ticket", len(byTicket), "has more entries than there are queues")
 	}
-	return p.Err("worker")
 }
 
 // Validate says what is wrong with a claim.

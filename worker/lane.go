@@ -9,21 +9,19 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/patience"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/worker/internal/bell"
 	"github.com/belfry-run/belfry/worker/internal/pace"
 )
 
-// lane serves one queue in one life. It claims as many jobs as it has free
-// slots, and a reserve for those that will be free soon, and never waits for
-// another lane.
+// lane serves one queue in one life. It claims as many jobs as it has free slots, and a reserve for those that will be
+// free soon, and never waits for another lane.
 //
-// Of each claim it says how many jobs would have to wait. If this process dies,
-// those are handed back, and the others are lost: a job that arrives for a free
-// slot begins at once. So no slot that was promised to a claim is given away
+// Of each claim it says how many jobs would have to wait. If this process dies, those are handed back, and the others
+// are lost: a job that arrives for a free slot begins at once. So no slot that was promised to a claim is given away
 // before it is answered.
 //
-// A runner is a goroutine that has a slot. When its attempt has ended it takes
-// the next from the reserve by itself; without one it waits for the loop, which
-// claims beside it and is woken when the reserve runs low.
+// A runner is a goroutine that has a slot. When its attempt has ended it takes the next from the reserve by itself;
+// without one it waits for the loop, which claims beside it and is woken when the reserve runs low.
 type lane struct {
 	life   *life
 	queue  string
@@ -32,10 +30,10 @@ type lane struct {
 	wake   chan struct{}
 	idle   chan *attempt // to runners without one
 	closed chan struct{} // the loop has ended
+	stop   func()        // claims no more
 
 	runners sync.WaitGroup
-	answers sync.WaitGroup  // to the doorbell, under way
-	places  chan struct{}   // for those
+	answers *bell.Answers   // to the doorbell
 	bells   patience.Outage // seen by one claim at a time
 
 	mu        sync.Mutex
@@ -64,20 +62,20 @@ func newLane(l *life, queue string, slots int) *lane {
 	o := l.worker.options
 	return &lane{
 		life: l, queue: queue, bell: o.Doorbells[queue], slots: slots, wake: make(chan struct{}, 1), idle: make(chan *attempt), mayWait: true, pace: pace.New(),
-		places: make(chan struct{}, answering),
-		bells:  patience.Outage{Log: o.Logger, What: "doorbell of queue " + queue + " cannot be heard"},
+		answers: bell.New(o.Logger, queue, o.Doorbells[queue]),
+		bells:   patience.Outage{Log: o.Logger, What: "doorbell of queue " + queue + " cannot be heard"},
 	}
 }
 
-// run serves until the context ends, or once: until nothing is ready. It
-// returns when every attempt has ended and its result was handed over.
+// run serves until the context ends, or once: until nothing is ready. It returns when every attempt has ended and its
+// result was handed over.
 func (l *lane) run(ctx context.Context) error {
 	l.closed, l.waiting = make(chan struct{}), 0
 	defer l.runners.Wait()
 	defer l.answers.Wait()
 	defer l.close()
 	answers := make(chan answer, 1)
-	pause := l.newPause()
+	pause := pace.NewPause(l.life.worker.options.Poll)
 	claiming, mayClaim := false, true
 	defer func() {
 		if claiming {
@@ -104,7 +102,7 @@ func (l *lane) run(ctx context.Context) error {
 		case <-l.reserveOver():
 		case <-l.wake:
 			mayClaim = mayClaim || l.once
-		case <-pause.over():
+		case <-pause.Over():
 			mayClaim = true
 		case a := <-answers:
 			claiming = false
@@ -112,7 +110,7 @@ func (l *lane) run(ctx context.Context) error {
 			if l.once && (a.err != nil || len(a.attempts) == 0 && a.idle) {
 				return a.err
 			}
-			mayClaim = pause.after(a) && !l.waitsForOwn(a)
+			mayClaim = pause.After(a.err, a.early) && !l.waitsForOwn(a)
 		}
 	}
 }
@@ -140,8 +138,8 @@ func (l *lane) arrive(a answer) {
 	}
 }
 
-// waitsForOwn reports that a lane which runs once and found nothing ready has
-// jobs of its own under way: when one ends it asks again.
+// waitsForOwn reports that a lane which runs once and found nothing ready has jobs of its own under way: when one ends
+// it asks again.
 func (l *lane) waitsForOwn(a answer) bool {
 	return l.once && len(a.attempts) == 0 && l.held() > 0
 }
@@ -156,8 +154,7 @@ func (l *lane) reserveOver() <-chan time.Time {
 	return time.After(time.Until(l.reserve[0].arrived.Add(reserveFor)))
 }
 
-// start gives attempts of the reserve to free slots, and reports whether there
-// were any.
+// start gives attempts of the reserve to free slots, and reports whether there were any.
 func (l *lane) start() (any bool) {
 	for ; ; any = true {
 		a, waiting, unfit := l.next(true)
@@ -174,10 +171,9 @@ func (l *lane) start() (any bool) {
 	}
 }
 
-// next takes an attempt of the reserve into a free slot, if there are both. To
-// the loop it says whether a runner waits for it; a runner that gets none is
-// counted as one that waits. Attempts that must not start
-// any more are answered to be handed back.
+// next takes an attempt of the reserve into a free slot, if there are both. To the loop it says whether a runner waits
+// for it; a runner that gets none is counted as one that waits. Attempts that must not start any more are answered to be
+// handed back.
 func (l *lane) next(loop bool) (a *attempt, waiting bool, unfit []*attempt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -210,9 +206,8 @@ func (l *lane) next(loop bool) (a *attempt, waiting bool, unfit []*attempt) {
 	return nil, false, unfit
 }
 
-// serve is a runner. It ends with the lane, or with a handler that ends its
-// goroutine. One whose attempt was left behind is a runner no more, and nobody
-// waits for it.
+// serve is a runner. It ends with the lane, or with a handler that ends its goroutine. One whose attempt was left behind
+// is a runner no more, and nobody waits for it.
 func (l *lane) serve(a *attempt) {
 	s := newSlot(l.life.work)
 	defer func() {
@@ -253,13 +248,12 @@ func (l *lane) another() *attempt {
 	return a
 }
 
-// reserveFor is how long a job may wait in the reserve before somebody else
-// gets it. The broker's own deadline for the attempt runs since the claim, and
-// has [job.DeadlineGrace] to spare.
+// reserveFor is how long a job may wait in the reserve before somebody else gets it. The broker's own deadline for the
+// attempt runs since the claim, and has [job.DeadlineGrace] to spare.
 const reserveFor = time.Duration(job.DeadlineGrace) / 2
 
-// resize takes over the number of slots that the broker says. Attempts beyond
-// a smaller one go on; their slots are not filled again.
+// resize takes over the number of slots that the broker says. Attempts beyond a smaller one go on; their slots are not
+// filled again.
 func (l *lane) resize(slots int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -335,8 +329,7 @@ func (l *lane) beyond(n int) int {
 	return max(0, n-l.free())
 }
 
-// low reports that the reserve is half used up. Claiming earlier would only
-// make claims smaller and more of them.
+// low reports that the reserve is half used up. Claiming earlier would only make claims smaller and more of them.
 func (l *lane) low() bool { return len(l.reserve) <= l.prefetch()/2 }
 
 // prefetch is the size of the reserve.
@@ -350,9 +343,8 @@ func (l *lane) prefetch() int {
 	return l.pace.Ahead()
 }
 
-// room is how many more jobs the lane can take. While results cannot be
-// delivered it takes as many again and then no more: what it holds stays
-// bounded.
+// room is how many more jobs the lane can take. While results cannot be delivered it takes as many again and then no
+// more: what it holds stays bounded.
 func (l *lane) room() int {
 	held := l.running + len(l.reserve)
 	most := l.slots + l.prefetch()
@@ -400,8 +392,7 @@ func (l *lane) ahead(n int) map[string]int {
 	return map[string]int{l.queue: n}
 }
 
-// ask is one call. What arrives is held by the life before anybody else knows,
-// so that the next renewal names it.
+// ask is one call. What arrives is held by the life before anybody else knows, so that the next renewal names it.
 func (l *lane) ask(ctx context.Context, r job.ClaimRequest) (job.Claim, []*attempt, error) {
 	wait := r.Wait.D()
 	ctx, cancel := context.WithTimeout(ctx, wait+claimPatience)
@@ -416,42 +407,4 @@ func (l *lane) ask(ctx context.Context, r job.ClaimRequest) (job.Claim, []*attem
 	}
 	_ = l.life.sawClaim(ctx, nil)
 	return c, l.life.hold(l, c, took <= wait+claimPatience), nil
-}
-
-// pause is what a lane waits between claims when the broker fails or answers
-// empty at once; otherwise it does not wait.
-type pause struct {
-	failed, empty patience.Backoff
-	timer         *time.Timer
-}
-
-func (l *lane) newPause() *pause {
-	return &pause{
-		failed: patience.Backoff{First: 100 * time.Millisecond, Most: 5 * time.Second},
-		empty:  patience.Backoff{First: time.Millisecond, Most: l.life.worker.options.Poll},
-	}
-}
-
-// after says whether the lane may claim again at once.
-func (p *pause) after(a answer) bool {
-	var d time.Duration
-	switch {
-	case a.err != nil:
-		d = p.failed.Next()
-	case a.early:
-		d = p.empty.Next()
-	default:
-		p.failed.Reset()
-		p.empty.Reset()
-		return true
-	}
-	p.timer = time.NewTimer(d)
-	return false
-}
-
-func (p *pause) over() <-chan time.Time {
-	if p.timer == nil {
-		return nil
-	}
-	return p.timer.C
 }

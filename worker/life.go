@@ -21,7 +21,7 @@ type life struct {
 	worker  *shift
 	session job.Session
 	lease   *lease.Lease
-	lanes   []*lane
+	once    bool // return when nothing is ready
 
 	// gone ends when the session is lost, and with nothing else. Renewals live
 	// as long, also while attempts are being stopped.
@@ -38,29 +38,33 @@ type life struct {
 	claimed atomic.Int64
 	claims  patience.Outage // guarded by mu
 
-	mu   sync.Mutex
-	held map[*piece]bool
+	mu      sync.Mutex
+	held    map[*piece]bool
+	lanes   []*lane
+	running context.Context // of the lanes; nil: they do not run
+	serving sync.WaitGroup  // of those
 }
 
 // open begins a session. The lease counts from before the call.
 func open(ctx context.Context, w *shift, once bool) (*life, error) {
 	callCtx, cancel := context.WithTimeout(ctx, openWait)
 	defer cancel()
+	queues := w.served.Begin()
 	if w.options.makes != nil {
-		if err := w.options.makes.EnsureQueues(callCtx, slices.Sorted(maps.Keys(w.options.Queues))...); err != nil {
+		if err := w.options.makes.EnsureQueues(callCtx, slices.Sorted(maps.Keys(queues))...); err != nil {
 			return nil, err
 		}
 	}
 	sent := time.Now()
-	s, err := w.options.Broker.OpenSession(callCtx, w.options.info())
+	s, err := w.options.Broker.OpenSession(callCtx, w.options.info(queues))
 	if err != nil {
 		return nil, err
 	}
-	l := &life{worker: w, session: s, held: map[*piece]bool{}, busy: make(chan struct{}, 1)}
+	l := &life{worker: w, session: s, once: once, held: map[*piece]bool{}, busy: make(chan struct{}, 1)}
 	l.claims = patience.Outage{Log: w.log, What: "jobs cannot be claimed"}
 	l.gone, l.lose = context.WithCancelCause(context.WithoutCancel(ctx))
 	l.work, l.end = context.WithCancelCause(l.gone)
-	for queue := range w.options.Queues {
+	for queue := range queues {
 		if _, ok := s.Queues[queue]; !ok {
 			w.log.Warn("queue is not served: it does not exist, or its jobs are claimed by the tickets of a broker alone", "queue", queue)
 		}
@@ -124,6 +128,10 @@ func (l *life) runLanes(ctx context.Context) error {
 	grace.Go(func() { l.limitGrace(ctx, ended) })
 	defer grace.Wait()
 	defer close(ended)
+	if !l.once {
+		l.serveLanes(claims)
+		return nil
+	}
 	for {
 		before := l.claimed.Load()
 		if err := l.runLanesOnce(claims); err != nil {

@@ -162,6 +162,9 @@ func (o Options) validate() error {
 }
 
 func (o Options) validateQueues() error {
+	if len(o.Queues) == 0 || len(o.Queues) > job.MaxQueues {
+		return core.InvalidField("queues", fmt.Sprint(len(o.Queues)), fmt.Sprintf("has not between 1 and %d entries", job.MaxQueues), "")
+	}
 	for name, slots := range o.Queues {
 		if err := core.ValidName("queues", name); err != nil {
 			return err
@@ -175,24 +178,30 @@ func (o Options) validateQueues() error {
 
 // info is read when a session opens, so that handlers may be registered until
 // then.
-func (o Options) info() job.WorkerInfo {
+func (o Options) info(queues map[string]int) job.WorkerInfo {
 	w := job.WorkerInfo{
 		Name:      o.Name,
 		Namespace: o.Namespace,
 		Kinds:     slices.Sorted(maps.Keys(o.Executors)),
-		Queues:    maps.Clone(o.Queues),
+		Queues:    maps.Clone(queues),
 		Version:   o.Version,
 		Has:       o.Has,
 		TTL:       core.Duration(o.Lease),
 	}
-	for queue := range o.Queues {
-		if o.Doorbells[queue] != nil {
-			w.ByTicket = append(w.ByTicket, queue)
-		}
-	}
-	slices.Sort(w.ByTicket)
+	w.ByTicket = o.byTicket(queues)
 	if h, ok := o.Executors[task.KindFunc].(*Handlers); ok {
 		w.Funcs = h.Names()
 	}
 	return w
+}
+
+// byTicket is those of the queues that have a doorbell.
+func (o Options) byTicket(queues map[string]int) (all []string) {
+	for queue := range queues {
+		if o.Doorbells[queue] != nil {
+			all = append(all, queue)
+		}
+	}
+	slices.Sort(all)
+	return all
 }

@@ -18,7 +18,7 @@ const nudgeFloor = 20 * time.Millisecond
 const busyFloor = time.Second
 
 // renew keeps the session alive until the context ends: three times per lease,
-// at once when nudged, and sooner again when a renewal fails. A broker that
+// at once when nudged or when other queues are to be served, and sooner again when a renewal fails. A broker that
 // cannot nudge is elsewhere, and is asked six times per lease, every 5 s of the
 // usual 30, and when an idle worker has got a job: that is how it learns that a
 // job is to end, and how the broker learns that the job has arrived.
@@ -49,6 +49,7 @@ func (l *life) renew(ctx context.Context) {
 			if time.Since(last) < busyFloor {
 				continue
 			}
+		case <-l.worker.served.Changed:
 		}
 		last = time.Now()
 		err := l.renewOnce(ctx)
@@ -85,7 +86,7 @@ func (l *life) renewOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, min(l.ttl()/3, renewPatience))
 	defer cancel()
 	sent := time.Now()
-	r, err := l.worker.options.Broker.Renew(ctx, l.session.ID, job.Holdings{Attempts: l.refs(), Settled: l.settled})
+	r, err := l.worker.options.Broker.Renew(ctx, l.session.ID, l.holdings())
 	l.worker.options.Observer.Renewed(time.Since(sent), err)
 	switch {
 	case core.CodeOf(err) == core.Unauthorized:
@@ -100,7 +101,8 @@ func (l *life) renewOnce(ctx context.Context) error {
 		l.settled = r.Settled
 		l.drain.Store(r.Drain)
 		l.cancel(r.Cancel)
-		for _, lane := range l.lanes {
+		l.follow(r.Queues)
+		for _, lane := range l.allLanes() {
 			lane.resize(r.Queues[lane.queue])
 		}
 		l.wakeLanes()
@@ -110,9 +112,18 @@ func (l *life) renewOnce(ctx context.Context) error {
 	return nil
 }
 
+// holdings is what a renewal says.
+func (l *life) holdings() job.Holdings {
+	has := job.Holdings{Attempts: l.refs(), Settled: l.settled}
+	if queues, other := l.worker.served.Now(); other {
+		has.Queues, has.ByTicket = queues, l.worker.options.byTicket(queues)
+	}
+	return has
+}
+
 // wakeLanes lets them see that draining began or ended, or slots were added.
 func (l *life) wakeLanes() {
-	for _, lane := range l.lanes {
+	for _, lane := range l.allLanes() {
 		signal(lane.wake)
 	}
 }

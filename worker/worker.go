@@ -14,11 +14,13 @@ import (
 	"github.com/belfry-run/belfry/worker/internal/delivery"
 	"github.com/belfry-run/belfry/worker/internal/health"
 	"github.com/belfry-run/belfry/worker/internal/logged"
+	"github.com/belfry-run/belfry/worker/internal/served"
 )
 
 // Worker runs jobs.
 type Worker struct {
 	options Options
+	served  *served.Queues
 	unwell  *health.Unwell
 	left    atomic.Int64 // attempts that were left behind, less those of them that have ended
 }
@@ -36,7 +38,7 @@ func New(o Options) (*Worker, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	return &Worker{options: o, unwell: health.New(o.Logger)}, nil
+	return &Worker{options: o, served: served.New(o.Queues), unwell: health.New(o.Logger)}, nil
 }
 
 // Run serves until the context ends. Then it claims no more, hands back what
@@ -119,6 +121,7 @@ type shift struct {
 	reports *delivery.Reporter
 	ship    *delivery.Shipper
 	tell    *delivery.Teller
+	served  *served.Queues
 	unwell  *health.Unwell
 	left    *atomic.Int64 // see [Worker.LeftBehind]
 	bounded map[task.Kind]Bounded
@@ -133,6 +136,7 @@ func (w *Worker) startShift() (s *shift, stop func()) {
 		reports: delivery.NewReporter(o.Broker, o.Logger, o.Observer),
 		ship:    delivery.NewShipper(o.Broker, o.Logger),
 		tell:    delivery.NewTeller(o.Broker),
+		served:  w.served,
 		unwell:  w.unwell,
 		left:    &w.left,
 		bounded: boundedOf(o.Executors),

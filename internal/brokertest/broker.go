@@ -235,14 +235,20 @@ func (b *Broker) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Session
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	out := job.Session{ID: fmt.Sprintf("s%d", len(b.sessions)+1), TTL: core.Duration(b.ttl()), Queues: maps.Clone(w.Queues)}
-	for q, n := range out.Queues {
-		if n == 0 {
-			out.Queues[q] = b.slots(q)
-		}
-	}
+	out := job.Session{ID: fmt.Sprintf("s%d", len(b.sessions)+1), TTL: core.Duration(b.ttl()), Queues: served(b, w)}
 	b.sessions[out.ID] = &session{info: w, expires: time.Now().Add(b.ttl()), nudge: make(chan struct{})}
 	return out, nil
+}
+
+// served is the slots of a worker's queues.
+func served(b *Broker, w job.WorkerInfo) map[string]int {
+	all := maps.Clone(w.Queues)
+	for q, n := range all {
+		if n == 0 {
+			all[q] = b.slots(q)
+		}
+	}
+	return all
 }
 
 func (b *Broker) ttl() time.Duration {

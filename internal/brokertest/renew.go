@@ -20,6 +20,10 @@ func (b *Broker) Renew(ctx context.Context, id string, has job.Holdings) (r job.
 	} else {
 		s.expires = time.Now().Add(b.ttl())
 		r.Drain = s.drain
+		if len(has.Queues) > 0 {
+			s.info.Queues = has.Queues
+		}
+		r.Queues = served(b, s.info)
 		b.reconcile(id, has, &r)
 	}
 	b.mu.Unlock()

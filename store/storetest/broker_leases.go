@@ -15,6 +15,7 @@ import (
 )
 
 func init() {
+	addBroker("a renewal says which queues its session serves by now", caseARenewalSaysWhichQueues)
 	addBroker("the lease numbers of a job only grow, through retry, snooze, handing back, loss, deadline and retry by hand", caseTheLeaseNumbersOfAJobOnlyGrow)
 	addBroker("a finish under an older lease is refused and writes nothing", caseAFinishUnderAnOlderLeaseIsRefusedAnd)
 	addBroker("a finish under a lease before this one is refused, of the same session too", caseAFinishUnderALeaseBeforeThisOneIsRefused)
@@ -427,4 +428,25 @@ func caseADrainingWorkerIsTold(d *desk) {
 	want(d, "claimed", len(d.claim(s, 5).Jobs), 0)
 	want(d, "finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
 	wantCode(d, d.ad.DrainWorker(d.ctx, "0195f2a4-0000-7000-8000-000000000000"), core.NotFound)
+}
+
+func caseARenewalSaysWhichQueues(d *desk) {
+	d.task("moved")
+	must(d.ad.SaveQueue(d.ctx, job.Queue{Name: "late", Concurrency: 3}))(d)
+	s := d.session("moved")
+	first := d.one("moved")
+	has := job.Held(d.claimOne(s))
+	late := d.enqueue(job.NewJob{Task: "moved", Queue: "late"})[0]
+	want(d, "slots at first", fmt.Sprint(d.renewOf(s, has).Queues), "map[default:10]")
+	has.Queues = map[string]int{"late": 0, "none": 1}
+	want(d, "slots afterwards", fmt.Sprint(d.renewOf(s, has).Queues), "map[late:3]")
+	has.Queues = nil
+	want(d, "slots when nothing is said", fmt.Sprint(d.renewOf(s, has).Queues), "map[late:3]")
+	d.finish(s, refOf(d.claimFrom(s, map[string]int{"late": 1}).Jobs[0]), job.OutcomeOK)
+	d.wantState(late, job.Succeeded)
+	d.wantState(first, job.Running)
+	has.Queues = map[string]int{"late": -1}
+	if _, err := d.br.Renew(d.ctx, s, has); core.CodeOf(err) != core.Invalid {
+		d.Errorf("a number of slots below zero is answered %v", err)
+	}
 }

@@ -3,6 +3,7 @@ package workers
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -84,6 +85,9 @@ func (s *Store) Renew(ctx context.Context, session string, has job.Holdings) (ou
 	if len(has.Attempts) > core.MaxBatch*10 {
 		return out, core.Errorf(core.TooLarge, "a session holds at most %d jobs", core.MaxBatch*10)
 	}
+	if err := has.Validate(); err != nil {
+		return out, err
+	}
 	err = s.write(ctx, "renew", func(c *Change) error {
 		out = job.Renewal{}
 		w, found, err := c.RenewSession(session)
@@ -92,6 +96,9 @@ func (s *Store) Renew(ctx context.Context, session string, has job.Holdings) (ou
 			return err
 		}
 		out.Drain = w.Drain
+		if err := c.serves(&w, has); err != nil {
+			return err
+		}
 		if out.Queues, _, err = c.slots(w.WorkerInfo); err != nil {
 			return err
 		}
@@ -102,6 +109,16 @@ func (s *Store) Renew(ctx context.Context, session string, has job.Holdings) (ou
 		return c.SQL.Unpack(ctx, c.Tx, base.Packed{Session: session, Before: base.Micros(c.Now.Add(-job.ClaimSettled))})
 	})
 	return out, err
+}
+
+// serves takes over which queues a worker serves by now.
+func (c *Change) serves(w *job.WorkerState, has job.Holdings) error {
+	if len(has.Queues) == 0 || maps.Equal(has.Queues, w.Queues) && slices.Equal(has.ByTicket, w.ByTicket) {
+		return nil
+	}
+	w.Queues, w.ByTicket = has.Queues, has.ByTicket
+	_, err := c.Tx.Exec(c.Ctx, `update belfry.sessions set doc = $2 where id = $1`, w.Session, base.Text(w.WorkerInfo))
+	return err
 }
 
 func (c *Change) RenewSession(session string) (job.WorkerState, bool, error) {

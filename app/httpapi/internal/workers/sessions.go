@@ -84,6 +84,13 @@ func (s *server) sessionRoutes() {
 		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
 			return job.Renewal{}, err
 		}
+		if len(has.Queues) > 0 { // what must be left out is no reason to lose a session
+			if queues, err := s.atTheServer(has.Queues, has.ByTicket); err == nil {
+				has.Queues = queues
+			} else {
+				has.Queues, has.ByTicket = nil, nil
+			}
+		}
 		out, err := s.service.Renew(ctx, in.ID, has)
 		s.renewTokens(ctx, in.ID, has.Attempts, &out)
 		return out, err
