@@ -148,7 +148,7 @@ func TestOvertimeIsBesideTheTimeout(t *testing.T) {
 				defer s.close()
 				r := newRun(job.Job{Timeout: core.Duration(10 * time.Minute)}, task.Task{}, io.Discard, io.Discard, io.Discard)
 				var ended, cause error
-				left := false
+				left, answered := false, make(chan struct{})
 				s.execute(run(func(ctx context.Context) {
 					time.Sleep(c.before)
 					over, stop := r.Overtime(ctx, time.Hour)
@@ -158,7 +158,8 @@ func TestOvertimeIsBesideTheTimeout(t *testing.T) {
 					}
 					time.Sleep(c.takes)
 					ended = over.Err()
-				}), r, time.Now(), time.Minute+time.Second, func(_ job.Finish, why error, _ time.Time, behind bool) { cause, left = why, behind }, func(job.Finish) {})
+				}), r, time.Now(), time.Minute+time.Second, func(_ job.Finish, why error, _ time.Time, behind bool) { cause, left = why, behind; close(answered) }, func(job.Finish) {})
+				<-answered
 				if !errors.Is(cause, c.cause) || !errors.Is(ended, c.ended) || left != c.left {
 					t.Errorf("ended by %v, the overtime by %v, left behind: %t", cause, ended, left)
 				}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
@@ -176,7 +177,7 @@ func hopeless(err error) error {
 // stepBook is made with the first step: most handlers have none.
 type stepBook struct {
 	once   sync.Once
-	book   *steps.Book
+	book   atomic.Pointer[steps.Book]
 	broker job.Leaser // nil: nothing is recorded
 }
 
@@ -191,17 +192,18 @@ func bookFrom(ctx context.Context, what string) (*steps.Book, error) {
 		return nil, core.Errorf(core.Internal, "the broker of this worker keeps no steps").WithHint("use a store or a client of the HTTP API as the broker")
 	}
 	r.steps.once.Do(func() {
-		r.steps.book = steps.New(steps.Attempt{Keeper: keeper, Ref: r.Ref(), Session: r.Session, Number: r.Job.Attempt, Lost: r.lost, Gone: ErrLost})
+		r.steps.book.Store(steps.New(steps.Attempt{Keeper: keeper, Ref: r.Ref(), Session: r.Session, Number: r.Job.Attempt, Lost: r.lost, Gone: ErrLost}))
 	})
-	return r.steps.book, nil
+	return r.steps.book.Load(), nil
 }
 
 // withSteps is what came of a handler, in the light of its steps.
 func (r *Run) withSteps(err error) error {
-	if r.steps.book == nil {
+	book := r.steps.book.Load() // a goroutine of the handler may make its first step just now
+	if book == nil {
 		return err
 	}
-	err = r.steps.book.Close(err)
+	err = book.Close(err)
 	var asleep *steps.Asleep
 	if errors.As(err, &asleep) {
 		return sleeping{snooze(asleep.Left), asleep}
