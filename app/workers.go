@@ -173,9 +173,12 @@ func (w *Workers) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer running.Wait()
 	defer cancel() // first, or the wait would be for ever
-	for ctx.Err() == nil {
+	for ; ctx.Err() == nil; sleep(ctx, queueLook) {
+		if one != nil && len(w.Config.OnlyQueues) > 0 {
+			continue // its queues are settled
+		}
 		queues, err := w.serving(ctx)
-		if core.CodeOf(err) == core.Invalid && one == nil {
+		if core.CodeOf(err) == core.Invalid {
 			return err
 		}
 		switch {
@@ -201,7 +204,6 @@ func (w *Workers) Run(ctx context.Context) error {
 				cancel() // shutdown, or refused for good: there is nothing to wait for
 			})
 		}
-		sleep(ctx, queueLook)
 	}
 	running.Wait()
 	return failed

@@ -172,7 +172,7 @@ func (l *lane) start() (any bool) {
 }
 
 // next takes an attempt of the reserve into a free slot, if there are both. To the loop it says whether a runner waits
-// for it; a runner that gets none is counted as one that waits. Attempts that must not start any more are answered to be
+// for it; a runner that gets none is counted as one that waits. Attempts that can no longer start are answered, to be
 // handed back.
 func (l *lane) next(loop bool) (a *attempt, waiting bool, unfit []*attempt) {
 	l.mu.Lock()
@@ -207,7 +207,7 @@ func (l *lane) next(loop bool) (a *attempt, waiting bool, unfit []*attempt) {
 }
 
 // serve is a runner. It ends with the lane, or with a handler that ends its goroutine. One whose attempt was left behind
-// is a runner no more, and nobody waits for it.
+// is not waited for.
 func (l *lane) serve(a *attempt) {
 	s := newSlot(l.life.work)
 	defer func() {
@@ -248,7 +248,7 @@ func (l *lane) another() *attempt {
 	return a
 }
 
-// reserveFor is how long a job may wait in the reserve before somebody else gets it. The broker's own deadline for the
+// reserveFor is how long a job may wait in the reserve before it is handed back to other workers. The broker's own deadline for the
 // attempt runs since the claim, and has [job.DeadlineGrace] to spare.
 const reserveFor = time.Duration(job.DeadlineGrace) / 2
 
@@ -343,8 +343,8 @@ func (l *lane) prefetch() int {
 	return l.pace.Ahead()
 }
 
-// room is how many more jobs the lane can take. While results cannot be delivered it takes as many again and then no
-// more: what it holds stays bounded.
+// room is how many more jobs the lane can take. While results cannot be delivered it takes up to twice as many: what it
+// holds stays bounded.
 func (l *lane) room() int {
 	held := l.running + len(l.reserve)
 	most := l.slots + l.prefetch()

@@ -14,14 +14,14 @@ import (
 // nudgeFloor is the shortest time between two renewals, however often the broker nudges.
 const nudgeFloor = 20 * time.Millisecond
 
-// busyFloor is how old the last renewal is at least when one is made because the first job of an idle worker has arrived.
+// busyFloor is how old the last renewal is at least when one is made because the first job of an idle worker has
+// arrived.
 const busyFloor = time.Second
 
-// renew keeps the session alive until the context ends: three times per lease,
-// at once when nudged or when other queues are to be served, and sooner again when a renewal fails. A broker that
-// cannot nudge is elsewhere, and is asked six times per lease, every 5 s of the
-// usual 30, and when an idle worker has got a job: that is how it learns that a
-// job is to end, and how the broker learns that the job has arrived.
+// renew keeps the session alive until the context ends: three times per lease, at once when nudged or when other queues
+// are to be served, and sooner again when a renewal fails. A broker that cannot nudge is elsewhere, and is asked six
+// times per lease, every 5 s of the usual 30, and when an idle worker has got a job: that is how it learns that a job is
+// to end, and how the broker learns that the job has arrived.
 func (l *life) renew(ctx context.Context) {
 	every, busy := l.ttl()/3, (<-chan struct{})(nil)
 	if _, nudges := l.worker.options.Broker.(job.CancelNotifier); !nudges {
@@ -42,8 +42,8 @@ func (l *life) renew(ctx context.Context) {
 			if pauseFor(ctx, nudgeFloor) != nil {
 				return
 			}
-			// Asked for again before the renewal, so that no nudge falls
-			// between, whether the channel is closed or sent on.
+			// Asked for again before the renewal, so that no nudge falls between, whether the channel is closed or sent
+			// on.
 			nudged = l.nudged()
 		case <-busy:
 			if time.Since(last) < busyFloor {

@@ -11,8 +11,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// RunnerOptions is what a runner of one queue needs. Broker is required, and
-// Handlers, Executors or both.
+// RunnerOptions is what a runner of one queue needs. Broker is required, and Handlers, Executors or both.
 type RunnerOptions struct {
 	// Broker hands out the jobs: a store, or the HTTP client.
 	Broker job.Leaser
@@ -20,23 +19,20 @@ type RunnerOptions struct {
 	Handlers *Handlers
 	// Executors run other kinds. Default: none.
 	Executors map[task.Kind]Executor
-	// Queue that is served. One that is missing is made, where Broker is a store.
-	// Default: "default".
+	// Queue that is served. One that is missing is made, where Broker is a store. Default: "default".
 	Queue string
-	// Concurrency is how many jobs run at the same time; 0: as many as the
-	// queue itself says.
+	// Concurrency is how many jobs run at the same time; 0: as many as the queue itself says.
 	Concurrency int
-	// Poll is the fallback to wake-ups: how often the runner looks for jobs that
-	// nobody announced. 10ms to 5s; default: 1s.
+	// Poll is the fallback to wake-ups: how often the runner looks for jobs that nobody announced. 10ms to 5s; default:
+	// 1s.
 	Poll time.Duration
-	// Lease is how long its jobs stay with it when the program is lost. 1s to
-	// 10m; default: the broker's, 30s.
+	// Lease is how long its jobs stay with it when the program is lost. 1s to 10m; default: the broker's, 30s.
 	Lease time.Duration
-	// Prefetch is how many jobs are claimed beyond the free slots: see
-	// [Options.Prefetch]. Negative: none. Default: as many as end in 50ms.
+	// Prefetch is how many jobs are claimed beyond the free slots: see [Options.Prefetch]. Negative: none. Default: as
+	// many as end in 50ms.
 	Prefetch int
-	// Grace is how long Stop lets running jobs go on before they are cancelled
-	// and handed back. Negative: not at all. Default: 30s.
+	// Grace is how long Stop lets running jobs go on before they are cancelled and handed back. Negative: not at all.
+	// Default: 30s.
 	Grace time.Duration
 	// Name is what people see. Default: the host's name.
 	Name string
@@ -53,15 +49,13 @@ type queueMaker interface {
 	EnsureQueues(ctx context.Context, names ...string) error
 }
 
-// Runner serves one queue inside a program that starts and stops it. For
-// several queues make several runners.
+// Runner serves one queue inside a program that starts and stops it. For several queues make several runners.
 type Runner struct {
 	worker  *Worker
 	service *lifecycle.Service
 }
 
-// NewRunner checks the options. Nothing runs before [Runner.Start] or
-// [Runner.RunOnce].
+// NewRunner checks the options. Nothing runs before [Runner.Start] or [Runner.RunOnce].
 func NewRunner(o RunnerOptions) (*Runner, error) {
 	queue := o.Queue
 	if queue == "" {
@@ -80,21 +74,18 @@ func NewRunner(o RunnerOptions) (*Runner, error) {
 	return &Runner{worker: w, service: lifecycle.New("runner of queue "+queue, w.Run)}, nil
 }
 
-// Start begins to serve and returns. It serves until Stop is called or the
-// context ends. Starting it twice is an error.
+// Start begins to serve and returns. It serves until Stop is called or the context ends. Starting it twice is an error.
 func (r *Runner) Start(ctx context.Context) error { return r.service.Start(ctx) }
 
-// Stop ends it gracefully and waits until it has ended, at most until the
-// context ends. Without a deadline that takes no longer than Grace and about
-// half a minute. Stopping what does not run does nothing.
+// Stop ends it gracefully and waits until it has ended, at most until the context ends. Without a deadline that takes no
+// longer than Grace and about half a minute. Stopping what does not run does nothing.
 func (r *Runner) Stop(ctx context.Context) error { return r.service.Stop(ctx) }
 
 // IsRunning reports whether it serves, or is still stopping.
 func (r *Runner) IsRunning() bool { return r.service.IsRunning() }
 
-// RunOnce runs what is ready, and what that makes ready, and returns how many
-// jobs that were. It is for programs that are started by something else, and
-// for tests; it is refused while the runner runs.
+// RunOnce runs what is ready, and what that makes ready, and returns how many jobs that were. It is for programs that
+// are started by something else, and for tests; it is refused while the runner runs.
 func (r *Runner) RunOnce(ctx context.Context) (int, error) {
 	if r.IsRunning() {
 		return 0, core.Errorf(core.Conflict, "the runner runs already").WithHint("stop it before RunOnce")

@@ -39,7 +39,7 @@ type Answers struct {
 	places   chan struct{} // for those
 }
 
-// New is none yet.
+// New begins without answers.
 func New(log *slog.Logger, queue string, bell Doorbell) *Answers {
 	return &Answers{log: log, queue: queue, bell: bell, places: make(chan struct{}, answering)}
 }

@@ -45,7 +45,7 @@ type Log struct {
 	cut      int           // bytes over the limit
 	dropped  int           // bytes that could not be delivered
 	unsent   int           // bytes in runs, in carry, and under way
-	midLine  bool          // the last line has not ended
+	unended  job.Stream    // whose line came last and has not ended; "": it has
 	patient  bool          // a delivery has worked since a writer gave up
 	closed   bool          // the attempt has ended
 	giveUpAt time.Time     // when closed
@@ -112,7 +112,9 @@ func (l *Log) add(s job.Stream, p []byte) {
 	r := l.runFor(s)
 	r.data = append(r.data, p...)
 	l.unsent += len(p)
-	l.midLine = p[len(p)-1] != '\n'
+	if l.unended = s; p[len(p)-1] == '\n' {
+		l.unended = ""
+	}
 	l.ship.dirty(l, l.unsent >= bigLog)
 }
 
@@ -231,8 +233,8 @@ func (l *Log) Close() {
 	if l.closed {
 		return
 	}
-	if l.midLine && l.cut+l.dropped > 0 { // the line is ours, not the rest of one of the program's
-		l.add(job.Log, []byte{'\n'})
+	if l.unended != "" && l.cut+l.dropped > 0 { // or the note would stand in the program's line where a log is read as one text
+		l.add(l.unended, []byte{'\n'})
 	}
 	if l.cut > 0 {
 		l.add(job.Log, fmt.Appendf(nil, "belfry: %d bytes of output over the limit of %d were cut\n", l.cut, l.limit))
