@@ -462,30 +462,6 @@ func (p *page) saved(f *taskForm, t task.Task, do string) error {
 	return p.Done(link, "%s", said)
 }
 
-// tryTask shows the form again, with what a look at its target saw.
-func (p *page) tryTask(f *taskForm, t task.Task) error {
-	t.Name, t.Title, t.Queue, t.Retry, t.Tags, t.Description, t.Priority, t.Requirements, t.Input = "", "", "", task.Retry{}, nil, "", 0, task.Requirements{}, nil
-	tried, err := p.api.Try(p.R.Context(), view.Trial{Namespace: p.Namespace, Check: &t})
-	if err != nil {
-		f.Err = err
-		return p.showTask(f)
-	}
-	f.Tried = &tried
-	return p.showTask(f)
-}
-
-// TriedWords says what a look came to.
-func (f *taskForm) TriedWords() string {
-	words := []string{"It would " + map[bool]string{true: "succeed", false: "fail"}[f.Tried.Outcome != task.CheckFail]}
-	if f.Tried.Status > 0 {
-		words = append(words, fmt.Sprint("status ", f.Tried.Status))
-	}
-	if f.Tried.Latency > 0 {
-		words = append(words, parts.LatencyText(f.Tried.Latency))
-	}
-	return strings.Join(words, ", ")
-}
-
 // taskCommand is saving without this page.
 func (p *page) taskCommand(f *taskForm) parts.Command {
 	var t task.Task

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 	"github.com/belfry-run/belfry/internal/plainjson"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
 )
 
 type trialAPI interface {
@@ -143,4 +145,28 @@ func ofForm(err error) error {
 		own.Fields[i].Field = strings.TrimPrefix(own.Fields[i].Field, "task.")
 	}
 	return &own
+}
+
+// tryTask shows the form again, with what a look at its target saw.
+func (p *page) tryTask(f *taskForm, t task.Task) error {
+	t.Name, t.Title, t.Queue, t.Retry, t.Tags, t.Description, t.Priority, t.Requirements, t.Input = "", "", "", task.Retry{}, nil, "", 0, task.Requirements{}, nil
+	tried, err := p.api.Try(p.R.Context(), view.Trial{Namespace: p.Namespace, Check: &t})
+	if err != nil {
+		f.Err = err
+		return p.showTask(f)
+	}
+	f.Tried = &tried
+	return p.showTask(f)
+}
+
+// TriedWords says what a look came to.
+func (f *taskForm) TriedWords() string {
+	words := []string{"It would " + map[bool]string{true: "succeed", false: "fail"}[f.Tried.Outcome != task.CheckFail]}
+	if f.Tried.Status > 0 {
+		words = append(words, fmt.Sprint("status ", f.Tried.Status))
+	}
+	if f.Tried.Latency > 0 {
+		words = append(words, parts.LatencyText(f.Tried.Latency))
+	}
+	return strings.Join(words, ", ")
 }
