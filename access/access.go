@@ -125,7 +125,7 @@ func (t Token) Refusal(now time.Time) error {
 	case TokenRevoked:
 		return core.Errorf(core.Unauthorized, "token %q was revoked", t.Name)
 	case TokenExpired:
-		return core.Errorf(core.Unauthorized, "token %q expired at %s", t.Name, t.ExpiresAt.UTC().Format(time.RFC3339))
+		return core.Errorf(core.Unauthorized, "token %q expired at %s", t.Name, core.Stamp(t.ExpiresAt))
 	}
 	return nil
 }

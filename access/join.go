@@ -75,7 +75,7 @@ func (t JoinToken) Refusal(now time.Time) error {
 	case TokenRevoked:
 		return core.Errorf(core.Unauthorized, "join token %q was revoked", t.Name).WithHint(hint)
 	case TokenExpired:
-		return core.Errorf(core.Unauthorized, "join token %q expired at %s", t.Name, t.ExpiresAt.UTC().Format(time.RFC3339)).WithHint(hint)
+		return core.Errorf(core.Unauthorized, "join token %q expired at %s", t.Name, core.Stamp(t.ExpiresAt)).WithHint(hint)
 	case TokenUsedUp:
 		return core.Errorf(core.Unauthorized, "join token %q has been used %d times, as often as it may", t.Name, t.Used).WithHint(hint)
 	}

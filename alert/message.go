@@ -192,7 +192,7 @@ func clock(t, other time.Time) string {
 	if t.Format(time.DateOnly) == other.UTC().Format(time.DateOnly) {
 		return t.Format("15:04:05 UTC")
 	}
-	return t.Format("2006-01-02 15:04:05 UTC")
+	return core.Stamp(t)
 }
 
 // lines is one line for each notification, the first ones.

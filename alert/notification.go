@@ -102,7 +102,7 @@ func JobFailedNotification(j job.Job, taskTitle string) Notification {
 	if j.Schedule != "" {
 		text.WriteString(" Schedule " + j.Schedule)
 		if !j.Nominal.IsZero() {
-			text.WriteString(", planned for " + j.Nominal.UTC().Format(time.RFC3339))
+			text.WriteString(", planned for " + core.Stamp(j.Nominal))
 		}
 		text.WriteString(".")
 	}

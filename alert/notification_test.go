@@ -16,7 +16,7 @@ func TestJobsThatFail(t *testing.T) {
 		ID: 12, Namespace: "team", Task: "report", Schedule: "nightly", Nominal: at("02:00"), FinishedAt: at("02:10"), Attempt: 4, Failures: 3, MaxAttempts: 3,
 		Reason: schedule.ReasonNoRetry, Error: "exit code 1", Tags: []string{"prod"},
 	}, "")
-	want := "After 4 of 4 attempts, no retry. Schedule nightly, planned for 2026-03-02T02:00:00Z.\nexit code 1"
+	want := "After 4 of 4 attempts, no retry. Schedule nightly, planned for 2026-03-02 02:00:00 UTC.\nexit code 1"
 	if n.Title != "Job 12 of task report failed" || n.Text != want {
 		t.Errorf("%s\n%s\nwant\n%s", n.Title, n.Text, want)
 	}

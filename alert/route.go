@@ -44,7 +44,7 @@ func Route(n Notification, rules []Rule, quiet func(rule Rule, at time.Time) (un
 		d := Delivery{Rule: rule.Name, DueAt: rule.due(n, now)}
 		if quiet != nil && n.Type != NotificationTest {
 			if until := quiet(rule, d.DueAt); until.After(d.DueAt) {
-				d.DueAt, d.Held = until, HeldQuiet+" until "+until.UTC().Format(time.RFC3339)
+				d.DueAt, d.Held = until, HeldQuiet+" until "+core.Stamp(until)
 			}
 		}
 		for _, channel := range rule.Channels {

@@ -98,7 +98,7 @@ func (c *servedCert) check() core.Check {
 	case c.err != nil:
 		out.Detail, out.Fix = "the files on disk cannot be used, and the certificate before them is served", "replace tls_cert and tls_key by a pair that belongs together"
 	case c.now().After(c.pair.Leaf.NotAfter):
-		out.Detail, out.Fix = "expired at "+c.pair.Leaf.NotAfter.UTC().Format(time.RFC3339), "renew tls_cert and tls_key; no restart is needed"
+		out.Detail, out.Fix = "expired at "+core.Stamp(c.pair.Leaf.NotAfter), "renew tls_cert and tls_key; no restart is needed"
 	default:
 		out.OK = true
 	}

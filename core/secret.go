@@ -3,8 +3,7 @@ package core
 // Secret is text that is never shown: it is written and not read.
 type Secret string
 
-// Redacted stands for a secret where one is shown. Saved again, it means the
-// one that is there.
+// Redacted stands for a secret where one is shown. Saved again, it means the one that is there.
 const Redacted Secret = "(kept secret)"
 
 func (s Secret) String() string { return string(s.Redacted()) }

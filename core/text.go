@@ -33,8 +33,13 @@ func List[S ~string](all []S) string {
 	return strings.Join(texts, ", ")
 }
 
-// Stamp is an instant as messages show it.
-func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+// Stamp is an instant as sentences show it. What programs read is RFC 3339 instead.
+func Stamp(t time.Time) string { return StampIn(t, time.UTC) }
+
+// StampIn is Stamp on the clocks of a zone, with the name of that clock.
+func StampIn(t time.Time, in *time.Location) string {
+	return t.In(in).Format("2006-01-02 15:04:05 MST")
+}
 
 // Plural is a number and a noun, with an s for all numbers but one.
 func Plural(n int, noun string) string {

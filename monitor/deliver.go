@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 )
 
 // Dispatch is what [Deliver] decides for one alert: it is sent now, or waits
@@ -307,7 +308,7 @@ func (d *dispatcher) inMaintenance(a alert.Alert, w ActiveWindow) {
 	if !until.After(d.now) {
 		until = d.now.Add(waitParent)
 	}
-	d.wait(a, until, fmt.Sprintf("%s until %s", why, until.UTC().Format(time.RFC3339)))
+	d.wait(a, until, fmt.Sprintf("%s until %s", why, core.Stamp(until)))
 }
 
 // stillSo reports whether what a notification says holds of the monitor now. What

@@ -117,7 +117,7 @@ func (w Window) validateRules(p *core.Problems, now time.Time) {
 		now = time.Unix(0, 0).UTC()
 	}
 	if first := plan.times.Next(now); first.IsZero() {
-		p.Add("rules", "", "never match after "+now.UTC().Format(time.RFC3339), "check dates and years")
+		p.Add("rules", "", "never match after "+core.Stamp(now), "check dates and years")
 	} else if _, ends := plan.around(first); !ends {
 		p.Add("lasts", w.Lasts.String(), "is so long that the window never ends", "to tell nobody at all, mute the monitors")
 	}

@@ -44,7 +44,7 @@ func (r Rule) String() string {
 	case r.Every != 0:
 		return "every " + r.Every.String()
 	case len(r.At) == 1:
-		return "at " + r.At[0].UTC().Format(time.RFC3339)
+		return "at " + core.Stamp(r.At[0])
 	}
 	return fmt.Sprintf("at %d instants", len(r.At))
 }

@@ -173,7 +173,7 @@ func (s Schedule) Validate(now time.Time) error {
 	}
 	plan, err := readable.PlanFor(&p, now)
 	if err == nil && len(p) == 0 && len(s.Rules) > 0 && !plan.everAfter(now, s) {
-		p.Add("rules", s.ruleText(), "never match after "+now.UTC().Format(time.RFC3339),
+		p.Add("rules", s.ruleText(), "never match after "+core.Stamp(now),
 			"check dates, years, start and end")
 	}
 	return p.Err(fmt.Sprintf("schedule %q", s.Name))

@@ -146,7 +146,7 @@ func (s Schedule) Local(t time.Time) string {
 	if err != nil {
 		zone = time.UTC
 	}
-	return t.In(zone).Format("Mon 2006-01-02 15:04:05 MST")
+	return t.In(zone).Format("Mon ") + core.StampIn(t, zone)
 }
 
 // noter is a rule that can say what daylight saving did to one of its times.
@@ -190,18 +190,18 @@ func (s Schedule) Explain(plan Plan) []string {
 
 func explainInstants(times []time.Time) string {
 	if len(times) == 1 {
-		return "once, at " + times[0].UTC().Format(time.RFC3339)
+		return "once, at " + core.Stamp(times[0])
 	}
-	return fmt.Sprintf("at %d instants, from %s to %s", len(times), times[0].UTC().Format(time.RFC3339), times[len(times)-1].UTC().Format(time.RFC3339))
+	return fmt.Sprintf("at %d instants, from %s to %s", len(times), core.Stamp(times[0]), core.Stamp(times[len(times)-1]))
 }
 
 func (s Schedule) explainPolicy() []string {
 	out := []string{"times are read in " + s.Zone}
 	if !s.Start.IsZero() {
-		out = append(out, "not before "+s.Start.Format(time.RFC3339))
+		out = append(out, "not before "+core.Stamp(s.Start))
 	}
 	if !s.End.IsZero() {
-		out = append(out, "not after "+s.End.Format(time.RFC3339))
+		out = append(out, "not after "+core.Stamp(s.End))
 	}
 	if s.MaxRuns > 0 {
 		out = append(out, fmt.Sprintf("at most %d times, of which %d are used", s.MaxRuns, s.Runs))

@@ -121,13 +121,13 @@ func TestAScheduleIsExplained(t *testing.T) {
 	for _, row := range []struct{ name, schedule, want string }{
 		{"cron", "cron 0 9 * * MON-FRI; zone Europe/Sofia", "At 09:00 on Monday to Friday, Europe/Sofia time. | times are read in Europe/Sofia | " + tail},
 		{"interval", "every 90s", "Every 1 minute 30 seconds. | times are read in UTC | " + tail},
-		{"one instant", "at 10:00", "once, at 2026-03-02T10:00:00Z | times are read in UTC | " + tail},
-		{"instants", "at 11:00 10:00 12:00", "at 3 instants, from 2026-03-02T10:00:00Z to 2026-03-02T12:00:00Z | times are read in UTC | " + tail},
+		{"one instant", "at 10:00", "once, at 2026-03-02 10:00:00 UTC | times are read in UTC | " + tail},
+		{"instants", "at 11:00 10:00 12:00", "at 3 instants, from 2026-03-02 10:00:00 UTC to 2026-03-02 12:00:00 UTC | times are read in UTC | " + tail},
 		{"finish", "after 5m", "5m after the run before has ended, whatever came of it | times are read in UTC | " + tail},
 		{"manual", "", "only when triggered | times are read in UTC | " + tail},
-		{"several", "at 10:00; after 5m; every 1h", "once, at 2026-03-02T10:00:00Z | Every hour. | 5m after the run before has ended, whatever came of it | times are read in UTC | " + tail},
+		{"several", "at 10:00; after 5m; every 1h", "once, at 2026-03-02 10:00:00 UTC | Every hour. | 5m after the run before has ended, whatever came of it | times are read in UTC | " + tail},
 		{"all policies", "at 10:00; start 09:00; end 11:00; limit 3; jitter 1m; blackout lunch; within lunch; overlap buffer_all; catchup all; window 2h",
-			"once, at 2026-03-02T10:00:00Z | times are read in UTC | not before 2026-03-02T09:00:00Z | not after 2026-03-02T11:00:00Z | at most 3 times, of which 1 are used" +
+			"once, at 2026-03-02 10:00:00 UTC | times are read in UTC | not before 2026-03-02 09:00:00 UTC | not after 2026-03-02 11:00:00 UTC | at most 3 times, of which 1 are used" +
 				" | each start is spread over 1m, the same way each time | not in the times of calendar lunch | only in the times of calendar lunch" +
 				" | if the previous run is still going: buffer_all | if runs were missed, up to 100 are made up (within 2h)"},
 	} {
@@ -153,8 +153,8 @@ func TestWhyATimeIsOrIsNot(t *testing.T) {
 		{"yes", tens, "10:00", "yes | */10 * * * *: yes"},
 		{"no", tens, "10:05", "no | */10 * * * *: no: minute 5 is not in the rule"},
 		{"one rule of two", tens + "every 15m; start 09:00", "10:15", "yes | */10 * * * *: no: minute 15 is not in the rule | every 15m: yes"},
-		{"an instant", "at 10:00", "10:00", "yes | at 2026-03-02T10:00:00Z: yes"},
-		{"another", "at 10:00", "10:01", "no | at 2026-03-02T10:00:00Z: no"},
+		{"an instant", "at 10:00", "10:00", "yes | at 2026-03-02 10:00:00 UTC: yes"},
+		{"another", "at 10:00", "10:01", "no | at 2026-03-02 10:00:00 UTC: no"},
 		{"a gap", "cron 30 3 * * *; zone Europe/Sofia", "29T01:00", "yes | 30 3 * * *: yes: 03:30 does not exist on 2026-03-29 in Europe/Sofia: runs at 04:00"},
 		{"the other half of a fold", "cron 30 3 * * *; zone Europe/Sofia", "2026-10-25T01:30", "no | 30 3 * * *: no: it is one of two 03:30, and the rule runs at the first"},
 		{"before the start", tens + "start 10:30", "10:00", "no | */10 * * * *: yes | no: it is before the start of the schedule"},

@@ -84,7 +84,7 @@ const (
 func (e Epoch) check() core.Check {
 	c := core.Check{Name: "epoch", OK: true, Detail: "the first"}
 	if !e.Since.IsZero() {
-		c.Detail = fmt.Sprintf("%d, since %s", e.Number, e.Since.UTC().Format(time.RFC3339))
+		c.Detail = fmt.Sprintf("%d, since %s", e.Number, core.Stamp(e.Since))
 	}
 	const fix = "grant execute on function pg_current_wal_flush_lsn(), pg_walfile_name(pg_lsn) to the role of the nodes, and restart them; a server that has neither loses this guarantee"
 	switch e.Signs {

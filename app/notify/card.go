@@ -164,7 +164,7 @@ func moment(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+	return core.Stamp(t)
 }
 
 // The severities of a message.

@@ -54,7 +54,7 @@ func (s *Store) Why(ctx context.Context, namespace string, id int64) (w job.Why,
 func whyEnded(j job.Job) (summary, next string) {
 	summary = fmt.Sprintf("It %s at %s", map[job.State]string{
 		job.Succeeded: "succeeded", job.Failed: "failed", job.Canceled: "was canceled", job.Skipped: "was skipped",
-	}[j.State], j.FinishedAt.Format(time.RFC3339))
+	}[j.State], core.Stamp(j.FinishedAt))
 	if j.Reason != "" {
 		summary += fmt.Sprintf(", reason %s", j.Reason)
 	}
@@ -77,15 +77,15 @@ func (s *Store) whyRunning(ctx context.Context, tx base.Tx, j job.Job, now time.
 	}
 	alive := found && session.EndedAt.IsZero() && session.ExpiresAt.After(now)
 	w.Checks = append(w.Checks, core.Check{Name: "worker renews its session", OK: alive,
-		Detail: fmt.Sprintf("session %s on %s, good until %s", j.Session, session.Name, session.ExpiresAt.Format(time.RFC3339)),
+		Detail: fmt.Sprintf("session %s on %s, good until %s", j.Session, session.Name, core.Stamp(session.ExpiresAt)),
 		Fix:    fmt.Sprintf("wait: it is given up %s after its end and the job tried again", job.LostGrace)})
 	late := now.After(j.DeadlineAt)
-	w.Checks = append(w.Checks, core.Check{Name: "within its deadline", OK: !late, Detail: "until " + j.DeadlineAt.Format(time.RFC3339),
+	w.Checks = append(w.Checks, core.Check{Name: "within its deadline", OK: !late, Detail: "until " + core.Stamp(j.DeadlineAt),
 		Fix: "the server ends the attempt at its next look"})
-	w.Summary = fmt.Sprintf("It runs: attempt %d since %s on %s.", j.Attempt, j.ClaimedAt.Format(time.RFC3339), session.Name)
+	w.Summary = fmt.Sprintf("It runs: attempt %d since %s on %s.", j.Attempt, core.Stamp(j.ClaimedAt), session.Name)
 	w.Next = fmt.Sprintf("belfry job logs -f %d", j.ID)
 	if !j.CancelAt.IsZero() {
-		w.Summary = fmt.Sprintf("It was asked to end at %s and its worker has not answered yet.", j.CancelAt.Format(time.RFC3339))
+		w.Summary = fmt.Sprintf("It was asked to end at %s and its worker has not answered yet.", core.Stamp(j.CancelAt))
 	}
 	return nil
 }
@@ -112,9 +112,9 @@ func (s *Store) whyCycle(ctx context.Context, tx base.Tx, j job.Job, w *job.Why)
 	at := string(member.State)
 	switch member.State {
 	case job.Scheduled:
-		at += ", due at " + member.DueAt.Format(time.RFC3339)
+		at += ", due at " + core.Stamp(member.DueAt)
 	case job.Running:
-		at += " since " + member.ClaimedAt.Format(time.RFC3339)
+		at += " since " + core.Stamp(member.ClaimedAt)
 	}
 	done := fmt.Sprintf("%d of %d members are done", run.Position(), len(run.Members))
 	check := core.Check{Name: "member " + run.Current + " runs", OK: member.State == job.Running || member.State == job.Waiting && member.Kind == task.KindCycle, Detail: fmt.Sprintf("job %d is %s", id, at), Fix: fmt.Sprintf("belfry job why %d", id)}
@@ -216,7 +216,7 @@ func (s *Store) whyWait(ctx context.Context, tx base.Tx, row jobs.JobRow, now ti
 			Detail: fmt.Sprintf("step %d waits for it", step.Number), Fix: fmt.Sprintf("belfry job why %d", step.Child)})
 	case found:
 		w.Checks = append(w.Checks, core.Check{Name: "signal " + step.Name + " has come",
-			Detail: fmt.Sprintf("step %d waits for it until %s", step.Number, step.WakeAt.Format(time.RFC3339)),
+			Detail: fmt.Sprintf("step %d waits for it until %s", step.Number, core.Stamp(step.WakeAt)),
 			Fix:    fmt.Sprintf("belfry job signal %d %s", row.ID, step.Word())})
 	}
 	return err
@@ -242,7 +242,7 @@ func (s *Store) whyDue(ctx context.Context, tx base.Tx, row jobs.JobRow, now tim
 			value := flow.KeyValues([]string{d.Key}, flow.KeySource{Namespace: row.Namespace, Task: row.Task, Queue: row.Queue, Input: row.Input})[0]
 			c.Detail += fmt.Sprintf(", key %q of %s", value, d.Key)
 		}
-		c.Detail += fmt.Sprintf("; each moves its start by %s, to %s at the latest", d.Window, row.CreatedAt.Add(d.Longest()).Format(time.RFC3339))
+		c.Detail += fmt.Sprintf("; each moves its start by %s, to %s at the latest", d.Window, core.Stamp(row.CreatedAt.Add(d.Longest())))
 	}
 	return c, nil
 }
@@ -252,13 +252,13 @@ func joinedText(d job.Debounced) string {
 	case 0:
 		return "no request has joined"
 	case 1:
-		return "1 request has joined, at " + d.LastAt.Format(time.RFC3339)
+		return "1 request has joined, at " + core.Stamp(d.LastAt)
 	}
-	return fmt.Sprintf("%d requests have joined, the last at %s", d.Joined, d.LastAt.Format(time.RFC3339))
+	return fmt.Sprintf("%d requests have joined, the last at %s", d.Joined, core.Stamp(d.LastAt))
 }
 
 func dueCheck(j job.Job, now time.Time) core.Check {
-	c := core.Check{Name: "its time has come", OK: j.State == job.Ready || j.State == job.Waiting && !j.DueAt.After(now), Detail: "due at " + j.DueAt.Format(time.RFC3339), Fix: "wait until then"}
+	c := core.Check{Name: "its time has come", OK: j.State == job.Ready || j.State == job.Waiting && !j.DueAt.After(now), Detail: "due at " + core.Stamp(j.DueAt), Fix: "wait until then"}
 	if j.Failures+j.Infra > 0 && !c.OK {
 		c.Detail += fmt.Sprintf(", for its next try after %s: %s", failedTries(j), j.Error)
 	}
@@ -282,7 +282,7 @@ func pausedText(q job.Queue) string {
 	if q.PausedAt.IsZero() {
 		return q.Name
 	}
-	return fmt.Sprintf("%s paused by %s at %s: %s", q.Name, q.PausedBy, q.PausedAt.Format(time.RFC3339), q.PausedReason)
+	return fmt.Sprintf("%s paused by %s at %s: %s", q.Name, q.PausedBy, core.Stamp(q.PausedAt), q.PausedReason)
 }
 
 func limitText(q job.Queue, s job.QueueStats) string {
@@ -427,9 +427,9 @@ func (s *Store) whyLimited(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 		case u.Gate.Running > 0 && u.Gate.Pace.IsZero():
 			check.Detail = fmt.Sprintf("%s: %d of %d are ready or running", key, u.Entered, u.Gate.Running)
 		case u.Gate.Running > 0:
-			check.Detail = fmt.Sprintf("%s: %d of %d are ready or running, and the rate lets the next begin from %s on", key, u.Entered, u.Gate.Running, u.From.Format(time.RFC3339))
+			check.Detail = fmt.Sprintf("%s: %d of %d are ready or running, and the rate lets the next begin from %s on", key, u.Entered, u.Gate.Running, core.Stamp(u.From))
 		default:
-			check.Detail = fmt.Sprintf("%s: its rate lets the next begin from %s on", key, u.From.Format(time.RFC3339))
+			check.Detail = fmt.Sprintf("%s: its rate lets the next begin from %s on", key, core.Stamp(u.From))
 		}
 		if u.Waits && !u.Gone {
 			if check.Detail += fmt.Sprintf(", %d wait before it", u.Before); !u.Gate.Pace.IsZero() {
@@ -437,7 +437,7 @@ func (s *Store) whyLimited(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 				if at.Before(now) {
 					at = now
 				}
-				check.Detail += fmt.Sprintf(", its turn comes at %s at the earliest", at.Format(time.RFC3339))
+				check.Detail += fmt.Sprintf(", its turn comes at %s at the earliest", core.Stamp(at))
 			}
 		}
 		w.Checks = append(w.Checks, check)

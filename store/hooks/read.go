@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/hook"
@@ -211,10 +210,10 @@ func selection(r hook.Replay) string {
 		parts = append(parts, "type "+r.Type)
 	}
 	if !r.Since.IsZero() {
-		parts = append(parts, "since "+r.Since.UTC().Format(time.RFC3339))
+		parts = append(parts, "since "+core.Stamp(r.Since))
 	}
 	if !r.Until.IsZero() {
-		parts = append(parts, "until "+r.Until.UTC().Format(time.RFC3339))
+		parts = append(parts, "until "+core.Stamp(r.Until))
 	}
 	return cmp.Or(strings.Join(parts, ", "), "all events")
 }

@@ -42,7 +42,7 @@ func Make(c *base.Change, id int64, l job.Link, unlink string) (out job.NewLink,
 	}
 	key := base.NewSecret("")
 	out = job.NewLink{Name: l.Name, For: l.For, Path: job.AnswerPath + key, ExpiresAt: c.Now.Add(l.Valid.D())}
-	note = l.Name + " until " + out.ExpiresAt.UTC().Format(time.RFC3339)
+	note = l.Name + " until " + core.Stamp(out.ExpiresAt)
 	if l.For != "" {
 		note += " for " + l.For
 	}

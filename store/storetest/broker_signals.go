@@ -295,7 +295,7 @@ func caseAWaitingJobSaysWhy(b *bench) {
 	must(b.st.SaveStep(b.ctx, s.ID, ref, job.NewStep{Number: 1, Name: "it's paid", Kind: job.StepSignal, Sleep: core.Duration(time.Hour)}))(b)
 	must(b.st.Finish(b.ctx, s.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeSnoozed, Snooze: core.Duration(time.Hour)}}))(b)
 	w := must(b.st.Why(b.ctx, "default", id))(b)
-	want(b, "why", w.Summary, fmt.Sprintf("Waiting: signal it's paid has not come (step 1 waits for it until %s).", b.clock.Now().Add(time.Hour).Format(time.RFC3339)))
+	want(b, "why", w.Summary, fmt.Sprintf("Waiting: signal it's paid has not come (step 1 waits for it until %s).", core.Stamp(b.clock.Now().Add(time.Hour))))
 	want(b, "next", w.Next, fmt.Sprintf(`belfry job signal %d 'it'\''s paid'`, id))
 	must(b.st.SignalJob(b.ctx, "default", id, job.Signal{Name: "it's paid"}))(b)
 	w = must(b.st.Why(b.ctx, "default", id))(b)

@@ -196,7 +196,7 @@ func caseWhyNamesEachThingThatCanStandInA(b *bench) {
 	id := b.enqueue(job.NewJob{Task: "t"}).ID
 	why(id, "Waiting: no worker is alive", "belfry serve")
 	later := b.enqueue(job.NewJob{Task: "t", Delay: core.Duration(time.Hour)}).ID
-	why(later, "its time has not come", "2026-03-02T13:00:00Z", "wait")
+	why(later, "its time has not come", "2026-03-02 13:00:00 UTC", "wait")
 	must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "w", Namespace: "other", Kinds: []task.Kind{task.KindFunc}, Queues: map[string]int{"checks": 1}}))(b)
 	why(id, "no worker serves queue default")
 	must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "w", Namespace: "other", Kinds: []task.Kind{task.KindFunc}, Queues: map[string]int{"default": 1}}))(b)

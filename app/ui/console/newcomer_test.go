@@ -130,7 +130,7 @@ var firstTasks = []struct {
 		n.goes("a[href*='view=lanes']")
 		var title string
 		n.Eval(`document.querySelector("svg[aria-label^='nightly:'] rect.ahead title")?.textContent ?? ''`, &title)
-		if at := time.Now().UTC().Truncate(24 * time.Hour); !strings.HasPrefix(title, at.Add(27*time.Hour).Format("2 Jan, 15:04:05")) && !strings.HasPrefix(title, at.Add(3*time.Hour).Format("2 Jan, 15:04:05")) {
+		if at := time.Now().UTC().Truncate(24 * time.Hour); !strings.HasPrefix(title, at.Add(27*time.Hour).Format("2 Jan, 15:04")) && !strings.HasPrefix(title, at.Add(3*time.Hour).Format("2 Jan, 15:04")) {
 			n.T.Errorf("nightly starts %q", title)
 		}
 	}},

@@ -146,9 +146,9 @@ func (p *Provider) verify(ctx context.Context, e *endpoint, f Flow, raw string) 
 	var expired *oidc.TokenExpiredError
 	switch {
 	case errors.As(err, &expired):
-		return nil, clock(err, "what %s said was over at %s, and here it is %s", p.host, instant(expired.Expiry), instant(now))
+		return nil, clock(err, "what %s said was over at %s, and here it is %s", p.host, core.Stamp(expired.Expiry), core.Stamp(now))
 	case err != nil && strings.Contains(err.Error(), "(not before)"): // it has no type
-		return nil, clock(err, "what %s said is not valid yet, and here it is %s", p.host, instant(now))
+		return nil, clock(err, "what %s said is not valid yet, and here it is %s", p.host, core.Stamp(now))
 	case err != nil && strings.Contains(err.Error(), "fetching keys"): // nor has this
 		return nil, p.unreachable(err)
 	case err != nil:
@@ -158,7 +158,7 @@ func (p *Provider) verify(ctx context.Context, e *endpoint, f Flow, raw string) 
 	case subtle.ConstantTimeCompare([]byte(said.Nonce), []byte(f.Nonce)) != 1:
 		return nil, p.unbelievable(errors.New("the nonce is another"))
 	case said.IssuedAt.After(now.Add(ahead)):
-		return nil, clock(nil, "what %s said is from %s, and here it is %s", p.host, instant(said.IssuedAt), instant(now))
+		return nil, clock(nil, "what %s said is from %s, and here it is %s", p.host, core.Stamp(said.IssuedAt), core.Stamp(now))
 	}
 	var party struct {
 		Authorized string `json:"azp"`
@@ -171,8 +171,6 @@ func (p *Provider) verify(ctx context.Context, e *endpoint, f Flow, raw string) 
 	}
 	return said, nil
 }
-
-func instant(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 func (p *Provider) unbelievable(err error) error {
 	return refuse(core.Unauthorized, err, "begin again; if it stays, the server's log says why", "what %s said cannot be believed", p.host)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/idna"
 
 	"github.com/belfry-run/belfry/app/worker/internal/reach"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -64,10 +65,10 @@ func (l *look) registered(ctx context.Context, server, name string) (end time.Ti
 func judgeRegistration(c *task.Domain, end, now time.Time) *reach.Fault {
 	left := end.Sub(now)
 	within := func(days int) bool { return days > 0 && left < time.Duration(days)*24*time.Hour }
-	text := fmt.Sprintf("the registration of %s ends on %s, in %d days", c.Name, day(end), int(left/(24*time.Hour)))
+	text := fmt.Sprintf("the registration of %s ends on %s, in %d days", c.Name, core.Stamp(end), int(left/(24*time.Hour)))
 	switch {
 	case left < 0:
-		return reach.Failing(task.CodeDomainExpired, "the registration of %s ended on %s", c.Name, day(end))
+		return reach.Failing(task.CodeDomainExpired, "the registration of %s ended on %s", c.Name, core.Stamp(end))
 	case within(c.FailDays):
 		return reach.Failing(task.CodeDomainExpiring, "%s", text)
 	case within(c.WarnDays):

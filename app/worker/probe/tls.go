@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/app/worker/internal/reach"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -92,7 +93,7 @@ func (l *look) judgeChain(seen tls.ConnectionState, name string, roots *x509.Cer
 		return l.Secrets.Keep(tls.VersionName(seen.Version), nil, []byte(describe(seen.PeerCertificates)))
 	}
 	if late := outOfTime(seen.PeerCertificates, roots, verifyErr, now); late != nil {
-		return reach.Failing(task.CodeTLSExpired, "the certificate of %s is out of its time: it holds from %s to %s", subject(late), day(late.NotBefore), day(late.NotAfter))
+		return reach.Failing(task.CodeTLSExpired, "the certificate of %s is out of its time: it holds from %s to %s", subject(late), core.Stamp(late.NotBefore), core.Stamp(late.NotAfter))
 	}
 	if err := leaf.VerifyHostname(name); err != nil {
 		return reach.Failing(task.CodeTLSName, "the certificate is for another name: it is for %s, and not for %s", reach.NamesOf(leaf), name)
@@ -110,7 +111,7 @@ func (l *look) judgeEnd(now time.Time) *reach.Fault {
 	c := l.Task.TLS
 	left := l.Facts.CertEnd.Sub(now)
 	within := func(days int) bool { return days > 0 && left < time.Duration(days)*24*time.Hour }
-	text := fmt.Sprintf("a certificate of the chain ends on %s, in %d days", day(l.Facts.CertEnd), int(left/(24*time.Hour)))
+	text := fmt.Sprintf("a certificate of the chain ends on %s, in %d days", core.Stamp(l.Facts.CertEnd), int(left/(24*time.Hour)))
 	switch {
 	case within(c.FailDays):
 		return reach.Failing(task.CodeTLSExpiring, "%s", text)
@@ -160,12 +161,10 @@ func subject(c *x509.Certificate) string {
 	return reach.NamesOf(c)
 }
 
-func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") + " UTC" }
-
 func describe(shown []*x509.Certificate) string {
 	var b strings.Builder
 	for _, c := range shown[:min(len(shown), 10)] {
-		fmt.Fprintf(&b, "%s, by %s, from %s to %s\n", subject(c), c.Issuer, day(c.NotBefore), day(c.NotAfter))
+		fmt.Fprintf(&b, "%s, by %s, from %s to %s\n", subject(c), c.Issuer, core.Stamp(c.NotBefore), core.Stamp(c.NotAfter))
 	}
 	return b.String()
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/app/ui/console/internal/fresh"
@@ -195,50 +194,6 @@ func (d jobData) Worker() string {
 		return name
 	}
 	return ""
-}
-
-// said is a text of the API in pieces: instants are shown as everywhere else.
-type said struct {
-	Text string
-	At   *parts.Moment
-	Code string
-}
-
-var (
-	instantRule = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
-	verbRule    = regexp.MustCompile(`\bbelfry [a-z][a-z-]*( [^ ,;:]+)*`)
-)
-
-// Said shows a text of the API: its instants as times, and what is to be typed
-// as such.
-func (p *page) Said(text string) (out []said) {
-	add := func(plain string) {
-		for plain != "" {
-			at := verbRule.FindStringIndex(plain)
-			if at == nil {
-				out = append(out, said{Text: plain})
-				return
-			}
-			if at[0] > 0 {
-				out = append(out, said{Text: plain[:at[0]]})
-			}
-			out = append(out, said{Code: plain[at[0]:at[1]]})
-			plain = plain[at[1]:]
-		}
-	}
-	last := 0
-	for _, at := range instantRule.FindAllStringIndex(text, 20) {
-		t, err := time.Parse(time.RFC3339Nano, text[at[0]:at[1]])
-		if err != nil {
-			continue
-		}
-		add(text[last:at[0]])
-		m := p.When(t)
-		out = append(out, said{At: &m})
-		last = at[1]
-	}
-	add(text[last:])
-	return out
 }
 
 // CheckLink is where something that stands in a job's way is mended.

@@ -241,7 +241,7 @@ func (p *page) ResumeSchedule(s schedule.Schedule) parts.Confirm {
 	cmd := p.Command("POST", p.V1("schedules", s.Name, "resume"), parts.JSONText(map[string]bool{"catch_up": true}), "schedule", "resume", s.Name, "--catch-up")
 	return parts.Confirm{
 		ID: "resume", Button: "Resume", Title: "Resume schedule " + s.Name + "?",
-		Text:   "It runs at its times again. What it would have run since " + s.PausedAt.UTC().Format("2 Jan 15:04 UTC") + " stays left out unless you ask for it.",
+		Text:   "It runs at its times again. What it would have run since " + parts.TimeTitle(s.PausedAt) + " stays left out unless you ask for it.",
 		Action: p.Link("schedules", s.Name, "resume"),
 		Fields: []parts.Field{parts.NewField("catch_up", "Catch up on missed runs", "check", "", "Catch-up: "+catchupTexts[s.Catchup]+".", nil)},
 		Cmd:    &cmd,

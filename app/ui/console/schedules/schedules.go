@@ -180,9 +180,9 @@ func resultCell(r view.StripResult) parts.Cell {
 		c.Title += fmt.Sprintf(", %s times", parts.CountText(r.Missed))
 	}
 	if at := r.Nominal; !at.IsZero() {
-		c.Title += ", scheduled for " + at.UTC().Format("2 Jan, 15:04:05 UTC")
+		c.Title += ", scheduled for " + parts.TimeTitle(at)
 	} else if !r.At.IsZero() {
-		c.Title += ", " + r.At.UTC().Format("2 Jan, 15:04:05 UTC")
+		c.Title += ", " + parts.TimeTitle(r.At)
 	}
 	if r.Took > 0 {
 		c.Title += ", took " + parts.SpanText(r.Took)

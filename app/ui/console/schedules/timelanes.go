@@ -220,11 +220,11 @@ func (l timeLanes) marks(bars []laneBar) (all []laneMark) {
 
 // said is what a bar says when it is pointed at, in UTC as all pictures do.
 func said(from, to time.Time, counts map[string]int) string {
-	at := from.UTC().Format("2 Jan, 15:04:05")
+	at := parts.TimeTitle(from)
 	if counts["any"] == 1 {
 		for word := range counts {
 			if word != "any" {
-				at += " UTC: " + word
+				at += ": " + word
 			}
 		}
 		if to.After(from) {
@@ -243,7 +243,7 @@ func said(from, to time.Time, counts map[string]int) string {
 		}
 	}
 	slices.Sort(words)
-	return at + " to " + to.UTC().Format("15:04:05 UTC: ") + strings.Join(words, ", ")
+	return at + " to " + parts.TimeTitle(to) + ": " + strings.Join(words, ", ")
 }
 
 // sum counts what runs at the same time, in all lanes. A start to come is taken to last as long as usual.
@@ -321,10 +321,10 @@ const onceHigh = 32
 func (o onceLane) Said() string {
 	text := "Nothing ran"
 	if o.MostPast > 0 {
-		text = fmt.Sprintf("At most %s at once, at %s", parts.Plural(o.MostPast, "run", "runs"), o.PastAt.UTC().Format("2 Jan, 15:04 UTC"))
+		text = fmt.Sprintf("At most %s at once, at %s", parts.Plural(o.MostPast, "run", "runs"), parts.TimeTitle(o.PastAt))
 	}
 	if o.MostAhead > 0 {
-		text += fmt.Sprintf("; ahead at most %d at once, at %s, if runs take as long as usual", o.MostAhead, o.AheadAt.UTC().Format("2 Jan, 15:04 UTC"))
+		text += fmt.Sprintf("; ahead at most %d at once, at %s, if runs take as long as usual", o.MostAhead, parts.TimeTitle(o.AheadAt))
 	}
 	return text
 }

@@ -48,7 +48,7 @@ func TestTimeLanes(t *testing.T) {
 	if got, want := row.Said(), "long: 4 runs, 1 failed, 3 skipped; ahead 2 starts"; got != want || row.LastFailed != 3 {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := row.Marks[2].Title, "2 Mar, 11:18:00 UTC: failed, 12 min"; got != want {
+	if got, want := row.Marks[2].Title, "2 Mar, 11:18 UTC: failed, 12 min"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 
@@ -75,7 +75,7 @@ func TestTimeLanes(t *testing.T) {
 	}
 
 	l.sum()
-	if got, want := l.Once.Said(), "At most 2 runs at once, at 2 Mar, 11:50 UTC; ahead at most 2 at once, at 2 Mar, 12:12 UTC, if runs take as long as usual"; got != want {
+	if got, want := l.Once.Said(), "At most 2 runs at once, at 2 Mar, 11:50:03 UTC; ahead at most 2 at once, at 2 Mar, 12:12 UTC, if runs take as long as usual"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if n := l.Once.slotsPast; n[0] != 1 || n[12] != 0 || n[30] != 1 || n[95] != 2 { // 11:00, 11:07, 11:18, 11:57

@@ -220,7 +220,7 @@ func Stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.Local().Format("2006-01-02 15:04:05 MST")
+	return core.StampIn(t, time.Local)
 }
 
 // Ago is how far an instant is from now, such as "3m ago" or "in 5s".
@@ -276,5 +276,5 @@ func InZone(t time.Time, zone string) string {
 	if err != nil {
 		loc = time.UTC
 	}
-	return t.In(loc).Format("2006-01-02 15:04:05 MST")
+	return core.StampIn(t, loc)
 }

@@ -204,7 +204,7 @@ func drawIntake(c *cli.CLI, w io.Writer, r intake.Result) {
 			fmt.Fprintf(w, "     %s\n", l.Means)
 		}
 		for i, t := range l.Next {
-			fmt.Fprintf(w, "     %s %s\n", [...]string{"next", "then"}[min(i, 1)], t.Format("2006-01-02 15:04:05 MST"))
+			fmt.Fprintf(w, "     %s %s\n", [...]string{"next", "then"}[min(i, 1)], core.StampIn(t, t.Location()))
 		}
 		for _, n := range l.Notes {
 			fmt.Fprintf(w, "     %s\n", paint(cli.StyleWarn, n))

@@ -151,7 +151,7 @@ func afterGap(at time.Time, asked string) (time.Time, string) {
 		first = to // Go reads such a time with the offset of either side
 	}
 	return first, fmt.Sprintf("%s does not exist in %s: the clock goes forward over it. What follows is about %s, the first instant after that.",
-		asked, at.Location(), first.Format("2006-01-02 15:04:05 MST"))
+		asked, at.Location(), core.StampIn(first, at.Location()))
 }
 
 func drawExplained(w io.Writer, l schedule.Look) {

@@ -35,8 +35,8 @@ func (p *Page) LinkIn(namespace string, parts ...any) string {
 	return q.Link(parts...)
 }
 
-// LinkTo is [Page.Link] of a whole path.
-func (p *Page) LinkTo(path string) string {
+// linkTo is [Page.Link] of a whole path.
+func linkTo(p *Page, path string) string {
 	var parts []any
 	for part := range strings.SplitSeq(path, "/") {
 		parts = append(parts, part)
@@ -154,6 +154,9 @@ func (p *Page) When(t time.Time) parts.Moment { return parts.NewMoment(t, p.Now,
 func (p *Page) WhenIn(zone string, t time.Time) parts.Moment {
 	return parts.NewMoment(t, p.Now, p.Times.Of(zone), false)
 }
+
+// Said is a text of the API: its instants are shown by [Page.When], and commands as such.
+func (p *Page) Said(text string) []parts.Said { return parts.Say(text, p.When) }
 
 // Ago shows how long ago an instant was, or when it comes; the instant itself
 // shows when it is looked at.

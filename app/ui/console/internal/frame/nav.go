@@ -141,7 +141,7 @@ func (p *Page) SettingsTabs() []parts.Tab {
 			continue
 		}
 		here := at == s.Path || s.Path != "settings" && strings.HasPrefix(at, s.Path+"/")
-		tabs = append(tabs, parts.NewTab(s.Name, p.LinkTo(s.Path), here, ""))
+		tabs = append(tabs, parts.NewTab(s.Name, linkTo(p, s.Path), here, ""))
 	}
 	return tabs
 }
@@ -172,7 +172,7 @@ func (p *Page) Places() (all []Place) {
 	add := func(name, path, icon string) {
 		if !seen[path] && (path == "" || p.Site.Pages["GET /"+path]) {
 			seen[path] = true
-			all = append(all, Place{name, p.LinkTo(path), icon})
+			all = append(all, Place{name, linkTo(p, path), icon})
 		}
 	}
 	for _, item := range p.Site.Nav {

@@ -20,7 +20,7 @@ func TestThroughputHasEveryMinute(t *testing.T) {
 			sum[i] += *v
 		}
 	}
-	if last := c.Rows[59]; sum != [3]float64{3, 2, 5} || *last.Values[0] != 3 || last.Text() != "21 Nov 12:42" {
+	if last := c.Rows[59]; sum != [3]float64{3, 2, 5} || *last.Values[0] != 3 || last.Text() != "21 Nov, 12:42 UTC" {
 		t.Errorf("%v %v", sum, last)
 	}
 }

@@ -66,6 +66,12 @@ func (m Moment) Season() string {
 	return m.Zone()
 }
 
+// TimeTitle is an instant in the title of a picture, where the viewer's zone is not known: in UTC, which it says.
+func TimeTitle(t time.Time) string {
+	t = t.UTC()
+	return t.Format("2 Jan, 15:04" + seconds(t) + " UTC")
+}
+
 func seconds(at time.Time) string {
 	if at.Second() == 0 {
 		return ""

@@ -365,7 +365,7 @@ type ChartRow struct {
 func (r ChartRow) Attr() string { return r.At.UTC().Format(time.RFC3339) }
 
 // Text is the instant for people.
-func (r ChartRow) Text() string { return r.At.UTC().Format("2 Jan 15:04") }
+func (r ChartRow) Text() string { return TimeTitle(r.At) }
 
 // Search is the input of a search in a language of terms, with its help and
 // with what is wrong with what was written.
