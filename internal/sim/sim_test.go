@@ -39,7 +39,7 @@ func bound(name string, otherwise, short float64) float64 {
 
 // The same seed gives the same run, byte for byte.
 func TestSimRepeats(t *testing.T) {
-	for seed := range uint64(bound("SIM_REPEATS", 50, 1)) {
+	for seed := range uint64(bound("SIM_REPEATS", 25, 1)) {
 		s := scriptOf(seed, 2*time.Minute)
 		a, b := simulate(t, s, nil, true), simulate(t, s, nil, true)
 		if a.hash == b.hash && slices.Equal(a.lines, b.lines) {
