@@ -48,13 +48,9 @@ func Instant(given bool, field, text, zone string, to *time.Time) error {
 }
 
 func instantIn(loc *time.Location, field, text string, to *time.Time) error {
-	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, text, loc); err == nil {
-			if *to = t; layout != time.RFC3339 {
-				*to = cron.FirstOf(t)
-			}
-			return nil
-		}
+	if t, ok := cron.ReadTime(text, loc); ok {
+		*to = t
+		return nil
 	}
 	return core.InvalidField(field, text, "is not a time", "write '2026-12-24 18:00', or 2026-12-24T18:00:00+02:00")
 }

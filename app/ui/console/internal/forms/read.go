@@ -38,22 +38,14 @@ func place(text string, offset int64) string {
 	return fmt.Sprintf("line %d, column %d:", bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n'))
 }
 
-// localLayouts are how people write a time of a zone.
-var localLayouts = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"}
-
 // ReadTime reads a time as people write it, in a zone unless it says its own.
 func ReadTime(fieldName, text, zone string) (time.Time, error) {
-	if t, err := time.Parse(time.RFC3339, strings.Replace(text, " ", "T", 1)); err == nil {
-		return t, nil
-	}
 	at, err := cron.LoadZone(zone)
 	if err != nil {
 		at = time.UTC // the zone has a fault of its own
 	}
-	for _, layout := range localLayouts {
-		if t, err := time.ParseInLocation(layout, text, at); err == nil {
-			return cron.FirstOf(t), nil
-		}
+	if t, ok := cron.ReadTime(text, at); ok {
+		return t, nil
 	}
 	return time.Time{}, core.InvalidField(fieldName, text, "is not a time", "write 2026-12-24 18:00 for "+at.String()+", or 2026-12-24T18:00:00Z")
 }
