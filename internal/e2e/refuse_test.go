@@ -95,6 +95,10 @@ func TestBadInputOnTheCommandLine(t *testing.T) {
 			{"an unknown field in a file", []string{"apply", "-f", file("tasks:\n  - name: fine\n    command: {shell: \"true\"}\n    timout: 5m\n")}, 2, []string{`bad.yaml:4:5: tasks\[0\].timout: is not a known key \(did you mean timeout\?\)`}},
 			{"a token that is unknown", []string{"job", "list", "--token", "belfry_unknown"}, 5, []string{"^error: the token is unknown", "^try: "}},
 			{"a file that does not exist", []string{"apply", "-f", "nowhere.yaml"}, 2, []string{"nowhere.yaml.*does not exist"}},
+			{"a missing argument", []string{"token", "create"}, 2, []string{"NAME: is missing", "write: belfry token create NAME --scope SCOPE"}},
+			{"a missing second argument", []string{"job", "signal", "1"}, 2, []string{"NAME: is missing", "write: belfry job signal ID NAME"}},
+			{"an argument too many", []string{"job", "show", "1", "2"}, 2, []string{`argument "2": is one too many`, "write: belfry job show ID"}},
+			{"an argument where there is none", []string{"doctor", "now"}, 2, []string{`argument "now": is one too many`, "write: belfry doctor"}},
 			{"an unknown flag", []string{"job", "list", "--stat", "failed"}, 2, []string{"unknown flag: --stat", "try: --state"}},
 			{"an unknown verb", []string{"job", "lst"}, 2, []string{"try: belfry job list"}},
 		} {

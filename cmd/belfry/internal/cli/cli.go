@@ -181,6 +181,9 @@ func (c *CLI) usage(root *cobra.Command, args []string, err error) error {
 		cmd = root
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
+	if strings.Contains(text, "arg(s)") || strings.HasPrefix(text, "unknown command") && !cmd.HasSubCommands() {
+		return wrongArguments(cmd)
+	}
 	hint := cmd.CommandPath() + " --help"
 	if name, found := strings.CutPrefix(text, "unknown flag: --"); found {
 		if s := config.Suggest(name, flagNames(cmd)); s != "" {
@@ -193,6 +196,21 @@ func (c *CLI) usage(root *cobra.Command, args []string, err error) error {
 		}
 	}
 	return core.Errorf(core.Invalid, "%s", text).WithHint("%s", hint)
+}
+
+// wrongArguments says which argument is missing, or is one too many, by the line that shows how a command is written.
+func wrongArguments(cmd *cobra.Command) error {
+	given, hint, taken := cmd.Flags().Args(), "write: "+cmd.UseLine(), 0
+	for _, word := range strings.Fields(cmd.Use)[1:] {
+		if strings.HasPrefix(word, "-") || strings.HasPrefix(word, "[-") || word == "[flags]" {
+			break
+		}
+		if taken == len(given) {
+			return core.InvalidField(strings.TrimSuffix(word, "..."), "", "is missing", hint)
+		}
+		taken++
+	}
+	return core.InvalidField("argument", strings.Join(given[min(taken, len(given)):], " "), "is one too many", hint)
 }
 
 func firstWord(text string) string {
