@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
@@ -34,6 +35,33 @@ func (q LookQuery) Validate() error {
 		p.Addf("n", q.N, "is outside 1 to %d", MaxLook)
 	}
 	return p.Err("look")
+}
+
+// Drafted is the draft as it is looked at, with the name and the runs of the saved schedule that it would change.
+func (q LookQuery) Drafted(runs int64) Schedule {
+	d := *q.Draft
+	d.Namespace, d.Name, d.Task = q.Namespace, cmp.Or(q.Name, d.Name, "draft"), cmp.Or(d.Task, "draft")
+	if q.Name != "" {
+		d.Runs = runs
+	}
+	return d.WithDefaults()
+}
+
+// LookAtDraft answers a query about a draft alone, which names no calendar: without a store, by the time zones of this
+// process, whose version is zones.
+func LookAtDraft(q LookQuery, now time.Time, zones string) (Look, error) {
+	if err := q.Validate(); err != nil {
+		return Look{}, err
+	}
+	d := q.Drafted(0)
+	if err := d.Validate(now); err != nil {
+		return Look{}, err
+	}
+	plan, err := d.Plan()
+	if err != nil {
+		return Look{}, err
+	}
+	return d.Look(plan, nil, Plan{}, q, now, zones), nil
 }
 
 // Look is the answer to a [LookQuery].

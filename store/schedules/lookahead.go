@@ -59,18 +59,7 @@ func (s *Store) Look(ctx context.Context, q schedule.LookQuery) (out schedule.Lo
 // draft checks a schedule that is not saved and compiles it. Its plan is not
 // kept: drafts have no id.
 func (s *Store) draft(ctx context.Context, tx base.Tx, q schedule.LookQuery, saved schedule.Schedule, now time.Time) (schedule.Schedule, schedule.Plan, error) {
-	d := *q.Draft
-	d.Namespace = q.Namespace
-	if d.Name == "" {
-		d.Name = "draft"
-	}
-	if q.Name != "" {
-		d.Name, d.Runs = q.Name, saved.Runs // phases hash the name; an edit keeps the runs that are used
-	}
-	if d.Task == "" {
-		d.Task = "draft"
-	}
-	d = d.WithDefaults()
+	d := q.Drafted(saved.Runs)
 	if err := d.Validate(now); err != nil {
 		return d, schedule.Plan{}, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/define"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/schedule"
 )
 
@@ -25,29 +26,61 @@ type lookFlags struct {
 	runs     bool
 }
 
-// query is the question about NAME or RULE. A rule is a draft that nobody saves.
-func (f *lookFlags) query(ctx context.Context, s *cli.Conn, arg string) (schedule.LookQuery, error) {
-	q := schedule.LookQuery{N: f.n, RunsOnly: f.runs}
-	ns, err := s.OneNamespace()
-	if err != nil {
-		return q, err
-	}
-	q.Namespace = ns
-	zone := f.zone
-	if rule, is := define.Rule(arg); is {
-		q.Draft = &schedule.Schedule{Rules: []schedule.Rule{rule}, Zone: f.zone}
-	} else {
-		q.Name = arg
-		sc, err := s.Schedule(ctx, ns, arg)
+// verb answers about NAME, or about RULE: a draft that nobody saves, which needs nobody to talk to.
+func (f *lookFlags) verb(c *cli.CLI, draw func(w io.Writer, l schedule.Look, now time.Time)) func(*cobra.Command, []string) error {
+	saved := c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
+		ns, err := s.OneNamespace()
 		if err != nil {
-			return q, err
+			return err
 		}
-		zone = sc.Zone
+		sc, err := s.Schedule(ctx, ns, args[0])
+		if err != nil {
+			return err
+		}
+		q := schedule.LookQuery{Namespace: ns, Name: args[0], N: f.n, RunsOnly: f.runs}
+		if err := f.times(c, sc.Zone, &q); err != nil {
+			return err
+		}
+		l, err := s.Look(ctx, q)
+		if err != nil {
+			return err
+		}
+		return c.Emit(l, func(w io.Writer) { draw(w, l, s.Now) })
+	})
+	return func(cmd *cobra.Command, args []string) error {
+		rule, is := define.Rule(args[0])
+		if !is {
+			return saved(cmd, args)
+		}
+		if err := c.CheckOutput(); err != nil {
+			return err
+		}
+		q := schedule.LookQuery{Draft: &schedule.Schedule{Rules: []schedule.Rule{rule}, Zone: f.zone}, N: f.n, RunsOnly: f.runs}
+		if err := f.times(c, f.zone, &q); err != nil {
+			return err
+		}
+		now := time.Now()
+		l, err := schedule.LookAtDraft(q, now, cron.ZoneVersion())
+		if err != nil {
+			return err
+		}
+		return c.Emit(l, func(w io.Writer) { draw(w, l, now) })
 	}
+}
+
+// times reads the instants that are asked about.
+func (f *lookFlags) times(c *cli.CLI, zone string, q *schedule.LookQuery) error {
 	if err := cli.Instant(f.from != "", "--from", f.from, zone, &q.From); err != nil {
-		return q, err
+		return err
 	}
-	return q, cli.Instant(f.at != "", "--at", f.at, zone, &q.At)
+	if err := cli.Instant(f.at != "", "--at", f.at, zone, &q.At); err != nil || q.At.IsZero() {
+		return err
+	}
+	at, missing := afterGap(q.At, f.at)
+	if q.At = at; missing != "" {
+		fmt.Fprintln(c.Stderr, missing)
+	}
+	return nil
 }
 
 func scheduleNext(c *cli.CLI) *cobra.Command {
@@ -57,17 +90,7 @@ func scheduleNext(c *cli.CLI) *cobra.Command {
 		Example: `  belfry schedule next nightly -n 20
   belfry schedule next '30 2 * * *' --zone Europe/Sofia --from 2027-03-27
   belfry schedule next 'FREQ=MONTHLY;BYDAY=-1FR' --zone Europe/Sofia`,
-		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
-			q, err := f.query(ctx, s, args[0])
-			if err != nil {
-				return err
-			}
-			l, err := s.Look(ctx, q)
-			if err != nil {
-				return err
-			}
-			return c.Emit(l, func(w io.Writer) { drawComing(c, w, l, s.Now) })
-		}),
+		RunE: f.verb(c, func(w io.Writer, l schedule.Look, now time.Time) { drawComing(c, w, l, now) }),
 	}
 	cmd.Flags().IntVarP(&f.n, "count", "n", 10, "how many, at most 1000")
 	cmd.Flags().BoolVar(&f.runs, "runs", false, "show only times that run, and leave out those that calendars or --max-runs skip")
@@ -77,13 +100,19 @@ func scheduleNext(c *cli.CLI) *cobra.Command {
 }
 
 func drawComing(c *cli.CLI, w io.Writer, l schedule.Look, now time.Time) {
-	g := c.Grid("NOMINAL ("+l.Schedule.Zone+")", "UTC", "AWAY", "NOTE")
+	only := func(cells ...string) []string { // the column of UTC beside another zone alone
+		if l.Schedule.Zone == "UTC" {
+			return slices.Delete(cells, 1, 2)
+		}
+		return cells
+	}
+	g := c.Grid(only("NOMINAL ("+l.Schedule.Zone+")", "UTC", "AWAY", "NOTE")...)
 	for _, n := range l.Coming {
 		note := strings.Join(n.Notes, "; ")
 		if n.Skipped != "" {
 			note = strings.TrimSuffix("skipped, "+string(n.Skipped)+": "+note, ": ")
 		}
-		g.Row(n.Local, n.Nominal.UTC().Format("2006-01-02 15:04:05"), cli.Ago(n.Nominal, now), note)
+		g.Row(only(n.Local, n.Nominal.UTC().Format("2006-01-02 15:04:05"), cli.Ago(n.Nominal, now), note)...)
 	}
 	if len(l.Coming) > 0 {
 		g.Write(w)
@@ -99,29 +128,12 @@ func drawComing(c *cli.CLI, w io.Writer, l schedule.Look, now time.Time) {
 }
 
 func scheduleExplain(c *cli.CLI) *cobra.Command {
-	var f lookFlags
+	f := lookFlags{n: 3}
 	cmd := &cobra.Command{
 		Use: "explain NAME|RULE [--at TIME]", Short: "Say in words when a schedule runs, and why a time is or is not one of its", Args: cobra.ExactArgs(1),
 		Example: `  belfry schedule explain '0 9 * * MON-FRI'
   belfry schedule explain nightly --at '2027-03-28 03:30'`,
-		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
-			f.n = 3
-			q, err := f.query(ctx, s, args[0])
-			if err != nil {
-				return err
-			}
-			missing := ""
-			if !q.At.IsZero() {
-				if q.At, missing = afterGap(q.At, f.at); missing != "" {
-					fmt.Fprintln(c.Stderr, missing)
-				}
-			}
-			l, err := s.Look(ctx, q)
-			if err != nil {
-				return err
-			}
-			return c.Emit(l, func(w io.Writer) { drawExplained(w, l) })
-		}),
+		RunE: f.verb(c, func(w io.Writer, l schedule.Look, _ time.Time) { drawExplained(w, l) }),
 	}
 	cmd.Flags().StringVar(&f.at, "at", "", "is this one of its times, and why or why not")
 	cmd.Flags().StringVar(&f.zone, "zone", "", "time zone of a RULE; default: UTC")
