@@ -190,7 +190,7 @@ func TestPlans(t *testing.T) {
 			_, err := st.Jobs(ctx, job.Filter{Task: "t", States: job.States[4:]})
 			return err
 		}},
-		{"count the dead", []string{"jobs_done_failed"}, nil, func() error {
+		{"count the dead", []string{"COVERING INDEX belfry_jobs_done_failed"}, nil, func() error {
 			_, err := st.CountJobs(ctx, job.Filter{States: []job.State{job.Failed}}, view.CountOptions{})
 			return err
 		}},

@@ -598,7 +598,8 @@ create unique index belfry.jobs_done_id on belfry.jobs_done (id);
 create index belfry.jobs_done_finished on belfry.jobs_done (finished_at);
 create index belfry.jobs_done_task on belfry.jobs_done (task, id);
 create index belfry.jobs_done_schedule on belfry.jobs_done (schedule_id, id) where schedule_id > 0;
-create index belfry.jobs_done_failed on belfry.jobs_done (id) where state = 'failed';
+-- With what tells a dead job from a trial, and its namespace: each page counts them, without a look at their rows.
+create index belfry.jobs_done_failed on belfry.jobs_done (id, namespace, trigger) where state = 'failed';
 
 -- Attempts that did not end their job. The last one is in jobs_done. Writer: settling.
 create table belfry.attempts (
