@@ -78,6 +78,7 @@ when no server runs.
 	add("see", jobs.Job(c), jobs.Queue(c), schedules.Backfill(c), programs.Artifact(c), access.Audit(c))
 	add("operate", operate.Doctor(c), operate.CheckHistory(c), access.Token(c), access.Namespace(c), operate.Broker(c), operate.Config(c), operate.Migrate(c), operate.Version(c), operate.Completion(c))
 	cmd.SetHelpCommandGroupID("operate")
+	complete(c, cmd)
 	return cmd
 }
 

@@ -44,7 +44,7 @@ func (s *Store) ForecastIn(ctx context.Context, tx base.Tx, a schedule.Ahead, ro
 	if err != nil {
 		return out, err
 	}
-	due, behind, err := dueFirst(ctx, tx, a, a.Checks, rows, timedColumns, scanTimed)
+	due, behind, err := dueFirst(ctx, tx, a, a.Checks, rows, timedColumns, scanTimed, func(t timed) time.Time { return t.nextAt })
 	if err != nil {
 		return out, err
 	}
@@ -124,9 +124,9 @@ func (c *coming) starts() time.Time {
 // timed is a schedule with what its times depend on.
 type timed struct {
 	schedule.LoadOf
-	id, runs int64
-	doc      string
-	finishAt time.Time
+	id, runs         int64
+	doc              string
+	finishAt, nextAt time.Time
 }
 
 func (t timed) schedule() (sc schedule.Schedule, err error) {
@@ -135,10 +135,10 @@ func (t timed) schedule() (sc schedule.Schedule, err error) {
 	return sc, err
 }
 
-const timedColumns = `s.id, s.namespace, s.name, s.doc, s.finish_at, s.runs`
+const timedColumns = `s.id, s.namespace, s.name, s.doc, s.finish_at, s.runs, s.next_at`
 
 func scanTimed(r base.Rows) (t timed, err error) {
-	return t, r.Scan(&t.id, &t.Namespace, &t.Schedule, &t.doc, base.ScanTime(&t.finishAt), &t.runs)
+	return t, r.Scan(&t.id, &t.Namespace, &t.Schedule, &t.doc, base.ScanTime(&t.finishAt), &t.runs, base.ScanTime(&t.nextAt))
 }
 
 // timedGroup is schedules with the same times.

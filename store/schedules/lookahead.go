@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -93,7 +94,7 @@ func (s *Store) Upcoming(ctx context.Context, a schedule.Ahead) (out []schedule.
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		most := max(maxUpcoming, a.Limit)
 		for rows := min(a.Limit+base.LookFirst, most); ; rows = most {
-			due, behind, err := dueFirst(ctx, tx, a, true, rows, ScheduleColumns, ScanSchedule)
+			due, behind, err := dueFirst(ctx, tx, a, true, rows, ScheduleColumns, ScanSchedule, func(r ScheduleRow) time.Time { return r.NextAt })
 			if err != nil {
 				return err
 			}
@@ -142,7 +143,7 @@ const checksPassed = 10
 // the earliest; zero: there are none. Those from the finish have no planned
 // times but the next. Without checks of monitors it passes over a bounded number
 // of those.
-func dueFirst[T any](ctx context.Context, tx base.Tx, a schedule.Ahead, checks bool, n int, columns string, scan func(base.Rows) (T, error)) (rows []T, behind time.Time, err error) {
+func dueFirst[T any](ctx context.Context, tx base.Tx, a schedule.Ahead, checks bool, n int, columns string, scan func(base.Rows) (T, error), nextAt func(T) time.Time) (rows []T, behind time.Time, err error) {
 	w := &base.Where{}
 	w.And("next_at > 0 and next_at <= ?", base.Micros(a.From.Add(a.Within)))
 	all := ` from belfry.schedules where ` + w.Sql() + ` order by next_at limit `
@@ -153,17 +154,27 @@ func dueFirst[T any](ctx context.Context, tx base.Tx, a schedule.Ahead, checks b
 		w.NotOwned("name")
 		soonest = ` from (select *` + all + strconv.Itoa(passed) + `) as passed where ` + w.Sql() + ` order by next_at limit `
 	}
-	at, found, err := base.First(ctx, tx, base.ScanInt, `select next_at`+soonest+`1 offset `+strconv.Itoa(n), w.Args...)
-	if err == nil && !found && passed > 0 {
-		at, _, err = base.First(ctx, tx, base.ScanInt, `select next_at`+all+`1 offset `+strconv.Itoa(passed), w.Args[:1]...)
-	}
+	args := w.Args
+	w.Conds, w.Args = nil, slices.Clone(args)
+	w.Namespace("s.namespace", a.Namespace)
+	rows, err = base.Collect(ctx, tx, scan, `select `+columns+` from (select *`+soonest+strconv.Itoa(n+1)+`) as s where `+w.Sql(), w.Args...)
 	if err != nil {
 		return nil, behind, err
 	}
-	soonest = `(select *` + soonest + strconv.Itoa(n) + `) as s`
-	w.Conds = nil
-	w.Namespace("s.namespace", a.Namespace)
-	rows, err = base.Collect(ctx, tx, scan, `select `+columns+` from `+soonest+` where `+w.Sql(), w.Args...)
+	if len(rows) > n { // all are of the namespace, and the one too many says what is to be known: a second walk costs as much as the first
+		last := 0
+		for i := range rows {
+			if nextAt(rows[i]).After(nextAt(rows[last])) {
+				last = i
+			}
+		}
+		behind = nextAt(rows[last])
+		return slices.Delete(rows, last, last+1), behind, nil
+	}
+	at, found, err := base.First(ctx, tx, base.ScanInt, `select next_at`+soonest+`1 offset `+strconv.Itoa(n), args...)
+	if err == nil && !found && passed > 0 {
+		at, _, err = base.First(ctx, tx, base.ScanInt, `select next_at`+all+`1 offset `+strconv.Itoa(passed), args[:1]...)
+	}
 	return rows, base.Instant(at), err
 }
 

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// Completed is what a shell may complete a word to, and what it says beside it.
+type Completed struct{ Word, Note string }
+
+// patience of a shell, which waits for an answer before it writes on.
+const completePatience = 2 * time.Second
+
+// Complete makes shells complete a word to what list finds for the part that is written. Where there is nobody to ask they
+// complete nothing, and say nothing of it.
+func (c *CLI) Complete(list func(ctx context.Context, s *Conn, part string) ([]Completed, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, given []string, part string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completePatience)
+		defer cancel()
+		s, closeConn, err := c.connect(ctx, cmd)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		found, err := list(ctx, s, part)
+		if closeErr := closeConn(); err != nil || closeErr != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		for _, f := range found {
+			if strings.HasPrefix(f.Word, part) {
+				words = append(words, cobra.CompletionWithDesc(f.Word, f.Note))
+			}
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
