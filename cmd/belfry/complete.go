@@ -125,7 +125,7 @@ func completeArguments(c *cli.CLI, cmd *cobra.Command, group string) {
 		}
 		word, _, _ := strings.Cut(strings.TrimSuffix(words[i], "..."), "|")
 		switch {
-		case word == "NAME" && i == 0 && cmd.Name() != "create" && cmd.Name() != "set", word == "ID" && group == "job":
+		case word == "NAME" && i == 0 && cmd.Name() != "create", word == "ID" && group == "job":
 			return listers[group]
 		}
 		return listers[nounOf[word]]
