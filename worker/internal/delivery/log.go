@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,7 +30,7 @@ const (
 )
 
 // Log collects what one attempt writes until the shipper takes it. It
-// keeps the first bytes up to its limit, counts the rest, and never fails.
+// keeps the first bytes up to its limit, and how each stream ends; it counts the rest, and never fails.
 type Log struct {
 	ref     job.Ref
 	session string
@@ -43,6 +44,7 @@ type Log struct {
 	seq      int
 	kept     int           // bytes accepted, against limit
 	cut      int           // bytes over the limit
+	ends     [3]ending     // of those, the last of each stream
 	dropped  int           // bytes that could not be delivered
 	unsent   int           // bytes in runs, in carry, and under way
 	unended  job.Stream    // whose line came last and has not ended; "": it has
@@ -89,6 +91,7 @@ func (l *Log) write(s job.Stream, p []byte) {
 	if room := l.limit - l.kept; len(p) > room {
 		whole := wholeRunes(p[:room])
 		l.cut += len(p) - len(whole)
+		l.ends[slices.Index(allStreams[:], s)].write(p[len(whole):])
 		l.limit = l.kept + len(whole) // no gap: after the first cut nothing more is kept
 		p = whole
 	}
@@ -233,13 +236,9 @@ func (l *Log) Close() {
 	if l.closed {
 		return
 	}
-	if l.unended != "" && l.cut+l.dropped > 0 { // or the note would stand in the program's line where a log is read as one text
-		l.add(l.unended, []byte{'\n'})
-	}
-	if l.cut > 0 {
-		l.add(job.Log, fmt.Appendf(nil, "belfry: %d bytes of output over the limit of %d were cut\n", l.cut, l.limit))
-	}
+	l.addEnds()
 	if l.dropped > 0 {
+		l.endLine()
 		l.add(job.Log, fmt.Appendf(nil, "belfry: %d bytes of output were lost because the log could not be delivered in time\n", l.dropped))
 	}
 	for s, rest := range l.carry { // begun characters are all there will be
