@@ -99,6 +99,9 @@ func TestDNS(t *testing.T) {
 		"PTR":          {task.DNS{Name: "192.0.2.1", Type: "PTR", Expect: []string{"example.com"}}, "", task.CheckOK, "", ""},
 		"over TCP":     {task.DNS{Name: "example.com", TCP: true}, "", task.CheckOK, "", ""},
 		"no such name": {task.DNS{Name: "none.example.com"}, "", task.CheckFail, task.CodeDNSNotFound, "does not exist"},
+		"must not be":  {task.DNS{Name: "none.example.com"}, "rcode == 'NXDOMAIN'", task.CheckOK, "", ""},
+		"is after all": {task.DNS{Name: "example.com"}, "rcode == 'NXDOMAIN'", task.CheckFail, task.CodeAssertion, "NOERROR"},
+		"is, and not":  {task.DNS{Name: "none.example.com", Expect: []string{"192.0.2.1"}}, "rcode in ['NOERROR', 'NXDOMAIN']", task.CheckFail, task.CodeDNSNotFound, "does not exist"},
 		"no such type": {task.DNS{Name: "www.example.com", Type: "MX"}, "", task.CheckFail, task.CodeExpect, "has no record of type MX"},
 		"condition":    {task.DNS{Name: "example.com"}, "ttl >= 300", task.CheckFail, task.CodeAssertion, "ttl = 60"},
 	} {

@@ -33,7 +33,7 @@ func (w expectation) fault(a reach.Answer, t task.Task) *reach.Fault {
 	switch {
 	case f != nil:
 		return f
-	case a.Encoded != "" && len(a.Body) > 0 && (w.body != nil || readsBody(t)):
+	case a.Encoded != "" && len(a.Body) > 0 && (w.body != nil || judgesBy(t, "body", "json", "jq")):
 		return a.Unreadable()
 	case w.body != nil && !w.body.Match(a.Text):
 		return reach.Failing(task.CodeAssertion, "expected a body that matches %q, got %d bytes", w.body, len(a.Body))
@@ -41,14 +41,12 @@ func (w expectation) fault(a reach.Answer, t task.Task) *reach.Fault {
 	return nil
 }
 
-// readsBody reports whether some condition reads the body. Warnings may, and are then judged on an empty one.
-func readsBody(t task.Task) bool {
-	for _, text := range t.Conditions {
-		if p, err := condition.Get(t.Kind, text); err == nil && (p.Uses("body") || p.Uses("json") || p.Uses("jq")) {
-			return true
-		}
-	}
-	return false
+// judgesBy reports whether some condition reads one of these variables. A warning may, and is judged on what there is.
+func judgesBy(t task.Task, names ...string) bool {
+	return slices.ContainsFunc(t.Conditions, func(text string) bool {
+		p, err := condition.Get(t.Kind, text)
+		return err == nil && slices.ContainsFunc(names, p.Uses)
+	})
 }
 
 // ask makes the task's request. Nothing that it sends as a secret is kept when
