@@ -218,7 +218,7 @@ func InOne(t access.Token, field, asked string) (string, error) {
 // Agree is one of two ways to say the same thing, or the fault of both.
 func Agree(field, outer, inner string) (string, error) {
 	if outer != "" && inner != "" && outer != inner {
-		return "", core.InvalidField(field, inner, fmt.Sprintf("differs from %q in the address", outer), "leave one of them out")
+		return "", core.InvalidField(field, inner, fmt.Sprintf("differs from %q, which the request says as well", outer), "leave one of them out")
 	}
 	if outer != "" {
 		return outer, nil

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,21 +133,29 @@ func fetchOutputs(ctx context.Context, c *cli.CLI, s *cli.Conn, outputs []task.J
 		return core.InvalidField("--download", dir, "cannot be opened: "+err.Error(), "")
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
+	var last error // of those that failed; the others are fetched all the same
 	done := []downloaded{}
 	for _, o := range outputs {
 		if err := fetchOutput(ctx, s, root, o); err != nil {
-			return fmt.Errorf("output %q: %w", o.Name, err)
+			if last != nil {
+				fmt.Fprintln(c.Stderr, "error:", last)
+			}
+			if last = fmt.Errorf("output %q: %w", o.Name, err); ctx.Err() != nil {
+				return last
+			}
+			continue
 		}
 		done = append(done, downloaded{o, filepath.Join(dir, filepath.FromSlash(o.Name))})
 	}
-	return c.Emit(core.Page[downloaded]{Items: done}, func(w io.Writer) {
+	err = c.Emit(core.Page[downloaded]{Items: done}, func(w io.Writer) {
 		for _, d := range done {
 			fmt.Fprintf(w, "%s  %s\n", d.Path, core.SizeText(d.Size))
 		}
-		if len(done) == 0 {
+		if len(outputs) == 0 {
 			fmt.Fprintln(c.Stderr, "there were no files to fetch")
 		}
 	})
+	return cmp.Or(last, err)
 }
 
 // fetchOutput writes one file whole, or leaves none.

@@ -101,6 +101,36 @@ func TestDownloadsStayBelowTheirFolder(t *testing.T) {
 	}
 }
 
+func TestAFileThatFailsTakesNoOthersWithIt(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/gone") {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte("1,2,3"))
+	}))
+	t.Cleanup(server.Close)
+	var files []task.JobOutput
+	for _, name := range []string{"a", "gone-1", "b", "gone-2", "c"} {
+		files = append(files, outputNamed(name, "1,2,3", 1))
+	}
+	var out, errs bytes.Buffer
+	dir := t.TempDir()
+	err := fetchOutputs(t.Context(), cli.New(nil, &out, &errs, nil), &cli.Conn{Service: leftover{}, Where: server.URL, Now: time.Now()}, files, dir)
+	if err == nil || !strings.Contains(err.Error(), `output "gone-2"`) || !strings.Contains(errs.String(), `error: output "gone-1"`) {
+		t.Errorf("%v, %s", err, &errs)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); string(got) != "1,2,3" || !strings.Contains(out.String(), filepath.Join(dir, name)+"  5 B\n") {
+			t.Errorf("%s: %q, %v; %s", name, got, err, &out)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 3 {
+		t.Errorf("left %v", left)
+	}
+}
+
 func TestTheNewestFileOfANameIsFetched(t *testing.T) {
 	t.Parallel()
 	got := newestByName([]task.JobOutput{outputNamed("a", "1", 1), outputNamed("b", "1", 1), outputNamed("a", "2", 2)})
