@@ -71,6 +71,9 @@ func (s Selection) Validate() error {
 	return p.Err("selection")
 }
 
+// NoSuchJob is why nothing was done to a job that is not there.
+const NoSuchJob = "no such job"
+
 // Selected is the answer to a bulk action.
 type Selected struct {
 	IDs  []int64          `json:"ids" doc:"Jobs it was done to"`

@@ -227,6 +227,8 @@ command:
 			s.run("job", "retry", "--all", "--task", "broken").says("job " + id + " retried")
 			s.run("job", "wait", id).says("succeeded")
 			s.fails(4, "left as it is", "job", "retry", id)
+			s.fails(3, "no job 4711", "job", "retry", "4711")
+			s.fails(4, "left as it is", "job", "cancel", id, "4711")
 		})
 
 		s.step(t, "a paused queue holds jobs, says why, and lets them go", func(t *testing.T) {

@@ -109,7 +109,7 @@ func (c *Change) selectJobs(b bulk) ([]jobs.JobRow, view.Selected, error) {
 		j, there := byID[id]
 		switch {
 		case !there:
-			out.Left[id] = "no such job"
+			out.Left[id] = view.NoSuchJob
 		case unfit(j.State):
 			out.Left[id] = fmt.Sprintf("%s: %s", b.why, j.State)
 		default:

@@ -3,26 +3,37 @@ package cli
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/belfry-run/belfry/view"
 )
 
 // Selected shows what was done to each job that was selected, which noun names. When they were named one by one and
-// nothing was done to any of them, the exit code says so.
+// nothing was done to any of them, the exit code says so: not found where none of them is there.
 func (c *CLI) Selected(all view.Selected, noun, done string, named bool) error {
 	err := c.Emit(all, func(w io.Writer) {
 		for _, id := range all.IDs {
 			fmt.Fprintf(w, "%s %d %s\n", noun, id, done)
 		}
-		for id, why := range all.Left {
-			fmt.Fprintf(c.Stderr, "%s %d left as it is: %s\n", noun, id, why)
+		for _, id := range slices.Sorted(maps.Keys(all.Left)) {
+			if all.Left[id] == view.NoSuchJob {
+				fmt.Fprintf(c.Stderr, "no %s %d\n", noun, id)
+				continue
+			}
+			fmt.Fprintf(c.Stderr, "%s %d left as it is: %s\n", noun, id, all.Left[id])
 		}
 		if len(all.IDs) == 0 && len(all.Left) == 0 {
 			fmt.Fprintf(c.Stderr, "no such %ss\n", noun)
 		}
 	})
 	if err == nil && named && len(all.IDs) == 0 {
-		return ExitStatus(ExitConflict) // why was said above
+		for _, why := range all.Left {
+			if why != view.NoSuchJob {
+				return ExitStatus(ExitConflict) // why was said above
+			}
+		}
+		return ExitStatus(ExitNotFound)
 	}
 	return err
 }
