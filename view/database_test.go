@@ -17,7 +17,7 @@ func TestAnEpochSaysWhatTheServerTells(t *testing.T) {
 		fix    bool
 	}{
 		{Epoch{Number: 1, Signs: SignsTimeline}, "the first; the server tells its timeline, so a failover or restore that loses commits is noticed", false},
-		{Epoch{Number: at("10:00").UnixMicro(), Since: at("10:00"), Signs: SignsLog}, at("10:00").UTC().Format("since 2006-01-02T15:04:05Z") + "; the server tells only the length of its log", true},
+		{Epoch{Number: at("10:00").UnixMicro(), Since: at("10:00"), Signs: SignsLog}, "since " + core.Stamp(at("10:00")) + "; the server tells only the length of its log", true},
 		{Epoch{Number: 1, Signs: SignsNone}, "tells nothing of its history, so a failover or restore that loses commits is not noticed", true},
 	} {
 		checks := DatabaseHealth{Epoch: &row.epoch}.Judge()

@@ -37,7 +37,7 @@ func TestWhoIsLetIn(t *testing.T) {
 		{"Bearer", "GET", "/v1/tasks", "", 401, "holds no bearer token"},
 		{"Bearer nobody", "GET", "/v1/tasks", "", 401, "unknown"},
 		{"Bearer " + strings.Repeat("x", 600), "GET", "/v1/tasks", "", 401, "unknown"},
-		{"Bearer expired", "GET", "/v1/tasks", "", 401, "expired at 2026-01-02T03:04:05Z"},
+		{"Bearer expired", "GET", "/v1/tasks", "", 401, "expired at 2026-01-02 03:04:05 UTC"},
 		{"Bearer revoked", "GET", "/v1/tasks", "", 401, "was revoked"},
 		{"bearer root", "GET", "/v1/tasks", "", 200, ""},
 		{"Bearer reader", "GET", "/v1/tasks", "", 200, ""},

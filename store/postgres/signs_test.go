@@ -108,7 +108,7 @@ func TestPostgresFailoverToASnapshotWithoutATimeline(t *testing.T) {
 	p.check(h)
 	d, err := p.st.DatabaseHealth(t.Context())
 	p.must(err)
-	if d.Epoch == nil || d.Epoch.Number == 1 || d.Epoch.Since.IsZero() || !strings.Contains(epochCheck(d).Detail, d.Epoch.Since.UTC().Format("since 2006-01-02T")) {
+	if d.Epoch == nil || d.Epoch.Number == 1 || d.Epoch.Since.IsZero() || !strings.Contains(epochCheck(d).Detail, d.Epoch.Since.UTC().Format("since 2006-01-02 ")) {
 		t.Errorf("epoch %+v, %+v", d.Epoch, epochCheck(d))
 	}
 }
