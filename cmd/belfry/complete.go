@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -109,10 +108,7 @@ func complete(c *cli.CLI, root *cobra.Command) {
 }
 
 func completeArguments(c *cli.CLI, cmd *cobra.Command, group string) {
-	words := strings.Fields(cmd.Use)[1:]
-	if i := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") || strings.HasPrefix(w, "[-") || w == "[flags]" }); i >= 0 {
-		words = words[:i]
-	}
+	words := cli.Arguments(cmd)
 	for i, w := range words {
 		words[i] = strings.Trim(w, "[]")
 	}

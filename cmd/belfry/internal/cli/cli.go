@@ -198,19 +198,25 @@ func (c *CLI) usage(root *cobra.Command, args []string, err error) error {
 	return core.Errorf(core.Invalid, "%s", text).WithHint("%s", hint)
 }
 
-// wrongArguments says which argument is missing, or is one too many, by the line that shows how a command is written.
+// wrongArguments says which argument is missing, or is one too many.
 func wrongArguments(cmd *cobra.Command) error {
-	given, hint, taken := cmd.Flags().Args(), "write: "+cmd.UseLine(), 0
-	for _, word := range strings.Fields(cmd.Use)[1:] {
-		if strings.HasPrefix(word, "-") || strings.HasPrefix(word, "[-") || word == "[flags]" {
-			break
-		}
-		if taken == len(given) {
-			return core.InvalidField(strings.TrimSuffix(word, "..."), "", "is missing", hint)
-		}
-		taken++
+	given, wanted, hint := cmd.Flags().Args(), Arguments(cmd), "write: "+cmd.UseLine()
+	if len(given) < len(wanted) {
+		return core.InvalidField(strings.TrimSuffix(wanted[len(given)], "..."), "", "is missing", hint)
 	}
-	return core.InvalidField("argument", strings.Join(given[min(taken, len(given)):], " "), "is one too many", hint)
+	return core.InvalidField("argument", strings.Join(given[len(wanted):], " "), "is one too many", hint)
+}
+
+// Arguments are the words for the arguments of a command, as the line has them that shows how it is written.
+func Arguments(cmd *cobra.Command) []string {
+	words := strings.Fields(cmd.Use)[1:]
+	flags := func(word string) bool {
+		return strings.HasPrefix(word, "-") || strings.HasPrefix(word, "[-") || word == "[flags]"
+	}
+	if i := slices.IndexFunc(words, flags); i >= 0 {
+		words = words[:i]
+	}
+	return words
 }
 
 func firstWord(text string) string {
