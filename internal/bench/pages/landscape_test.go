@@ -147,7 +147,7 @@ func TestATableOfPagesSaysWhatTakesTooLong(t *testing.T) {
 			t.Errorf("line %d is %s", i, lines[i+2])
 		}
 	}
-	for i, want := range []string{"over 200ms", "| 12 |  |", "status 500", "nothing leads to it"} {
+	for i, want := range []string{"over 100ms", "| 12 |  |", "status 500", "nothing leads to it"} {
 		if !strings.Contains(lines[i+2], want) {
 			t.Errorf("line %d is %s", i, lines[i+2])
 		}

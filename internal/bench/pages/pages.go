@@ -29,7 +29,7 @@ import (
 )
 
 // Limit is what a page or a list may take of the server at p95.
-const Limit = 200 * time.Millisecond
+const Limit = 100 * time.Millisecond
 
 // Page is how long a page, or a read of the API, took.
 type Page struct {
