@@ -11,10 +11,10 @@ import (
 // Completed is what a shell may complete a word to, and what it says beside it.
 type Completed struct{ Word, Note string }
 
-// patience of a shell, which waits for an answer before it writes on.
+// completePatience is short, because the shell takes no keys meanwhile.
 const completePatience = 2 * time.Second
 
-// Complete makes shells complete a word to what list finds for the part that is written. Where there is nobody to ask they
+// Complete makes shells complete a word to what list finds for the part that is written. Where no server answers they
 // complete nothing, and say nothing of it.
 func (c *CLI) Complete(list func(ctx context.Context, s *Conn, part string) ([]Completed, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, part string) (words []cobra.Completion, _ cobra.ShellCompDirective) {

@@ -26,7 +26,7 @@ type lookFlags struct {
 	runs     bool
 }
 
-// verb answers about NAME, or about RULE: a draft that nobody saves, which needs nobody to talk to.
+// verb answers about NAME, or about RULE: a draft that is not saved, which needs no server.
 func (f *lookFlags) verb(c *cli.CLI, draw func(w io.Writer, l schedule.Look, now time.Time)) func(*cobra.Command, []string) error {
 	saved := c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
 		ns, err := s.OneNamespace()

@@ -18,7 +18,7 @@ var (
 	verbRule    = regexp.MustCompile(`\bbelfry [a-z][a-z-]*( [^ ,;:]+)*`)
 )
 
-const mostInstants = 20 // of one text; it may be a log of somebody
+const mostInstants = 20 // of one text, which may be a long log
 
 // Say takes a text of the API apart, so that its instants are shown as all others of a page.
 func Say(text string, when func(time.Time) Moment) (out []Said) {
