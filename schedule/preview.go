@@ -41,7 +41,7 @@ func (q LookQuery) Validate() error {
 func (q LookQuery) Drafted(runs int64) Schedule {
 	d := *q.Draft
 	d.Namespace, d.Name, d.Task = q.Namespace, cmp.Or(q.Name, d.Name, "draft"), cmp.Or(d.Task, "draft")
-	if q.Name != "" {
+	if q.Name != "" { // phases hash the name; an edit keeps the runs that are used
 		d.Runs = runs
 	}
 	return d.WithDefaults()

@@ -90,7 +90,7 @@ type Command struct {
 	Stdin        string            `json:"stdin,omitempty" doc:"Bytes for standard input; default: the job's input as JSON"`
 	SuccessCodes []int             `json:"success_codes,omitempty" doc:"Exit codes that mean success; default: 0"`
 	KillGrace    core.Duration     `json:"kill_grace,omitempty" doc:"Time between SIGTERM and SIGKILL; default: 5s; at most 5m"`
-	OutputLimit  int               `json:"output_limit,omitempty" doc:"Bytes of standard output and error kept per attempt; default: 1 MiB; at most 64 MiB"`
+	OutputLimit  int               `json:"output_limit,omitempty" doc:"Bytes of standard output and error kept per attempt, beside the last 4 KiB of each; default: 1 MiB; at most 64 MiB"`
 }
 
 // Defaults and limits of a task.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 )
@@ -60,5 +61,11 @@ func TestShellsCompleteNames(t *testing.T) {
 		if got := strings.Join(words, " "); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
+	}
+	t.Chdir(t.TempDir())
+	env = []string{"BELFRY_DATABASE=sqlite:belfry.db", "BELFRY_LISTEN=127.0.0.1:1"}
+	run("__complete", "task", "show", "")
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("a key made %v: %v", left, err)
 	}
 }

@@ -15,17 +15,21 @@ type Completed struct{ Word, Note string }
 const completePatience = 2 * time.Second
 
 // Complete makes shells complete a word to what list finds for the part that is written. Where no server answers they
-// complete nothing, and say nothing of it.
+// complete nothing, and say nothing of it: a key that is pressed opens no database, which might be migrated by it.
 func (c *CLI) Complete(list func(ctx context.Context, s *Conn, part string) ([]Completed, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, part string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completePatience)
 		defer cancel()
-		s, closeConn, err := c.connect(ctx, cmd)
+		l, err := c.config(cmd)
+		if err != nil || !l.Given("server") && !answers(ctx, l.ServerURL()) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		s, _, err := c.dial(l)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		found, err := list(ctx, s, part)
-		if closeErr := closeConn(); err != nil || closeErr != nil {
+		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		for _, f := range found {
