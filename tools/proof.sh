@@ -25,10 +25,10 @@ part() {
 	ran_some=yes
 	printf '== %s: %s\n' "$name" "$*"
 	timeout "$((minutes * ${PROOF_PATIENCE:-1}))m" "$@" >"$out" 2>&1 || status=$?
-	result=$(sed -nE 's/^ +[a-z_]+_test\.go:[0-9]+: ([0-9]+ (seeds|cuts|faults)[^|]*)$/\1/p; s/^([0-9]+ faults planted[^|]*)$/\1/p' "$out" | paste -sd';' | sed 's/;/; /g')
+	result=$(sed -nE 's/^ +[a-z_]+_test\.go:[0-9]+: ([0-9]+ (seeds|cuts|faults)[^|]*)$/\1/p; s/^([0-9]+ faults planted[^|]*)$/\1/p' "$out" | paste -sd';' | sed -E 's/; ?/; /g')
 	local passed
 	passed=$(grep -c -- '^--- PASS: ' "$out" || true)
-	if [ -z "$result" ]; then result="$passed tests passed"; fi
+	if [ -z "$result" ]; then result="$passed test$([ "$passed" -eq 1 ] || echo s) passed"; fi
 	if [ "$status" -ne 0 ] || { [ "$passed" -eq 0 ] && [ "$name" != faults ]; }; then
 		cat "$out"
 		failed+=("$name")
