@@ -12,8 +12,9 @@ import (
 )
 
 // Retry makes a run ready to go on: steps that succeeded keep their success, and those that did not
-// are begun again, as is cleanup. From a step on, that step and all behind it are begun again. It answers the
-// steps of which nothing is kept, and those of which the items are kept that succeeded: lists whose
+// are begun again, as is all of cleanup. The condition of a step that was skipped is judged again where it may have another answer:
+// behind a step that is begun again, or with an edited input. From a step on, that step and all behind it are begun again.
+// It answers the steps of which nothing is kept, and those of which the items are kept that succeeded: lists whose
 // needs are not begun again, with an input that was not edited.
 func (r *Run) Retry(p Plan, edited bool, now time.Time) (all, rest []int) {
 	redone := map[int]bool{}
@@ -23,15 +24,19 @@ func (r *Run) Retry(p Plan, edited bool, now time.Time) (all, rest []int) {
 	for i, s := range r.Steps {
 		redone[i] = redone[i] || p.Workflow.Steps[i].Cleanup || s.State != OK && !(s.State == Skipped && !s.Blocked && !edited)
 	}
+	behind := make([]bool, len(r.Steps)) // a step that is begun again, before the skipped ones among them are added
+	for i := range r.Steps {
+		for name := range p.Workflow.Before(i) {
+			behind[i] = behind[i] || redone[p.Workflow.Find(name)]
+		}
+	}
 	for i, s := range r.Steps {
+		redone[i] = redone[i] || behind[i] && s.State == Skipped
 		if !redone[i] {
 			continue
 		}
-		needs := false
-		for name := range p.Workflow.Before(i) {
-			needs = needs || redone[p.Workflow.Find(name)]
-		}
-		if needs || edited || s.State == Skipped || s.State == OK || !p.Workflow.Steps[i].Many() || s.Total == 0 {
+		step := p.Workflow.Steps[i]
+		if behind[i] || edited || step.Cleanup || s.State == Skipped || s.State == OK || !step.Many() || s.Total == 0 {
 			all = append(all, i)
 		} else {
 			rest = append(rest, i)
