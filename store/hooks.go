@@ -53,6 +53,7 @@ func (s *Store) join() {
 		EndWaits: func(c *jobs.Change, fs []job.Finish) error {
 			return s.stepStore.In(c.Change).EndWaits(fs)
 		},
+		HoldRuns: func(c *jobs.Change, steps []int64) error { return s.workflowStore.In(c.Change).HoldRunsOf(steps) },
 		StopRuns: func(c *jobs.Change, rows []jobs.JobRow, others []jobs.Ending, reason core.Reason, note string) error {
 			var steps []int64
 			for _, e := range others {
