@@ -126,8 +126,18 @@ func (c *Change) takeChannel(name base.TaskName, publicURL string) ([]view.Taken
 	for _, a := range alerts {
 		byID[a.ID] = a
 	}
+	decided := monitor.Deliver(alerts, facts, c.Now)
+	var ended []int64
+	for _, d := range decided {
+		if !d.Send && d.Until.IsZero() {
+			ended = append(ended, d.ID)
+		}
+	}
+	if err := c.lockReminded(ended); err != nil {
+		return nil, err
+	}
 	var send []alert.Alert
-	for _, d := range monitor.Deliver(alerts, facts, c.Now) {
+	for _, d := range decided {
 		a := byID[d.ID]
 		switch {
 		case d.Send:
@@ -271,6 +281,9 @@ func (c *Change) monitorFacts(row monitors.MonitorRow) (f monitor.Facts, err err
 // SettleAlerts records what came of a try to tell a message.
 func (s *Store) SettleAlerts(ctx context.Context, t view.TakenAlert, r view.DeliveryResult) error {
 	return s.write(ctx, "settle alerts", func(c *Change) error {
+		if err := c.lockReminded(t.Alerts); err != nil {
+			return err
+		}
 		wait, giveUp := alert.Backoff(t.Tries + 1)
 		final := r.Permanent || giveUp || t.Message.Challenge != "" && t.Tries+1 >= public.MaxConfirmTries
 		r.Error, _ = core.CleanText(r.Error, task.MaxCheckMessage)
@@ -305,6 +318,24 @@ func (s *Store) SettleAlerts(ctx context.Context, t view.TakenAlert, r view.Deli
 		}
 		return c.remindAll(t.Alerts)
 	})
+}
+
+// lockReminded locks the monitors of the reminders among alerts that end, before
+// any of these is changed. Reminders of one outage that end at the same moment,
+// each in its channel, would otherwise each plan the next for all channels.
+func (c *Change) lockReminded(ids []int64) error {
+	if len(ids) == 0 || c.SQL.ForUpdate("m") == "" {
+		return nil
+	}
+	_, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
+		select m.id
+		from belfry.monitors m
+		where m.id in (
+			select monitor_id
+			from belfry.alerts
+			where type = 'reminder' and `+c.SQL.In("id", 1)+`)
+		order by m.id`+c.SQL.ForUpdate("m"), c.SQL.List(ids))
+	return err
 }
 
 // remindAll plans what follows reminders that were sent.

@@ -96,6 +96,7 @@ func init() {
 	addNodes("a monitor whose checks count from the end of the last one goes on, whoever settles them", caseAMonitorWhoseChecksCountFromTheEndOf)
 	addNodes("each message is taken by one node, and told once", caseEachMessageIsTakenByOneNode)
 	addNodes("while one node tells a message the others leave its channel alone, and rest", caseWhileOneNodeTellsAMessageTheOthersLeave)
+	addNodes("reminders that end in several channels at the same moment plan the next once", caseRemindersThatEndInSeveralChannels)
 }
 
 func caseEachNominalTimeOfAMonitorIsCheckedOnce(b *bench, nodes []*store.Store) {
@@ -356,4 +357,30 @@ func caseWhileOneNodeTellsAMessageTheOthersLeave(b *bench, nodes []*store.Store)
 	}
 	b.clock.Move(view.AlertTaken)
 	want(b, "messages", len(must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages), 2) // the first again, under its key
+}
+
+func caseRemindersThatEndInSeveralChannels(b *bench, nodes []*store.Store) {
+	const channels, rounds = 6, 8
+	w := b.checker()
+	names := make([]string, channels)
+	for i := range names {
+		names[i] = fmt.Sprint("hook", i)
+		alerts{b}.channel(names[i], func(r *alert.Rule) { r.Off = true })
+	}
+	must(b.st.SaveAlertRule(b.ctx, alert.Rule{Name: "all", Channels: names, Group: -1, Remind: core.Duration(time.Minute), RemindMax: 100}))(b)
+	b.monitor("site")
+	w.turn("site", failed)
+	w.turn("site", failed)
+	want(b, "messages of the outage", len(alerts{b}.deliver(view.DeliveryResult{})), channels)
+	for round := range rounds {
+		b.clock.Move(time.Minute << round)
+		messages := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
+		want(b, "reminders", len(messages), channels)
+		errs := make([]error, channels)
+		together(channels, func(i int) { errs[i] = nodes[i%len(nodes)].SettleAlerts(b.ctx, messages[i], view.DeliveryResult{}) })
+		for _, err := range errs {
+			ok(b, err)
+		}
+		want(b, "reminders planned", b.count(`select count(*) from belfry.alerts where type = 'reminder' and state = 'pending'`), channels)
+	}
 }
