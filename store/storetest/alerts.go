@@ -73,6 +73,7 @@ func init() {
 	add("one reminder stands for those whose times passed in quiet hours", caseOneReminderStandsForThoseOfQuietHours)
 	add("while what a monitor depends on is down, no notification is sent for it", caseWhileWhatAMonitorDependsOnIsDown)
 	add("failed jobs and missed schedules go through the same channels", caseFailedJobsAndMissedSchedulesGoThroughTheSame)
+	add("an outage whose one message was cut off is sent again", caseAnOutageWhoseOneMessageWasCutOff)
 	add("alerts whose channel or monitor is gone are told to nobody", caseAlertsWhoseChannelOrMonitorIsGoneAreTold)
 	add("gauges and counters of monitors and alerts are what happened", caseGaugesAndCountersOfMonitorsAndAlertsAreWhat)
 	// Quiet hours hold an outage, and then one edit concerns it.
@@ -428,4 +429,23 @@ func caseChannelsNeverShowTheirSecrets(b *bench) {
 	c.Name = "copy"
 	wantCode(b, second(b.st.SaveChannel(b.ctx, c)), core.Invalid, "telegram.token")
 	wantCode(b, second(b.st.SaveChannel(b.ctx, alert.Channel{Name: "none"})), core.Invalid)
+}
+
+func caseAnOutageWhoseOneMessageWasCutOff(b *bench) {
+	w := b.checker()
+	alerts{b}.channel("hook")
+	b.monitor("site")
+	w.turn("site", failed)
+	w.turn("site", failed)
+	w.turn("site", passed)
+	w.turn("site", passed)
+	first := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
+	want(b, "messages", len(first), 1)
+	// The node dies here: the end alone speaks for the start, and nothing is recorded of the try.
+	b.clock.Move(view.AlertTaken)
+	again := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
+	want(b, "messages after it was cut off", len(again), 1)
+	want(b, "its key", again[0].Message.Key, first[0].Message.Key)
+	ok(b, b.st.SettleAlerts(b.ctx, again[0], view.DeliveryResult{}))
+	want(b, "alerts", alerts{b}.alerts(alert.Filter{Monitor: "site"}), "hook down suppressed\nhook up sent\n")
 }
