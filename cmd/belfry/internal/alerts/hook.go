@@ -339,7 +339,7 @@ days.`,
 			return err
 		}
 		return c.Emit(out, func(w io.Writer) {
-			fmt.Fprintf(w, "%d events are delivered once more\n", out.Events)
+			fmt.Fprintf(w, "%s to be delivered once more\n", core.Plural(out.Events, "event"))
 			fmt.Fprintf(c.Stderr, "see: belfry hook status %s\n", args[0])
 		})
 	})
