@@ -164,10 +164,7 @@ func (l *ledger) tell(now time.Time) {
 	case v == VerdictDown && l.failed && !l.told && !l.m.Muted && !l.maintenance(now):
 		l.told, l.said = true, append(l.said, alert.NotificationDown)
 	case (v == VerdictUp || v == VerdictConfirming) && l.told:
-		l.told = false
-		if !l.m.Muted {
-			l.said = append(l.said, alert.NotificationUp)
-		}
+		l.told, l.said = false, append(l.said, alert.NotificationUp) // muted or not
 	}
 }
 

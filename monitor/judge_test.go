@@ -132,7 +132,7 @@ func TestEditsOfMonitors(t *testing.T) {
 		{"another target while it is paused", Monitor{}, "10:01 ok; 10:02 pause; 10:03 retarget; 10:04 resume; 10:05 ok", "up since 10:05 | 10:00 unknown, 10:01 up, 10:02 paused, 10:04 unknown, 10:05 up | |"},
 		{"muted: nobody is told", Monitor{}, "10:01 mute; 10:02 fail; 10:03 fail; 10:04 ok; 10:05 ok", "up since 10:04 | 10:00 unknown, 10:02 down, 10:04 up | 10:02-10:04 recovered |"},
 		{"not muted any more and still down: told", Monitor{}, "10:01 mute; 10:02 fail; 10:03 fail; 10:04 unmute", "down since 10:02 | 10:00 unknown, 10:02 down | 10:02- | down 10:04"},
-		{"muted while it is down", Monitor{}, "10:02 fail; 10:03 fail; 10:04 mute; 10:05 ok; 10:06 ok; 10:07 unmute", "up since 10:05 | 10:00 unknown, 10:02 down, 10:05 up | 10:02-10:05 recovered | down 10:03"},
+		{"muted while it is down", Monitor{}, "10:02 fail; 10:03 fail; 10:04 mute; 10:05 ok; 10:06 ok; 10:07 unmute", "up since 10:05 | 10:00 unknown, 10:02 down, 10:05 up | 10:02-10:05 recovered | down 10:03 up 10:06"},
 		{"what it depends on is down: nobody is told", Monitor{}, "10:01 depends; 10:02 fail; 10:03 fail; 10:04 ok; 10:05 ok", "up since 10:04 | 10:00 unknown, 10:02 down, 10:04 up | 10:02-10:04 recovered |"},
 		{"it is up again and this one is not: told", Monitor{}, "10:01 depends; 10:02 fail; 10:03 fail; 10:03:30 independent; 10:04 fail", "down since 10:02 | 10:00 unknown, 10:02 down | 10:02- | down 10:04"},
 	})

@@ -74,6 +74,7 @@ func init() {
 	add("while what a monitor depends on is down, no notification is sent for it", caseWhileWhatAMonitorDependsOnIsDown)
 	add("failed jobs and missed schedules go through the same channels", caseFailedJobsAndMissedSchedulesGoThroughTheSame)
 	add("an outage whose one message was cut off is sent again", caseAnOutageWhoseOneMessageWasCutOff)
+	add("a monitor that is muted sends the end of an outage whose start was sent, and nothing else", caseAMutedMonitorSendsTheEnd)
 	add("alerts whose channel or monitor is gone are told to nobody", caseAlertsWhoseChannelOrMonitorIsGoneAreTold)
 	add("gauges and counters of monitors and alerts are what happened", caseGaugesAndCountersOfMonitorsAndAlertsAreWhat)
 	// Quiet hours hold an outage, and then one edit concerns it.
@@ -448,4 +449,24 @@ func caseAnOutageWhoseOneMessageWasCutOff(b *bench) {
 	want(b, "its key", again[0].Message.Key, first[0].Message.Key)
 	ok(b, b.st.SettleAlerts(b.ctx, again[0], view.DeliveryResult{}))
 	want(b, "alerts", alerts{b}.alerts(alert.Filter{Monitor: "site"}), "hook down suppressed\nhook up sent\n")
+}
+
+func caseAMutedMonitorSendsTheEnd(b *bench) {
+	w := b.checker()
+	alerts{b}.channel("hook", func(r *alert.Rule) { r.Group = -1 })
+	b.monitor("site")
+	outage := func(outcome task.CheckResult) {
+		w.turn("site", outcome)
+		w.turn("site", outcome)
+	}
+	outage(failed)
+	want(b, "start", fmt.Sprint(alerts{b}.deliver(view.DeliveryResult{})), "[site is down]")
+	m := must(b.st.Monitor(b.ctx, "default", "site"))(b).Monitor
+	m.Muted = true
+	must(b.st.UpdateMonitor(b.ctx, m))(b)
+	outage(passed)
+	want(b, "end", fmt.Sprint(alerts{b}.later(time.Minute)), "[site is up again]")
+	outage(failed)
+	outage(passed)
+	want(b, "messages of an outage while it is muted", len(alerts{b}.later(time.Minute)), 0)
 }
