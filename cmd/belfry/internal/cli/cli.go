@@ -66,6 +66,7 @@ func (c *CLI) Attach(root *cobra.Command) {
 // Run carries out one command line, says what went wrong, and answers its exit
 // code.
 func (c *CLI) Run(ctx context.Context, root *cobra.Command, args []string) int {
+	readLines(root)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !c.began {

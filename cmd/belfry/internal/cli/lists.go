@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// readLines lets the flags of all commands that are lists take one entry a line
+// as well, as a file or another command gives them. pflag reads the first line
+// alone, and says nothing of the others.
+func readLines(cmd *cobra.Command) {
+	for _, flags := range []*pflag.FlagSet{cmd.Flags(), cmd.PersistentFlags()} {
+		flags.VisitAll(func(f *pflag.Flag) {
+			if list, is := f.Value.(pflag.SliceValue); is && f.Value.Type() == "stringSlice" {
+				f.Value = lineList{f.Value, list}
+			}
+		})
+	}
+	for _, sub := range cmd.Commands() {
+		readLines(sub)
+	}
+}
+
+type lineList struct {
+	pflag.Value
+	pflag.SliceValue
+}
+
+func (l lineList) Set(text string) error {
+	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, "\r")
+	}
+	return l.Value.Set(strings.Join(lines, ","))
+}
