@@ -179,7 +179,7 @@ func (d *dispatcher) end(a alert.Alert) {
 	case again.Gone == "" && again.DueAt.After(d.now):
 		d.wait(a, again.DueAt, again.Held)
 		return // what began is decided for itself
-	case tried(a): // it was to be sent before, and was not taken
+	case a.Tries > 0 || a.Message != "": // it was to be sent before, and was not taken, or its node died in the try
 		d.send(a)
 		why = whyWithEnd
 	case notified == alert.Sent || notified == alert.Failed: // the end goes where the start went, or should have gone
@@ -208,11 +208,6 @@ func (d *dispatcher) end(a alert.Alert) {
 		d.suppress(b, whyOver)
 	}
 }
-
-// tried reports that a try to send it began, also one whose node died before it
-// recorded the outcome: what was decided for it then holds, since its start is no
-// longer pending.
-func tried(a alert.Alert) bool { return a.Tries > 0 || a.Message != "" }
 
 // reroute routes an alert again that waits for more than its group. All others
 // go as they were routed.

@@ -41,9 +41,7 @@ func (h *hearing) pair(wrong, over alert.NotificationType, is, isOver bool) {
 		h.j.Notifications = append(h.j.Notifications, h.notification(wrong))
 	case isOver && notified:
 		s.Notified = slices.DeleteFunc(s.Notified, func(t alert.NotificationType) bool { return t == wrong })
-		// A mute that came after the start keeps no pager ringing: [Deliver] sends
-		// the end where its start was sent.
-		if !h.m.Muted || wrong == alert.NotificationDown {
+		if !h.m.Muted || wrong == alert.NotificationDown { // [Deliver] sends it where its start was sent: no pager rings on
 			h.j.Notifications = append(h.j.Notifications, h.notification(over))
 		}
 		if wrong == alert.NotificationDown {
