@@ -214,13 +214,19 @@ func (l *Loaded) document(src Source) error {
 			l.sources[k.Name] = "file " + at.File + ":" + strconv.Itoa(at.Line)
 		}
 	}
+	for _, k := range keys {
+		if text, is := k.value(&l.Config).Interface().(string); is && k.masked(text) != text {
+			d.hidden.add(text)
+		}
+	}
+	d.hidden.mask(d.faults.list)
 	if err := d.err("configuration"); err != nil {
 		return err
 	}
 	// Faults of values are told with their line as long as only the file can
 	// be the cause; what flags and environment replace is checked after that.
 	if err := l.check(); err != nil {
-		defs := Definitions{places: d.places, sources: map[string]string{src.Name: string(src.Text)}}
+		defs := Definitions{places: d.places, sources: map[string]string{src.Name: string(src.Text)}, hidden: *d.hidden}
 		return renamed(defs.Locate(err), "configuration")
 	}
 	return nil

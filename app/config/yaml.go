@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -90,7 +91,13 @@ func (d *decoder) parse() []ast.Node {
 	return docs
 }
 
+// likelySecret is the rest of a line after a name that is one of a secret.
+var likelySecret = regexp.MustCompile(`(?i)(?:token|secret|password|bearer|key)["']?[ \t]*:[ \t]*([^\r\n]+)`)
+
 func (d *decoder) syntax(err error) {
+	for _, secret := range likelySecret.FindAllSubmatch(d.src.Text, -1) { // nothing of the file is known
+		d.hidden.add(string(secret[1]))
+	}
 	var ye yaml.Error
 	if errors.As(err, &ye) && ye.GetToken() != nil {
 		d.fault(ye.GetToken(), "", "", ye.GetMessage(), "")
@@ -229,7 +236,8 @@ func (d *decoder) pairs(node ast.Node, path string) ([]*ast.MappingValueNode, bo
 	case *ast.NullNode:
 		return nil, true
 	default:
-		d.fault(node.GetToken(), path, shown(node), "must be a mapping", "write key: value lines under it")
+		d.hide(node)
+		d.fault(node.GetToken(), path, "", "must be a mapping", "write key: value lines under it")
 		return nil, false
 	}
 	for _, pair := range values {
@@ -286,7 +294,26 @@ func (d *decoder) unknown(pair *ast.MappingValueNode, name, path string, names [
 	if s := Suggest(name, names); s != "" {
 		hint = "did you mean " + s + "?"
 	}
+	d.hide(pair.Value)
 	d.fault(pair.Key.GetToken(), join(path, name), "", "is not a known key", hint)
+}
+
+// hide keeps the texts of a value out of what is shown of faults. It stands where it does not belong, so nobody knows
+// whether it is a secret. Short ones are words such as http, which are in many a line.
+func (d *decoder) hide(node ast.Node) {
+	ast.Walk(hiding{d.hidden}, node)
+}
+
+type hiding struct{ *hidden }
+
+// leastUnknown is the shortest text that is hidden without being a secret for sure, in bytes.
+const leastUnknown = 8
+
+func (h hiding) Visit(node ast.Node) ast.Visitor {
+	if text, ok := scalarText(node); ok && len(text) >= leastUnknown {
+		h.add(text)
+	}
+	return h
 }
 
 // fieldsOf is the json names of a struct's fields and where they are, those of
@@ -314,7 +341,8 @@ func (d *decoder) list(node ast.Node, v reflect.Value, path string) {
 		d.value(node, v.Index(0), path+"[0]")
 		return
 	default:
-		d.fault(first(node), path, shown(node), "must be a list", "write - in front of each entry")
+		d.hide(node)
+		d.fault(first(node), path, "", "must be a list", "write - in front of each entry")
 		return
 	}
 	list := reflect.MakeSlice(v.Type(), len(seq.Values), len(seq.Values))
@@ -341,7 +369,8 @@ func (d *decoder) table(node ast.Node, v reflect.Value, path string) {
 func (d *decoder) text(node ast.Node, u encoding.TextUnmarshaler, path string) {
 	text, ok := scalarText(node)
 	if !ok {
-		d.fault(first(node), path, shown(node), "must be a single value", "")
+		d.hide(node)
+		d.fault(first(node), path, "", "must be a single value", "")
 		return
 	}
 	if node.Type() == ast.NullType {

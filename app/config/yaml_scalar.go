@@ -17,7 +17,8 @@ import (
 func (d *decoder) scalar(node ast.Node, v reflect.Value, path string) {
 	text, ok := scalarText(node)
 	if !ok {
-		d.fault(first(node), path, shown(node), "must be "+kindName(v), "")
+		d.hide(node)
+		d.fault(first(node), path, "", "must be "+kindName(v), "")
 		return
 	}
 	if node.Type() == ast.NullType {
@@ -108,12 +109,4 @@ func scalarText(node ast.Node) (string, bool) {
 		return "", true
 	}
 	return "", false
-}
-
-// shown is what a refused node looks like in an error.
-func shown(node ast.Node) string {
-	if text, ok := scalarText(node); ok {
-		return text
-	}
-	return ""
 }

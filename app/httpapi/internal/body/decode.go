@@ -79,6 +79,10 @@ const MaxFaults = 50
 // faults collects what is wrong with a JSON value for a Go type.
 type faults []core.FieldError
 
+// unsaid is a value that an error does not repeat, because it may be a secret: under a name that is not known here, or
+// where a text, an object or a list belongs.
+var unsaid []byte
+
 func (f *faults) add(path string, raw []byte, message, hint string) {
 	if len(*f) >= MaxFaults {
 		return
@@ -119,9 +123,17 @@ func (f *faults) value(path string, t reflect.Type, raw json.RawMessage) {
 			if reflect.Int <= t.Kind() && t.Kind() <= reflect.Uint64 {
 				what = NoWhole(string(raw))
 			}
-			f.add(path, raw, what, "")
+			f.add(path, sayable(t, raw), what, "")
 		}
 	}
+}
+
+// sayable is the value if an error may repeat it.
+func sayable(t reflect.Type, raw json.RawMessage) []byte {
+	if t.Kind() == reflect.String || raw[0] == '{' || raw[0] == '[' {
+		return unsaid
+	}
+	return raw
 }
 
 // text reads what reads itself, such as times and durations.
@@ -132,7 +144,7 @@ func (f *faults) text(path string, t reflect.Type, raw json.RawMessage) {
 	case t == reflect.TypeFor[time.Time]():
 		f.add(path, raw, "is not a time", "write it as 2026-01-31T12:00:00Z")
 	case raw[0] != '"':
-		f.add(path, raw, "is not text", quoteHint(t))
+		f.add(path, sayable(t, raw), "is not text", quoteHint(t))
 	default:
 		f.add(path, raw, err.Error(), "")
 	}
@@ -148,14 +160,14 @@ func quoteHint(t reflect.Type) string {
 func (f *faults) object(path string, t reflect.Type, raw json.RawMessage) {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) != nil {
-		f.add(path, raw, "is not an object", "")
+		f.add(path, unsaid, "is not an object", "")
 		return
 	}
 	fields := fieldsOf(t)
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		field, known := fields[name]
 		if !known {
-			f.add(join(path, name), object[name], "is not a field here", NearHint(name, slices.Sorted(maps.Keys(fields))))
+			f.add(join(path, name), unsaid, "is not a field here", NearHint(name, slices.Sorted(maps.Keys(fields))))
 			continue
 		}
 		f.value(join(path, name), field, object[name])
@@ -165,7 +177,7 @@ func (f *faults) object(path string, t reflect.Type, raw json.RawMessage) {
 func (f *faults) entries(path string, t reflect.Type, raw json.RawMessage) {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) != nil {
-		f.add(path, raw, "is not an object", "")
+		f.add(path, unsaid, "is not an object", "")
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
@@ -176,7 +188,7 @@ func (f *faults) entries(path string, t reflect.Type, raw json.RawMessage) {
 func (f *faults) items(path string, t reflect.Type, raw json.RawMessage) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
-		f.add(path, raw, "is not a list", "")
+		f.add(path, unsaid, "is not a list", "")
 		return
 	}
 	for i, item := range list {

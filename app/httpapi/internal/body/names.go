@@ -85,7 +85,7 @@ func (n *strictWalk) value(t reflect.Type) {
 		n.list(shapeOf(t).item)
 	case '"':
 		if text := n.text(); !shapeOf(t).free && n.refuses(text) {
-			n.faults.add(n.here(), []byte(`""`), "contains a NUL character", "leave it out")
+			n.faults.add(n.here(), unsaid, "contains a NUL character", "leave it out")
 		}
 	default:
 		n.word()
@@ -143,17 +143,17 @@ func (n *strictWalk) object(s *shape) {
 			n.at++
 		}
 		if seen.add(name) {
-			n.faults.add(join(n.here(), string(name)), []byte(`""`), "stands twice in its object", "write it once")
+			n.faults.add(join(n.here(), string(name)), unsaid, "stands twice in its object", "write it once")
 		}
 		if !s.free && n.refuses(name) {
-			n.faults.add(strings.ReplaceAll(join(n.here(), string(name)), "\x00", "\uFFFD"), []byte(`""`), "contains a NUL character", "leave it out")
+			n.faults.add(strings.ReplaceAll(join(n.here(), string(name)), "\x00", "\uFFFD"), unsaid, "contains a NUL character", "leave it out")
 		}
 		inner, there := s.fields[string(name)]
 		switch {
 		case s.fields == nil:
 			inner = s.entry
 		case !there:
-			n.faults.add(join(n.here(), string(name)), []byte(`""`), "is not a field here", NearHint(string(name), slices.Sorted(maps.Keys(s.fields))))
+			n.faults.add(join(n.here(), string(name)), unsaid, "is not a field here", NearHint(string(name), slices.Sorted(maps.Keys(s.fields))))
 		}
 		n.in(step{name: name}, inner)
 	}
