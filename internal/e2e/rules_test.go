@@ -30,6 +30,8 @@ func TestARuleIsPreviewedWithoutAServer(t *testing.T) {
 	}
 	s.fails(2, `zone "Nowhere": is not a time zone`, "schedule", "next", "* * * * *", "--zone", "Nowhere")
 	s.fails(2, `n "1001": is outside 1 to 1000`, "schedule", "next", "* * * * *", "-n", "1001")
+	s.fails(2, `RULE "every 0s": is no time between two runs`, "schedule", "next", "every 0s")
+	s.fails(2, `RULE: "5" has no unit`, "schedule", "explain", "every 5")
 	s.fails(6, "no server answers", "schedule", "next", "nightly")
 	left, err := os.ReadDir(s.dir)
 	if err != nil || len(left) > 0 {

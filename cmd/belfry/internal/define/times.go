@@ -9,21 +9,31 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// Rule reads a rule as people write it on a command line. What cannot be a
+// Rule reads a rule as people write it on a command line, in the field that an error names. What cannot be a
 // name of a schedule is one.
-func Rule(text string) (schedule.Rule, bool) {
-	switch {
+func Rule(field, text string) (r schedule.Rule, is bool, err error) {
+	switch step, steps := strings.CutPrefix(text, "every "); {
 	case strings.Contains(text, "FREQ="), strings.Contains(text, "RRULE"):
-		return schedule.Rule{RRule: text}, true
-	case strings.HasPrefix(text, "every "):
-		if d, err := core.ParseDuration(strings.TrimPrefix(text, "every ")); err == nil {
-			return schedule.Rule{Every: d}, true
-		}
-		return schedule.Rule{Cron: text}, true
+		return schedule.Rule{RRule: text}, true, nil
+	case steps:
+		r.Every, err = every(field, text, step)
+		return r, true, err
 	case strings.ContainsAny(text, " @*"):
-		return schedule.Rule{Cron: text}, true
+		return schedule.Rule{Cron: text}, true, nil
 	}
-	return schedule.Rule{}, false
+	return r, false, nil
+}
+
+// every reads the time between two runs.
+func every(field, text, step string) (core.Duration, error) {
+	d, err := core.ParseDuration(step)
+	if err != nil {
+		return 0, core.InvalidField(field, "", err.Error(), "")
+	}
+	if d <= 0 {
+		return 0, core.InvalidField(field, text, "is no time between two runs", "such as 5s or 1h30m")
+	}
+	return d, nil
 }
 
 // Times are the flags that say when something runs.
@@ -48,12 +58,9 @@ func (f *Times) Apply(given func(string) bool, s *schedule.Schedule) error {
 		rules = append(rules, schedule.Rule{RRule: text})
 	}
 	for _, text := range f.Every {
-		d, err := core.ParseDuration(text)
+		d, err := every("--every", text, text)
 		if err != nil {
-			return core.InvalidField("--every", "", err.Error(), "")
-		}
-		if d <= 0 {
-			return core.InvalidField("--every", text, "is no time between two runs", "such as 5s or 1h30m")
+			return err
 		}
 		r := schedule.Rule{Every: d}
 		if f.AfterFinish {

@@ -164,7 +164,7 @@ func (f *programFlags) rule() schedule.Rule {
 	if d, err := core.ParseDuration(f.schedule); err == nil {
 		return schedule.Rule{Every: d}
 	}
-	if r, is := define.Rule(f.schedule); is {
+	if r, is, err := define.Rule("--schedule", f.schedule); is && err == nil {
 		return r
 	}
 	return schedule.Rule{Cron: f.schedule}

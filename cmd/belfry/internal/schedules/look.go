@@ -48,7 +48,10 @@ func (f *lookFlags) verb(c *cli.CLI, draw func(w io.Writer, l schedule.Look, now
 		return c.Emit(l, func(w io.Writer) { draw(w, l, s.Now) })
 	})
 	return func(cmd *cobra.Command, args []string) error {
-		rule, is := define.Rule(args[0])
+		rule, is, err := define.Rule("RULE", args[0])
+		if err != nil {
+			return err
+		}
 		if !is {
 			return saved(cmd, args)
 		}
