@@ -179,9 +179,9 @@ func period(n Notification, now time.Time) string {
 		if n.Lasted > 0 {
 			end = n.Since.Add(n.Lasted.D())
 		}
-		return fmt.Sprintf("was down %s to %s, for %s", clock(n.Since, now), clock(end, n.Since), core.Roughly(end.Sub(n.Since)))
+		return fmt.Sprintf("was down %s to %s, for %s", clock(n.Since, now), clock(end, n.Since), core.SpanText(end.Sub(n.Since)))
 	case n.Type == NotificationDown || n.Type == NotificationReminder:
-		return fmt.Sprintf("down since %s, for %s", clock(n.Since, now), core.Roughly(now.Sub(n.Since)))
+		return fmt.Sprintf("down since %s, for %s", clock(n.Since, now), core.SpanText(now.Sub(n.Since)))
 	}
 	return ""
 }

@@ -24,19 +24,19 @@ func TestCompose(t *testing.T) {
 		notifications []Notification
 		want          Message
 	}{
-		{"a down", []Notification{down}, Message{Title: "site is down: connect_refused", Text: "Last good at 09:58.\nDown since 09:59:00 UTC, for 6m.", Severity: "critical", URL: "https://b.example/monitors/site?namespace=team"}},
-		{"an up", []Notification{up}, Message{Title: "site is up", Text: "Was down 09:59:00 UTC to 10:04:00 UTC, for 5m.", Severity: "ok", URL: "https://b.example/monitors/site?namespace=team"}},
-		{"an up of a night", []Notification{night}, Message{Title: "site is up", Text: "Was down 2026-03-01 23:00:00 UTC to 2026-03-02 10:04:00 UTC, for 11h4m.", Severity: "ok", URL: "https://b.example/monitors/site?namespace=team"}},
+		{"a down", []Notification{down}, Message{Title: "site is down: connect_refused", Text: "Last good at 09:58.\nDown since 09:59:00 UTC, for 6 min.", Severity: "critical", URL: "https://b.example/monitors/site?namespace=team"}},
+		{"an up", []Notification{up}, Message{Title: "site is up", Text: "Was down 09:59:00 UTC to 10:04:00 UTC, for 5 min.", Severity: "ok", URL: "https://b.example/monitors/site?namespace=team"}},
+		{"an up of a night", []Notification{night}, Message{Title: "site is up", Text: "Was down 2026-03-01 23:00:00 UTC to 2026-03-02 10:04:00 UTC, for 11 h 4 min.", Severity: "ok", URL: "https://b.example/monitors/site?namespace=team"}},
 		{"a job", []Notification{job}, Message{Title: "Job 7 of task report failed", Severity: "warning", URL: "https://b.example/jobs/7"}},
 		{"a change", []Notification{changed}, Message{Title: "price has changed", Text: "2 lines.\n-1\n+2", Severity: "info", URL: "https://b.example/monitors/price"}},
 		{"no title", []Notification{{Type: NotificationScheduleMissed, Schedule: "nightly"}}, Message{Title: "nightly: schedule missed", Severity: "warning", URL: "https://b.example/schedules/nightly"}},
 		{"a title of two lines", []Notification{{Type: NotificationTest, Title: "a\r\nBcc: x\n"}}, Message{Title: "a Bcc: x", Severity: "info", URL: "https://b.example"}},
 		{"several, the worst first", []Notification{up, changed, down, job, job}, Message{
 			Title: "1 down, 1 up, 1 changed, 2 jobs failed", Severity: "critical", URL: "https://b.example",
-			Text: "site is down: connect_refused (down since 09:59:00 UTC, for 6m)\nJob 7 of task report failed\nJob 7 of task report failed\nprice has changed\nsite is up (was down 09:59:00 UTC to 10:04:00 UTC, for 5m)",
+			Text: "site is down: connect_refused (down since 09:59:00 UTC, for 6 min)\nJob 7 of task report failed\nJob 7 of task report failed\nprice has changed\nsite is up (was down 09:59:00 UTC to 10:04:00 UTC, for 5 min)",
 		}},
 		{"two of one monitor", []Notification{up, up}, Message{Title: "2 up", Severity: "ok", URL: "https://b.example/monitors/site?namespace=team",
-			Text: "site is up (was down 09:59:00 UTC to 10:04:00 UTC, for 5m)\nsite is up (was down 09:59:00 UTC to 10:04:00 UTC, for 5m)"}},
+			Text: "site is up (was down 09:59:00 UTC to 10:04:00 UTC, for 5 min)\nsite is up (was down 09:59:00 UTC to 10:04:00 UTC, for 5 min)"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

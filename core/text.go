@@ -8,17 +8,6 @@ import (
 
 const MaxLines = 50 // of a message about several notifications
 
-// Roughly is a length of time without what does not matter at its size.
-func Roughly(d time.Duration) Duration {
-	switch {
-	case d < time.Second:
-		return Duration(d.Round(time.Millisecond))
-	case d < time.Hour:
-		return Duration(d.Round(time.Second))
-	}
-	return Duration(d.Round(time.Minute))
-}
-
 // OneLine takes line ends and what else tears a line apart out of a text.
 func OneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 }), " ")
@@ -47,14 +36,4 @@ func Plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// Brief is a latency to three digits or so.
-func Brief(d time.Duration) Duration {
-	for unit := time.Hour; unit > time.Microsecond; unit /= 10 {
-		if d >= 100*unit {
-			return Duration(d.Round(unit))
-		}
-	}
-	return Duration(d.Round(time.Microsecond))
 }

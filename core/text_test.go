@@ -206,3 +206,20 @@ func FuzzCleanText(f *testing.F) {
 		}
 	})
 }
+
+func TestSpansForPeople(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		d    time.Duration
+		want string
+	}{
+		{0, "0 s"}, {999, "0 s"}, {42 * time.Microsecond, "42 µs"}, {time.Millisecond, "1.0 ms"}, {99_999 * time.Microsecond, "99.9 ms"}, {999_999 * time.Microsecond, "999 ms"},
+		{time.Second, "1 s"}, {2500 * time.Millisecond, "2.5 s"}, {9_999 * time.Millisecond, "9.9 s"}, {59_999 * time.Millisecond, "59 s"}, {time.Minute, "1 min"},
+		{90 * time.Second, "1 min 30 s"}, {time.Hour + time.Second, "1 h"}, {26*time.Hour + 59*time.Minute, "1 d 2 h"}, {48*time.Hour + 59*time.Minute, "2 d"},
+		{-90 * time.Second, "−1 min 30 s"}, {math.MinInt64, "−106751 d 23 h"},
+	} {
+		if got := SpanText(row.d); got != row.want {
+			t.Errorf("%d ns is %q, want %q", row.d, got, row.want)
+		}
+	}
+}

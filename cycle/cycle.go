@@ -225,7 +225,7 @@ func EndedNotification(r Run, name string, now time.Time) (alert.Notification, b
 		Title: fmt.Sprintf("Cycle %s: %d ok, %d failed, %d skipped", title.Named(name, r.Cycle), out.OK, out.Failed, out.Skipped),
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Took %s.", core.Roughly(out.Took.D()))
+	fmt.Fprintf(&b, "Took %s.", core.SpanText(out.Took.D()))
 	for i, m := range r.Results {
 		if i == core.MaxLines {
 			fmt.Fprintf(&b, "\nand %d more", len(r.Results)-i)
@@ -236,7 +236,7 @@ func EndedNotification(r Run, name string, now time.Time) (alert.Notification, b
 		case m.State == MemberSkipped:
 			b.WriteString(", " + m.Reason)
 		case !m.StartedAt.IsZero():
-			fmt.Fprintf(&b, " in %s", core.Roughly(m.EndedAt.Sub(m.StartedAt)))
+			fmt.Fprintf(&b, " in %s", core.SpanText(m.EndedAt.Sub(m.StartedAt)))
 			if m.Attempts > 1 {
 				fmt.Fprintf(&b, " after %d attempts", m.Attempts)
 			}

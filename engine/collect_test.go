@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/engine"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/task"
@@ -84,12 +84,12 @@ func (p *pile) Verify(context.Context, string, int64) error { return nil }
 // the other loops takes seconds.
 type still struct{ engine.Artifacts }
 
-func (still) FireDue(context.Context) (core.Fired, error)        { return core.Fired{}, nil }
-func (still) Promote(context.Context) (core.Promoted, error)     { return core.Promoted{}, nil }
-func (still) ReleaseLost(context.Context) (core.Released, error) { return core.Released{}, nil }
-func (still) Prune(context.Context) (more bool, err error)       { return false, nil }
-func (still) Refill(context.Context) (more bool, err error)      { return false, nil }
-func (still) Woken() <-chan struct{}                             { return nil }
+func (still) FireDue(context.Context) (job.Fired, error)        { return job.Fired{}, nil }
+func (still) Promote(context.Context) (job.Promoted, error)     { return job.Promoted{}, nil }
+func (still) ReleaseLost(context.Context) (job.Released, error) { return job.Released{}, nil }
+func (still) Prune(context.Context) (more bool, err error)      { return false, nil }
+func (still) Refill(context.Context) (more bool, err error)     { return false, nil }
+func (still) Woken() <-chan struct{}                            { return nil }
 
 func TestBytesThatNothingRefersToAreRemovedAndOthersNot(t *testing.T) {
 	dir := t.TempDir()

@@ -218,7 +218,7 @@ type quiet struct {
 	firing, promoting, starting, backfills rest
 }
 
-func (q *quiet) FireDue(ctx context.Context) (core.Fired, error) {
+func (q *quiet) FireDue(ctx context.Context) (job.Fired, error) {
 	q.firing.wait(ctx)
 	woken := q.Woken()
 	f, err := q.Store.FireDue(ctx)
@@ -226,7 +226,7 @@ func (q *quiet) FireDue(ctx context.Context) (core.Fired, error) {
 	return f, err
 }
 
-func (q *quiet) Promote(ctx context.Context) (core.Promoted, error) {
+func (q *quiet) Promote(ctx context.Context) (job.Promoted, error) {
 	q.promoting.wait(ctx)
 	woken := q.Woken()
 	p, err := q.Store.Promote(ctx)
@@ -234,7 +234,7 @@ func (q *quiet) Promote(ctx context.Context) (core.Promoted, error) {
 	return p, err
 }
 
-func (q *quiet) StartCycles(ctx context.Context) (core.Promoted, error) {
+func (q *quiet) StartCycles(ctx context.Context) (job.Promoted, error) {
 	q.starting.wait(ctx)
 	woken := q.Woken()
 	p, err := q.Store.StartCycles(ctx)

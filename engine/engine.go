@@ -21,13 +21,14 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/lifecycle"
+	"github.com/belfry-run/belfry/job"
 )
 
 // Store is what an engine needs of the state. *store.Store has it.
 type Store interface {
-	FireDue(ctx context.Context) (core.Fired, error)
-	Promote(ctx context.Context) (core.Promoted, error)
-	ReleaseLost(ctx context.Context) (core.Released, error)
+	FireDue(ctx context.Context) (job.Fired, error)
+	Promote(ctx context.Context) (job.Promoted, error)
+	ReleaseLost(ctx context.Context) (job.Released, error)
 	Prune(ctx context.Context) (more bool, err error)
 	Refill(ctx context.Context) (more bool, err error)
 	// Woken returns a channel that is closed when something may be due sooner
@@ -199,7 +200,7 @@ func (e *Engine) RunOnce(ctx context.Context) (jobs int, err error) {
 		if err != nil {
 			return jobs, err
 		}
-		var begun core.Promoted // counted when they were fired or asked for
+		var begun job.Promoted // counted when they were fired or asked for
 		if c, ok := e.opt.Store.(Cycles); ok {
 			if begun, err = c.StartCycles(ctx); err != nil {
 				return jobs, err

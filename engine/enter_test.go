@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/engine"
+	"github.com/belfry-run/belfry/job"
 )
 
 // visited is a store of which a test learns who asks when. Its clock is looked
@@ -25,17 +25,17 @@ func (v visited) come(who string) {
 	v.came <- who
 }
 
-func (v visited) FireDue(context.Context) (core.Fired, error) {
+func (v visited) FireDue(context.Context) (job.Fired, error) {
 	v.come("fire")
-	return core.Fired{}, nil
+	return job.Fired{}, nil
 }
-func (v visited) Promote(context.Context) (core.Promoted, error) {
+func (v visited) Promote(context.Context) (job.Promoted, error) {
 	v.come("promote")
-	return core.Promoted{}, nil
+	return job.Promoted{}, nil
 }
-func (v visited) ReleaseLost(context.Context) (core.Released, error) {
+func (v visited) ReleaseLost(context.Context) (job.Released, error) {
 	v.come("release")
-	return core.Released{}, nil
+	return job.Released{}, nil
 }
 func (v visited) Refill(context.Context) (bool, error) { v.refill(); return false, nil }
 func (v visited) FollowClock(context.Context) error    { v.come("clock"); return nil }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -37,8 +37,8 @@ func (e *Engine) rollUp(m Monitors) pass {
 
 // Cycles is a store that keeps cycles.
 type Cycles interface {
-	StartCycles(ctx context.Context) (core.Promoted, error)
-	EndLateCycles(ctx context.Context) (core.Promoted, error)
+	StartCycles(ctx context.Context) (job.Promoted, error)
+	EndLateCycles(ctx context.Context) (job.Promoted, error)
 }
 
 func (e *Engine) cycles(c Cycles) pass {
@@ -59,8 +59,8 @@ func (e *Engine) cycles(c Cycles) pass {
 
 // Workflows is a store that keeps workflows.
 type Workflows interface {
-	StartWorkflows(ctx context.Context) (core.Promoted, error)
-	WakeWorkflows(ctx context.Context) (core.Promoted, error)
+	StartWorkflows(ctx context.Context) (job.Promoted, error)
+	WakeWorkflows(ctx context.Context) (job.Promoted, error)
 }
 
 func (e *Engine) workflows(w Workflows) pass {

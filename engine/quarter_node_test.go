@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/alert"
-	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/engine"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
@@ -148,7 +147,7 @@ func (s *sleepy) announce() {
 	s.news = make(chan struct{})
 }
 
-func (s *sleepy) FireDue(ctx context.Context) (core.Fired, error) {
+func (s *sleepy) FireDue(ctx context.Context) (job.Fired, error) {
 	s.firing.wait(ctx)
 	woken := s.Woken()
 	f, err := s.Store.FireDue(ctx)
@@ -159,7 +158,7 @@ func (s *sleepy) FireDue(ctx context.Context) (core.Fired, error) {
 	return f, err
 }
 
-func (s *sleepy) Promote(ctx context.Context) (core.Promoted, error) {
+func (s *sleepy) Promote(ctx context.Context) (job.Promoted, error) {
 	s.promoting.wait(ctx)
 	woken := s.Woken()
 	p, err := s.Store.Promote(ctx)

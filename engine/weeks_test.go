@@ -51,10 +51,10 @@ func (c *calm) announce() {
 	c.news = make(chan struct{})
 }
 
-func (c *calm) FireDue(ctx context.Context) (core.Fired, error) {
+func (c *calm) FireDue(ctx context.Context) (job.Fired, error) {
 	now := c.now()
 	if c.firing.holds(now) {
-		return core.Fired{Now: now, NextAt: c.firing.next}, nil
+		return job.Fired{Now: now, NextAt: c.firing.next}, nil
 	}
 	woken := c.Woken()
 	f, err := c.Store.FireDue(ctx)
@@ -65,10 +65,10 @@ func (c *calm) FireDue(ctx context.Context) (core.Fired, error) {
 	return f, err
 }
 
-func (c *calm) Promote(ctx context.Context) (core.Promoted, error) {
+func (c *calm) Promote(ctx context.Context) (job.Promoted, error) {
 	now := c.now()
 	if c.promoting.holds(now) {
-		return core.Promoted{Now: now, NextAt: c.promoting.next}, nil
+		return job.Promoted{Now: now, NextAt: c.promoting.next}, nil
 	}
 	woken := c.Woken()
 	p, err := c.Store.Promote(ctx)
@@ -91,7 +91,7 @@ func (c *calm) Refill(ctx context.Context) (bool, error) {
 	return more, err
 }
 
-func (c *calm) ReleaseLost(ctx context.Context) (core.Released, error) {
+func (c *calm) ReleaseLost(ctx context.Context) (job.Released, error) {
 	defer c.announce()
 	return c.Store.ReleaseLost(ctx)
 }

@@ -115,10 +115,10 @@ func (h *hearing) notification(t alert.NotificationType) alert.Notification {
 		n.Title = "is no longer degraded"
 	case alert.NotificationSlow:
 		n.Title = "is slow"
-		say("The last check took %s. It takes %s on average.", core.Brief(s.LastLatency.D()), core.Brief(time.Duration(s.Typical.Mean*float64(time.Microsecond))))
+		say("The last check took %s. It takes %s on average.", core.SpanText(s.LastLatency.D()), core.SpanText(time.Duration(s.Typical.Mean*float64(time.Microsecond))))
 	case alert.NotificationNormal:
 		n.Title = "is no longer slow"
-		say("The last check took %s.", core.Brief(s.LastLatency.D()))
+		say("The last check took %s.", core.SpanText(s.LastLatency.D()))
 	case alert.NotificationFlapping:
 		n.Title = "changes too often"
 		if turns := s.Turns.Among(flapChecks); turns >= flapTurns {

@@ -50,7 +50,7 @@ func newBars(e view.BoardEntry) bars {
 	for i, d := range e.Days {
 		fmt.Fprintf(&paths, "<g><title>%s</title>%s</g>", dayText(d), dayPath(i*barStep, d))
 		if d.Down > 0 {
-			b.Bad = append(b.Bad, badDay{moment{d.Day}, dayUptime(d), span(d.Down.D())})
+			b.Bad = append(b.Bad, badDay{moment{d.Day}, dayUptime(d), core.SpanText(d.Down.D())})
 		}
 	}
 	slices.Reverse(b.Bad)
@@ -81,7 +81,7 @@ func dayText(d view.BoardDay) string {
 		text += " up"
 	}
 	if d.Down > 0 {
-		text += ", down " + span(d.Down.D())
+		text += ", down " + core.SpanText(d.Down.D())
 	}
 	return strings.ReplaceAll(text, "<", "&lt;") // of "< 0.1%"
 }

@@ -88,7 +88,7 @@ func newEntry(feed uuid.UUID, e view.BoardEntry) atomEntry {
 		Summary: fmt.Sprintf("%s is down since %s.", e.Label(), begin.Text()),
 	}
 	if !e.EndedAt.IsZero() {
-		end, lasted := moment{e.EndedAt}, span(e.EndedAt.Sub(e.StartedAt))
+		end, lasted := moment{e.EndedAt}, core.SpanText(e.EndedAt.Sub(e.StartedAt))
 		entry.Title = fmt.Sprintf("%s was down for %s", e.Label(), lasted)
 		entry.Updated = end.Attr()
 		entry.Summary = fmt.Sprintf("%s was down from %s to %s, %s.", e.Label(), begin.Text(), begin.Until(end), lasted)

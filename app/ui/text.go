@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -32,32 +31,6 @@ func percent(ratio float64) string {
 	floored := min(math.Floor(ratio*100*scale+1e-7), 100*scale-1) / scale
 	text := strconv.FormatFloat(floored, 'f', decimals, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + "%"
-}
-
-// span writes a length of time for people, in its two largest units.
-func span(d time.Duration) string {
-	if d < time.Second {
-		return "less than 1 s"
-	}
-	d = d.Truncate(time.Second)
-	units := []struct {
-		size time.Duration
-		name string
-	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}}
-	for i, u := range units {
-		n := d / u.size
-		if n == 0 {
-			continue
-		}
-		text := fmt.Sprintf("%d %s", n, u.name)
-		if i+1 < len(units) {
-			if rest := d % u.size / units[i+1].size; rest > 0 {
-				text += fmt.Sprintf(" %d %s", rest, units[i+1].name)
-			}
-		}
-		return text
-	}
-	return "less than 1 s"
 }
 
 // moment is a time for a time element.

@@ -41,20 +41,6 @@ func TestOnlyAllIsAHundredPercent(t *testing.T) {
 	})
 }
 
-func TestSpan(t *testing.T) {
-	for _, tt := range []struct {
-		d    time.Duration
-		want string
-	}{
-		{-time.Hour, "less than 1 s"}, {0, "less than 1 s"}, {999 * time.Millisecond, "less than 1 s"}, {time.Second, "1 s"}, {59999 * time.Millisecond, "59 s"},
-		{time.Minute, "1 min"}, {90 * time.Second, "1 min 30 s"}, {time.Hour + time.Second, "1 h"}, {25*time.Hour + time.Minute, "1 d 1 h"}, {48*time.Hour + 59*time.Minute, "2 d"},
-	} {
-		if got := span(tt.d); got != tt.want {
-			t.Errorf("span(%s) = %s, not %s", tt.d, got, tt.want)
-		}
-	}
-}
-
 func TestAddresses(t *testing.T) {
 	for _, tt := range []struct {
 		path string

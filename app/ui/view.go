@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/view"
@@ -228,7 +229,7 @@ func newIncidents(b view.Board) (ongoing []incidentView, days []incidentDay) {
 				folded[k] = &day.Incidents[len(day.Incidents)-1] // whose list never grows beyond its room
 			}
 			folded[k].Short = append(folded[k].Short, i)
-			folded[k].Lasted = span(total[k])
+			folded[k].Lasted = core.SpanText(total[k])
 			continue
 		}
 		day.Incidents = append(day.Incidents, i)
@@ -238,9 +239,9 @@ func newIncidents(b view.Board) (ongoing []incidentView, days []incidentDay) {
 
 func newIncident(e view.BoardEntry, now time.Time) incidentView {
 	i := incidentView{Monitor: e.Label(), From: moment{e.StartedAt}, To: moment{e.EndedAt}}
-	i.Lasted = span(now.Sub(e.StartedAt))
+	i.Lasted = core.SpanText(now.Sub(e.StartedAt))
 	if i.Over() {
-		i.Lasted = span(e.EndedAt.Sub(e.StartedAt))
+		i.Lasted = core.SpanText(e.EndedAt.Sub(e.StartedAt))
 	}
 	for _, u := range e.Updates {
 		i.Updates = append(i.Updates, updateView{At: moment{u.At}, State: string(u.State), Text: u.Text})

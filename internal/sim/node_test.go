@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/engine"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
@@ -205,23 +204,23 @@ func newMover(l *life, s script) engine.Store {
 	return m
 }
 
-func (m starter) StartWorkflows(ctx context.Context) (core.Promoted, error) {
+func (m starter) StartWorkflows(ctx context.Context) (job.Promoted, error) {
 	return m.store.StartWorkflows(label(ctx, "workflows"))
 }
 
-func (m starter) WakeWorkflows(ctx context.Context) (core.Promoted, error) {
+func (m starter) WakeWorkflows(ctx context.Context) (job.Promoted, error) {
 	return m.store.WakeWorkflows(label(ctx, "wake workflows"))
 }
 
-func (m mover) FireDue(ctx context.Context) (core.Fired, error) {
+func (m mover) FireDue(ctx context.Context) (job.Fired, error) {
 	return m.store.FireDue(label(ctx, "fire"))
 }
 
-func (m mover) Promote(ctx context.Context) (core.Promoted, error) {
+func (m mover) Promote(ctx context.Context) (job.Promoted, error) {
 	return m.store.Promote(label(ctx, "promote"))
 }
 
-func (m mover) ReleaseLost(ctx context.Context) (core.Released, error) {
+func (m mover) ReleaseLost(ctx context.Context) (job.Released, error) {
 	return m.store.ReleaseLost(label(ctx, "release"))
 }
 
@@ -239,11 +238,11 @@ func (m mover) SettleEvents(ctx context.Context, t view.TakenAlert, r view.Deliv
 
 func (m mover) WokenHooks() <-chan struct{} { return m.store.WokenHooks() }
 
-func (m mover) StartCycles(ctx context.Context) (core.Promoted, error) {
+func (m mover) StartCycles(ctx context.Context) (job.Promoted, error) {
 	return m.store.StartCycles(label(ctx, "cycles"))
 }
 
-func (m mover) EndLateCycles(ctx context.Context) (core.Promoted, error) {
+func (m mover) EndLateCycles(ctx context.Context) (job.Promoted, error) {
 	return m.store.EndLateCycles(label(ctx, "late cycles"))
 }
 

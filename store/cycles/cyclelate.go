@@ -3,7 +3,6 @@ package cycles
 import (
 	"context"
 
-	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/jobs"
@@ -11,9 +10,9 @@ import (
 
 // EndLateCycles ends the runs of cycles that have taken as long as they may: their jobs fail, the member that runs is
 // asked to end, and those behind it are left out. Every node may call it at the same time.
-func (s *Store) EndLateCycles(ctx context.Context) (out core.Promoted, err error) {
+func (s *Store) EndLateCycles(ctx context.Context) (out job.Promoted, err error) {
 	err = s.write(ctx, "end late cycles", func(c *Change) error {
-		out = core.Promoted{Now: c.Now}
+		out = job.Promoted{Now: c.Now}
 		type late struct{ job, member int64 }
 		runs, err := base.Collect(ctx, c.Tx, func(r base.Rows) (l late, err error) { return l, r.Scan(&l.job, &l.member) }, `
 			select job_id, member_job

@@ -22,9 +22,9 @@ const cycleBatch = 50
 // [base.Store.EndLateCycles]. A cycle has one run at a time: a second one is skipped, whatever its schedule, or waits if it is a
 // member of another cycle. Every node may call it at the same time. The job of a cycle waits for its members from then on: no worker
 // has it, and nothing about it is kept in any process.
-func (s *Store) StartCycles(ctx context.Context) (out core.Promoted, err error) {
+func (s *Store) StartCycles(ctx context.Context) (out job.Promoted, err error) {
 	err = s.write(ctx, "start cycles", func(c *Change) error {
-		out = core.Promoted{Now: c.Now}
+		out = job.Promoted{Now: c.Now}
 		rows, err := base.CollectInto(ctx, c.Tx, nil, jobs.ScanReady(), jobs.SelectReady+`
 			where kind = 'cycle' and state = 'ready' and queue not in (select name from belfry.queues where paused_at > 0)
 				and (trigger <> 'cycle' or task_id not in (select r.task_id from belfry.cycle_runs r))

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
@@ -222,7 +221,7 @@ const (
 
 // LetIn lets in whose turn has come by a rate, or by a change of a limit, and who follows jobs that were settled in
 // transactions of others. It answers when to look again; zero: when something wakes the engine.
-func (s *Store) LetIn(ctx context.Context) (out core.Promoted, err error) {
+func (s *Store) LetIn(ctx context.Context) (out job.Promoted, err error) {
 	var some int64
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		some, _, err = base.First(ctx, tx, base.ScanInt, `
@@ -247,7 +246,7 @@ func (s *Store) LetIn(ctx context.Context) (out core.Promoted, err error) {
 	}
 	err = s.Write(ctx, "admit", func(b *base.Change) error {
 		c := s.In(b)
-		out = core.Promoted{Now: c.Now}
+		out = job.Promoted{Now: c.Now}
 		var l leaving
 		_, err := base.Collect(ctx, c.Tx, func(rows base.Rows) (none struct{}, err error) {
 			var id, how int64

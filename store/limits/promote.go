@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/turns"
@@ -16,10 +15,10 @@ const promoteBatch = 2000
 
 // Promote makes jobs ready whose time has come: delayed ones, snoozed ones,
 // and retries.
-func (s *Store) Promote(ctx context.Context) (out core.Promoted, err error) {
+func (s *Store) Promote(ctx context.Context) (out job.Promoted, err error) {
 	err = s.Write(ctx, "promote", func(b *base.Change) error {
 		c := s.In(b)
-		out = core.Promoted{Now: c.Now}
+		out = job.Promoted{Now: c.Now}
 		from := c.LookFrom(&s.Delayed)
 		begun := time.Now()
 		held, err := c.Held()
@@ -204,7 +203,7 @@ func (c *Change) promoteLimited(after int64, held string) (queues []string, turn
 }
 
 // letIn lets in by rates and changes of limits, and adds that to a promotion.
-func (s *Store) letIn(ctx context.Context, out core.Promoted) (core.Promoted, error) {
+func (s *Store) letIn(ctx context.Context, out job.Promoted) (job.Promoted, error) {
 	let, err := s.LetIn(ctx)
 	out.Jobs += let.Jobs
 	if next := let.NextAt; !next.IsZero() && (out.NextAt.IsZero() || next.Before(out.NextAt)) {

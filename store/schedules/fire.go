@@ -18,9 +18,9 @@ const fireBatch = 500
 
 // FireDue fires schedules that are due, up to a batch. Every node may call it
 // at the same time: what one has locked, the others leave alone.
-func (s *Store) FireDue(ctx context.Context) (out core.Fired, err error) {
+func (s *Store) FireDue(ctx context.Context) (out job.Fired, err error) {
 	err = s.write(ctx, "fire", func(c *Change) error {
-		out = core.Fired{Now: c.Now}
+		out = job.Fired{Now: c.Now}
 		from := c.LookFrom(&s.due)
 		begun := time.Now()
 		// The cast is for SQLite, which would compare a bare parameter with what the index is limited to, and plan anew for each value.
@@ -99,7 +99,7 @@ func leaveHeld(c *Change, rows []ScheduleRow) (others []ScheduleRow, left bool, 
 	return slices.DeleteFunc(rows, func(r ScheduleRow) bool { return busy[r.ID] }), len(busy) > 0, nil
 }
 
-func (c *Change) fire(rows []ScheduleRow, out *core.Fired) error {
+func (c *Change) fire(rows []ScheduleRow, out *job.Fired) error {
 	if len(rows) == 0 {
 		return nil
 	}

@@ -32,8 +32,8 @@ type Admin interface {
 	Jobs(ctx context.Context, f job.Filter) (core.Page[job.Job], error)
 	Attempts(ctx context.Context, namespace string, id int64) ([]job.Attempt, error)
 	Logs(ctx context.Context, namespace string, id int64, f job.LogFilter) (core.Page[job.LogLine], error)
-	Promote(ctx context.Context) (core.Promoted, error)
-	ReleaseLost(ctx context.Context) (core.Released, error)
+	Promote(ctx context.Context) (job.Promoted, error)
+	ReleaseLost(ctx context.Context) (job.Released, error)
 	// Move moves the clock that decides.
 	Move(d time.Duration)
 }

@@ -258,7 +258,7 @@ func (b *bench) finish(s job.Session, j job.LeasedJob, outcome job.Outcome, chan
 }
 
 // fire fires what is due.
-func (b *bench) fire() core.Fired {
+func (b *bench) fire() job.Fired {
 	b.Helper()
 	return must(b.st.FireDue(b.ctx))(b)
 }

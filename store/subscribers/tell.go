@@ -140,7 +140,7 @@ func (c *Change) ended(page public.StatusPage, m monitor.Monitor, incident int64
 	}
 	lasted := ""
 	if n.Lasted > 0 {
-		lasted = "It was down for " + core.Brief(n.Lasted.D()).String() + "."
+		lasted = "It was down for " + core.SpanText(n.Lasted) + "."
 	}
 	return queue(c.Change, page.Namespace, channel, alert.Notification{
 		Type: n.Type, At: c.Now, Monitor: m.Name, Incident: incident, Title: labelOn(page, m) + " is up again", Text: lasted,

@@ -272,9 +272,9 @@ const releaseBatch = 500
 // ReleaseLost gives up sessions that did not renew although they could have, and
 // settles what they held as lost. It goes through the same door as a worker's
 // own finish.
-func (s *Store) ReleaseLost(ctx context.Context) (out core.Released, err error) {
+func (s *Store) ReleaseLost(ctx context.Context) (out job.Released, err error) {
 	err = s.write(ctx, "release lost", func(c *Change) error {
-		out = core.Released{}
+		out = job.Released{}
 		if sure, err := c.Trusted(); err != nil || !sure {
 			return err
 		}

@@ -49,9 +49,9 @@ func (c *Change) when(p *progress) error {
 // StartWorkflows begins runs of workflows whose jobs are ready, and answers when the next run under way has to be
 // looked at, for [Store.WakeWorkflows]. Every node may call it at the same time. The job of a workflow waits for its
 // steps from then on: no worker has it, and nothing about it is kept in any process.
-func (s *Store) StartWorkflows(ctx context.Context) (out core.Promoted, err error) {
+func (s *Store) StartWorkflows(ctx context.Context) (out job.Promoted, err error) {
 	err = s.write(ctx, "start workflows", func(c *Change) error {
-		out = core.Promoted{Now: c.Now}
+		out = job.Promoted{Now: c.Now}
 		rows, err := base.CollectInto(ctx, c.Tx, nil, jobs.ScanReady(), jobs.SelectReady+`
 			where kind = 'workflow' and state = 'ready' and queue not in (select name from belfry.queues where paused_at > 0)
 			order by ready_at
@@ -168,9 +168,9 @@ func planOf(w task.Workflow, j jobs.JobRow) (p workflow.Plan, err error) {
 // WakeWorkflows has runs go on whose time has come: a pause or a wait is over, they have taken as long as they may,
 // there are more jobs to write than fitted into one transaction, or jobs are to be asked to end. It answers how many it
 // did so with. If other transactions have all that are due, it says when to look again; if none is due any longer, or the clock was set, it says nothing.
-func (s *Store) WakeWorkflows(ctx context.Context) (out core.Promoted, err error) {
+func (s *Store) WakeWorkflows(ctx context.Context) (out job.Promoted, err error) {
 	err = s.write(ctx, "wake workflows", func(c *Change) error {
-		out = core.Promoted{Now: c.Now}
+		out = job.Promoted{Now: c.Now}
 		due, err := base.Collect(ctx, c.Tx, base.ScanInt, `
 			select job_id
 			from belfry.workflow_runs

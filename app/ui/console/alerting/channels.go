@@ -181,9 +181,9 @@ func testChannel(p *page) error {
 	}
 	link := p.Link("settings", "channels", name)
 	if !t.OK {
-		return p.DoneBadly(link, "The test was not taken after %s: %s", parts.SpanText(t.Took), t.Error)
+		return p.DoneBadly(link, "The test was not taken after %s: %s", core.SpanText(t.Took), t.Error)
 	}
-	return p.Done(link, "The test was taken after %s. See whether it has arrived.", parts.SpanText(t.Took))
+	return p.Done(link, "The test was taken after %s. See whether it has arrived.", core.SpanText(t.Took))
 }
 
 func deleteChannel(p *page) error {

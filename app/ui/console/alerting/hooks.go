@@ -138,9 +138,9 @@ func testHook(p *page) error {
 	}
 	link := p.Link("settings", "hooks", name)
 	if !t.OK {
-		return p.DoneBadly(link, "The test was not taken after %s: %s", parts.SpanText(t.Took), t.Error)
+		return p.DoneBadly(link, "The test was not taken after %s: %s", core.SpanText(t.Took), t.Error)
 	}
-	return p.Done(link, "The test was taken after %s.", parts.SpanText(t.Took))
+	return p.Done(link, "The test was taken after %s.", core.SpanText(t.Took))
 }
 
 func pauseHook(p *page) error {

@@ -165,7 +165,7 @@ func resultSteps(results []cycle.MemberResult) []cycleStep {
 	for i, m := range results {
 		s := cycleStep{Number: i + 1, Member: m.Task, State: string(m.State), Note: m.Reason, Job: m.JobID, At: m.EndedAt}
 		if !m.StartedAt.IsZero() {
-			s.Note = "took " + parts.SpanText(m.EndedAt.Sub(m.StartedAt))
+			s.Note = "took " + core.SpanText(m.EndedAt.Sub(m.StartedAt))
 			if m.Attempts > 1 {
 				s.Note += ", " + parts.NumberText(m.Attempts) + " attempts"
 			}
@@ -205,7 +205,7 @@ func (p *page) currentStep(s *cycleStep, r cycle.Run, now job.Job) {
 	case r.WaitsFor != 0:
 		s.Note = fmt.Sprintf("it waits for job %d, a member of another run", r.WaitsFor)
 	case now.State == job.Running:
-		s.State, s.Note = string(now.State), parts.SpanText(max(0, p.Now.Sub(now.ClaimedAt)))+" so far"
+		s.State, s.Note = string(now.State), core.SpanText(max(0, p.Now.Sub(now.ClaimedAt)))+" so far"
 		if now.Attempt > 1 {
 			s.Note += fmt.Sprintf(", attempt %d of %d", now.Attempt, now.MaxAttempts)
 		}

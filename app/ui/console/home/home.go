@@ -143,10 +143,10 @@ func share(j job.RunningJob) parts.Bar {
 	}
 	b.Value, b.Max = min(elapsed.Seconds(), usual.Seconds()), usual.Seconds()
 	if elapsed < usual {
-		b.Text = "about " + parts.SpanText((usual - elapsed).Round(time.Second)) + " left"
+		b.Text = "about " + core.SpanText((usual - elapsed).Round(time.Second)) + " left"
 		return b
 	}
-	b.Text = "usually " + parts.SpanText(usual)
+	b.Text = "usually " + core.SpanText(usual)
 	if elapsed > 2*usual {
 		b.Tone = "warn"
 	}

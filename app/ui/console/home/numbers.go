@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/view"
@@ -98,11 +99,11 @@ func (p *page) Figures(d homeData) []figure {
 	}
 	wait := "–"
 	if mean := meanLag(hour); mean >= 0 {
-		wait = parts.SpanText(time.Duration(mean))
+		wait = core.SpanText(time.Duration(mean))
 	}
 	most := "–"
 	if longest.Started > 0 {
-		most = parts.SpanText(longest.LagMost)
+		most = core.SpanText(longest.LagMost)
 	}
 	up, down := d.Monitors.Statuses[monitor.StatusUp], d.Monitors.Statuses[monitor.StatusDown]
 	monitors, tone := "–", ""

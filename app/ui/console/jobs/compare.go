@@ -79,7 +79,7 @@ func (p *page) compare(ctx context.Context, j job.Job) (*compared, error) {
 func comparedRows(good, j job.Job, attempts, mine []job.Attempt) []comparedRow {
 	row := func(name, was, is string) comparedRow { return comparedRow{name, was, is, was != is} }
 	took, took2 := ranFor(good, attempts), ranFor(j, mine)
-	rows := []comparedRow{{"Duration", parts.SpanText(took), parts.SpanText(took2), took2 > 2*took && took2-took > time.Second || 2*took2 < took && took-took2 > time.Second}}
+	rows := []comparedRow{{"Duration", core.SpanText(took), core.SpanText(took2), took2 > 2*took && took2-took > time.Second || 2*took2 < took && took-took2 > time.Second}}
 	if a, b := lastExit(attempts), lastExit(mine); a != "" || b != "" {
 		rows = append(rows, row("Process", dash(a), dash(b)))
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 )
 
@@ -26,7 +27,7 @@ type leg struct {
 func (l leg) Span() time.Duration { return max(0, l.To.Sub(l.From)) }
 
 // Said is the leg in words.
-func (l leg) Said() string { return l.Name + ": " + parts.SpanText(l.Span()) }
+func (l leg) Said() string { return l.Name + ": " + core.SpanText(l.Span()) }
 
 // point is an instant of a job's way, and how long it took to get there.
 type point struct {
@@ -101,14 +102,14 @@ func points(j job.Job, attempts []job.Attempt, now time.Time) []point {
 	if late := j.CreatedAt.Sub(j.DueAt); late > 0 {
 		ready = j.CreatedAt
 		if late >= time.Second {
-			due.Took = "created " + parts.SpanText(late) + " later"
+			due.Took = "created " + core.SpanText(late) + " later"
 		}
 	}
 	after := func(from, to time.Time, what string) string {
 		if from.IsZero() || to.Before(from) {
 			return ""
 		}
-		return parts.SpanText(to.Sub(from)) + " " + what
+		return core.SpanText(to.Sub(from)) + " " + what
 	}
 	all := []point{due, {"Claimed", claimed, after(ready, claimed, "waiting")}}
 	ran := claimed

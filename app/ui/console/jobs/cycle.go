@@ -73,7 +73,7 @@ func newCycleCourse(j job.Job, bars []memberBar, now time.Time) course {
 	}
 	c.Points = []point{{Name: "Due", At: j.DueAt}, {Name: "Started", At: first}, {Name: "Finished", At: j.FinishedAt}}
 	if !first.IsZero() && !j.FinishedAt.IsZero() {
-		c.Points[2].Took = parts.SpanText(j.FinishedAt.Sub(first)) + " running"
+		c.Points[2].Took = core.SpanText(j.FinishedAt.Sub(first)) + " running"
 	}
 	return c
 }

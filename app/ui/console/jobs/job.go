@@ -244,7 +244,7 @@ func attemptRan(a job.Attempt) string {
 	if from.IsZero() {
 		return "–"
 	}
-	return parts.SpanText(max(0, a.EndedAt.Sub(from)))
+	return core.SpanText(max(0, a.EndedAt.Sub(from)))
 }
 
 // exit is how the process of an attempt ended.

@@ -87,7 +87,7 @@ func (p *page) graphSteps(j job.Job) (steps []graphStep, d *graph.Drawing, criti
 	d = graph.Draw(s.Plan.Workflow, path, func(i int) graph.Node {
 		n := graph.Node{Tone: stepTones[s.Run.Steps[i].State], Note: parts.Words(s.Run.Steps[i].State), Link: "#graph-" + s.Run.Steps[i].Name}
 		if g := steps[i]; !g.Since.IsZero() {
-			n.Note += ", " + parts.SpanText(g.Leg.Span())
+			n.Note += ", " + core.SpanText(g.Leg.Span())
 		}
 		return n
 	})
@@ -103,7 +103,7 @@ func criticalText(steps []graphStep, path []int) string {
 	for n, i := range path {
 		names[n] = steps[i].Name
 	}
-	return strings.Join(names, " → ") + ", " + parts.SpanText(max(0, steps[path[len(path)-1]].Leg.To.Sub(steps[path[0]].Since)))
+	return strings.Join(names, " → ") + ", " + core.SpanText(max(0, steps[path[len(path)-1]].Leg.To.Sub(steps[path[0]].Since)))
 }
 
 // newGraphCourse is the way of a workflow's job. No worker runs the job itself.

@@ -113,6 +113,6 @@ func latencyLine(all []core.Duration) parts.Spark {
 		from, last = y, l
 	}
 	s.Path = path.String()
-	s.Said = "Latency: last " + parts.SpanText(core.Brief(last.D()).D()) + ", at most " + parts.SpanText(core.Brief(most.D()).D())
+	s.Said = "Latency: last " + core.SpanText(last) + ", at most " + core.SpanText(most)
 	return s
 }

@@ -158,9 +158,9 @@ func (p *page) AlertCount(d incidentData) string {
 // Lasted is how long an incident lasted, or lasts so far.
 func (p *page) Lasted(i monitor.Incident) string {
 	if i.EndedAt.IsZero() {
-		return parts.SpanText(max(0, p.Now.Sub(i.StartedAt))) + " so far"
+		return core.SpanText(max(0, p.Now.Sub(i.StartedAt))) + " so far"
 	}
-	return parts.SpanText(i.EndedAt.Sub(i.StartedAt))
+	return core.SpanText(i.EndedAt.Sub(i.StartedAt))
 }
 
 // incidentState is the word for an incident's chip.

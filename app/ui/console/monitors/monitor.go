@@ -168,7 +168,7 @@ func heldSpans(spans []monitor.Span, now time.Time) []heldSpan {
 }
 
 // For is how long something has lasted that began then.
-func (p *page) For(since time.Time) string { return parts.SpanText(max(0, p.Now.Sub(since))) }
+func (p *page) For(since time.Time) string { return core.SpanText(max(0, p.Now.Sub(since))) }
 
 // uptimeStats are the numbers about each span. The first that is longer than the
 // monitor is old is about all of its life, and the longer ones say nothing yet.
@@ -192,12 +192,12 @@ func uptimeStats(d monitorData) []parts.Stat {
 		}
 		name, notes := "Uptime "+w.Name, []string{}
 		if young = d.V.CreatedAt.After(w.From); young {
-			name, notes = "Uptime", append(notes, "since "+sinceText(d.V.CreatedAt, d.Now)+" ("+parts.SpanText(d.Now.Sub(d.V.CreatedAt))+")")
+			name, notes = "Uptime", append(notes, "since "+sinceText(d.V.CreatedAt, d.Now)+" ("+core.SpanText(d.Now.Sub(d.V.CreatedAt))+")")
 		} else if w.Coverage < allSeen {
 			notes = append(notes, coverText(w.Coverage)+" coverage")
 		}
 		if w.Outages > 0 {
-			notes = append(notes, parts.Plural(w.Outages, "outage", "outages")+", down "+parts.SpanText(w.Down))
+			notes = append(notes, parts.Plural(w.Outages, "outage", "outages")+", down "+core.SpanText(w.Down))
 		}
 		all = append(all, parts.NewStat(name, upText(w.Ratio), strings.Join(notes, "; "), "", tone))
 	}

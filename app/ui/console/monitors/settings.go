@@ -75,20 +75,20 @@ func monitorFacts(v view.MonitorView) []factGroup {
 	}
 	add(&look, len(m.Check.Conditions) > 0, "Must hold", "%s", strings.Join(m.Check.Conditions, "\n"))
 	add(&look, len(m.Check.Warnings) > 0, "Should hold", "%s", strings.Join(m.Check.Warnings, "\n"))
-	add(&look, m.Heartbeat == nil, "Timeout", "%s", parts.SpanText(m.Check.Timeout))
-	add(&when, m.Every > 0 && m.Heartbeat == nil, "Checked", "every %s", parts.SpanText(m.Every))
-	add(&when, m.Every > 0 && m.Heartbeat != nil, "A call is to come", "every %s", parts.SpanText(m.Every))
+	add(&look, m.Heartbeat == nil, "Timeout", "%s", core.SpanText(m.Check.Timeout))
+	add(&when, m.Every > 0 && m.Heartbeat == nil, "Checked", "every %s", core.SpanText(m.Every))
+	add(&when, m.Every > 0 && m.Heartbeat != nil, "A call is to come", "every %s", core.SpanText(m.Every))
 	for _, r := range m.Rules {
 		add(&when, true, "Rule", "%s, %s", r, m.Zone)
 	}
 	if h := m.Heartbeat; h != nil {
-		add(&when, true, "Grace", "a call is overdue after %s", parts.SpanText(h.Grace))
-		add(&when, h.MaxRuntime > 0, "Longest run", "%s", parts.SpanText(h.MaxRuntime))
+		add(&when, true, "Grace", "a call is overdue after %s", core.SpanText(h.Grace))
+		add(&when, h.MaxRuntime > 0, "Longest run", "%s", core.SpanText(h.MaxRuntime))
 	}
 	add(&when, len(m.Within) > 0, "Only within", "%s", strings.Join(m.Within, ", "))
 	add(&when, len(m.Blackout) > 0, "Not within", "%s", strings.Join(m.Blackout, ", "))
 	add(&verdict, true, "Down", "%s", threshold(m.Confirm.Failures, "failure", "failures", m.Confirm.For, "failing"))
-	add(&verdict, m.Heartbeat == nil && m.Confirm.Retry > 0, "A failure is looked at again", "after %s", parts.SpanText(m.Confirm.Retry))
+	add(&verdict, m.Heartbeat == nil && m.Confirm.Retry > 0, "A failure is looked at again", "after %s", core.SpanText(m.Confirm.Retry))
 	add(&verdict, true, "Up again", "%s", threshold(m.Recover.Passes, "good check", "good checks", m.Recover.For, "passing"))
 	add(&verdict, !m.Flap.Off, "Flapping", "when it went down or came up 3 times in 12 checks, or %d %% of the last 21 outcomes changed; over below %d %%", m.Flap.High, m.Flap.Low)
 	add(&verdict, !m.Slow.Off && m.Heartbeat == nil, "Slow", "%g standard deviations above what is usual, %s in a row, and at least %s", m.Slow.Sigma, parts.Plural(m.Slow.Checks, "check", "checks"), parts.LatencyText(m.Slow.AtLeast))
@@ -105,7 +105,7 @@ func threshold(n int, one, many string, span core.Duration, doing string) string
 		pieces = append(pieces, "after "+parts.Plural(n, one, many+" in a row"))
 	}
 	if span > 0 {
-		pieces = append(pieces, "after "+doing+" for "+parts.SpanText(span))
+		pieces = append(pieces, "after "+doing+" for "+core.SpanText(span))
 	}
 	return strings.Join(pieces, " and ")
 }
@@ -115,7 +115,7 @@ func spanned(args []any) []any {
 	args = slices.Clone(args)
 	for i, a := range args {
 		if d, is := a.(core.Duration); is {
-			args[i] = parts.SpanText(d)
+			args[i] = core.SpanText(d)
 		}
 	}
 	return args

@@ -83,7 +83,7 @@ func saidOf(b monitor.UptimeBar) string {
 	case b.Down == 0:
 		return "up" + seenText(b)
 	}
-	return fmt.Sprintf("%s up, down %s%s", upText(b.Ratio), parts.SpanText(b.Down), seenText(b))
+	return fmt.Sprintf("%s up, down %s%s", upText(b.Ratio), core.SpanText(b.Down), seenText(b))
 }
 
 // add draws bars that are alike from place first on.

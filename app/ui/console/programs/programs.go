@@ -178,7 +178,7 @@ func (d programData) Settings() []parts.Fact {
 		{Name: "Arguments", Value: strings.Join(g.Args, " ")}, {Name: "Environment", Value: strings.Join(parts.Assignments(g.Env), "\n")}, {Name: "Secrets", Value: strings.Join(secrets, "\n")},
 		{Name: "Standard input", Value: g.Stdin}, {Name: "Network", Value: network}, {Name: "Requirements", Value: strings.Join(parts.Assignments(d.Requirements.Labels), ", ")},
 		{Name: "May use", Value: fmt.Sprintf("%s of memory, %g processors, %s processes, %s of files", core.SizeText(l.Memory), l.CPU, parts.NumberText(l.Processes), core.SizeText(l.Disk))},
-		{Name: "Queue", Value: d.Queue}, {Name: "Timeout", Value: parts.SpanText(d.Timeout)},
+		{Name: "Queue", Value: d.Queue}, {Name: "Timeout", Value: core.SpanText(d.Timeout)},
 	}
 	return slices.DeleteFunc(pairs, func(f parts.Fact) bool { return f.Value == "" })
 }

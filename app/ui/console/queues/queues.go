@@ -102,7 +102,7 @@ func (d queueData) Lag() string {
 	if d.Hour.Started == 0 {
 		return "–"
 	}
-	return parts.SpanText(d.Hour.Lag / core.Duration(d.Hour.Started))
+	return core.SpanText(d.Hour.Lag / core.Duration(d.Hour.Started))
 }
 
 // queueForm is a queue as somebody edits it.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/view"
 )
@@ -60,7 +61,7 @@ func yearHeat(days []view.DayTotals, zone string, now time.Time) heat {
 		byDay[d.Day.UTC()] = d
 		n := d.OK + d.Failed
 		most, total, failed = max(most, n), total+n, failed+d.Failed
-		h.Rows = append(h.Rows, []string{d.Day.UTC().Format("Mon 2 Jan 2006"), parts.NumberText(d.OK), parts.NumberText(d.Failed), parts.NumberText(d.Canceled), parts.NumberText(d.Skipped), parts.SpanText(d.Ran)})
+		h.Rows = append(h.Rows, []string{d.Day.UTC().Format("Mon 2 Jan 2006"), parts.NumberText(d.OK), parts.NumberText(d.Failed), parts.NumberText(d.Canceled), parts.NumberText(d.Skipped), core.SpanText(d.Ran)})
 	}
 	if len(days) == 0 {
 		return h

@@ -221,7 +221,7 @@ func ranFor(j job.Job) string {
 	if j.ClaimedAt.IsZero() || j.FinishedAt.IsZero() {
 		return "–"
 	}
-	return parts.SpanText(j.FinishedAt.Sub(j.ClaimedAt))
+	return core.SpanText(j.FinishedAt.Sub(j.ClaimedAt))
 }
 
 // PauseSchedule asks before a schedule is paused.

@@ -185,7 +185,7 @@ func resultCell(r view.StripResult) parts.Cell {
 		c.Title += ", " + parts.TimeTitle(r.At)
 	}
 	if r.Took > 0 {
-		c.Title += ", took " + parts.SpanText(r.Took)
+		c.Title += ", took " + core.SpanText(r.Took)
 	}
 	return c
 }

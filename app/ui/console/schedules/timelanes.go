@@ -228,7 +228,7 @@ func said(from, to time.Time, counts map[string]int) string {
 			}
 		}
 		if to.After(from) {
-			at += ", " + parts.SpanText(to.Sub(from))
+			at += ", " + core.SpanText(to.Sub(from))
 		}
 		return at
 	}

@@ -32,7 +32,7 @@ func (d databaseData) since(at time.Time) string {
 	if at.IsZero() {
 		return "–"
 	}
-	return parts.SpanText(max(0, d.Now.Sub(at)))
+	return core.SpanText(max(0, d.Now.Sub(at)))
 }
 
 // tone is that of a number beside a check that says what to do.
@@ -64,7 +64,7 @@ func (d databaseData) Numbers(p *page) []parts.Stat {
 	all := []parts.Stat{
 		parts.NewStat("On disk", core.SizeText(d.Size), "", "", ""), first,
 		parts.NewStat("Scheduler lag", d.since(d.DueAt), "", "", d.tone("schedules")),
-		parts.NewStat("History goes back", d.since(d.OldestAt), "of "+parts.SpanText(d.Retention.Age), "", d.tone("history")),
+		parts.NewStat("History goes back", d.since(d.OldestAt), "of "+core.SpanText(d.Retention.Age), "", d.tone("history")),
 	}
 	if d.Most > 0 {
 		oldest := "–"

@@ -232,7 +232,7 @@ func (p *page) StepsOf(t task.Task) *graph.Drawing {
 				n.Note += ", for each item"
 			}
 		case s.Sleep != 0:
-			n.Note = "waits " + parts.SpanText(s.Sleep.D())
+			n.Note = "waits " + core.SpanText(s.Sleep.D())
 		case s.Signal != "":
 			n.Note = "waits for signal " + s.Signal
 		default:

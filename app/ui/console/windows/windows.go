@@ -103,7 +103,7 @@ func windowWhen(w monitor.Window) string {
 			rules = append(rules, r.String())
 		}
 	}
-	return strings.Join(rules, "; ") + ", for " + parts.SpanText(w.Lasts) + ", " + w.Zone
+	return strings.Join(rules, "; ") + ", for " + core.SpanText(w.Lasts) + ", " + w.Zone
 }
 
 // The ways to say when a window holds.

@@ -116,7 +116,7 @@ func (l lanes) worker(w job.WorkerState, jobs []job.Job, now time.Time) workerLa
 		}
 		free[lane] = x + wide
 		d.Bars = append(d.Bars, laneBar{X: x, Y: lane * laneHeight, Wide: wide, Tone: stateTones[j.State],
-			Title: fmt.Sprintf("Job %d of %s: %s, %s", j.ID, j.Task, text, parts.SpanText(end.Sub(j.ClaimedAt).Truncate(time.Millisecond)))})
+			Title: fmt.Sprintf("Job %d of %s: %s, %s", j.ID, j.Task, text, core.SpanText(end.Sub(j.ClaimedAt).Truncate(time.Millisecond)))})
 	}
 	d.Height = len(free) * laneHeight
 	return d

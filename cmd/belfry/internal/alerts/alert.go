@@ -99,7 +99,7 @@ func alertShow(c *cli.CLI) *cobra.Command {
 					if t.Final && t.Error != "" {
 						said += ", given up"
 					}
-					g.Row(cli.Stamp(t.At), t.Channel, cli.Took(t.Took.D()), strconv.Itoa(t.Alerts), said)
+					g.Row(cli.Stamp(t.At), t.Channel, core.SpanText(t.Took.D()), strconv.Itoa(t.Alerts), said)
 				}
 				g.Write(w)
 			})

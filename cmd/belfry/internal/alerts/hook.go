@@ -246,7 +246,7 @@ func drawStatus(c *cli.CLI, w io.Writer, st hook.Status) {
 		if t.Error != "" {
 			said = cli.Clip(t.Error, 120)
 		}
-		g.Row(cli.Stamp(t.At), strconv.Itoa(t.Events), strconv.FormatInt(t.First, 10), strconv.FormatInt(t.Last, 10), cli.Took(t.Took.D()), said)
+		g.Row(cli.Stamp(t.At), strconv.Itoa(t.Events), strconv.FormatInt(t.First, 10), strconv.FormatInt(t.Last, 10), core.SpanText(t.Took.D()), said)
 	}
 	g.Write(w)
 }

@@ -61,7 +61,7 @@ func (t sending) test(c *cli.CLI) *cobra.Command {
 func (t sending) draw(c *cli.CLI, w io.Writer, name string, r wire.ChannelTest) {
 	paint := c.Painter()
 	if r.OK {
-		fmt.Fprintf(w, "%s  %s %s took the %s in %s\n", paint(cli.StyleGood, "ok  "), t.noun, name, t.what, cli.Took(r.Took.D()))
+		fmt.Fprintf(w, "%s  %s %s took the %s in %s\n", paint(cli.StyleGood, "ok  "), t.noun, name, t.what, core.SpanText(r.Took.D()))
 		return
 	}
 	fmt.Fprintf(w, "%s  %s %s did not take the %s: %s\n", paint(cli.StyleBad, "FAIL"), t.noun, name, t.what, r.Error)

@@ -35,14 +35,6 @@ func Labels(labels map[string]string) string {
 	return strings.ReplaceAll(setting.Entries(labels, "="), "\n", ",")
 }
 
-// Took is a short length of time, with what can be told of a fast answer.
-func Took(d time.Duration) string {
-	if d < 10*time.Millisecond {
-		return d.Round(10 * time.Microsecond).String()
-	}
-	return Span(d)
-}
-
 // The styles of all output, which painters apply.
 var (
 	StyleHead = lipgloss.NewStyle().Bold(true)
@@ -229,26 +221,9 @@ func Ago(t, now time.Time) string {
 		return ""
 	}
 	if d := now.Sub(t); d >= 0 {
-		return Span(d) + " ago"
+		return core.SpanText(d) + " ago"
 	}
-	return "in " + Span(t.Sub(now))
-}
-
-// Span is a length of time with at most two units.
-func Span(d time.Duration) string {
-	switch {
-	case d < time.Millisecond:
-		return "0s"
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
-	case d < time.Hour:
-		return core.Duration(d.Round(time.Second)).String()
-	case d < 48*time.Hour:
-		return core.Duration(d.Round(time.Minute)).String()
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
+	return "in " + core.SpanText(t.Sub(now))
 }
 
 // Count shows numbers that are only counted up to a limit.

@@ -103,7 +103,7 @@ func cycleShow(c *cli.CLI) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				last = fmt.Sprintf("job %d %s %s, %s in %s", j.ID, j.State, cli.Ago(j.FinishedAt, s.Now), wait.Tally(*v.Last), cli.Span(v.Last.Took.D()))
+				last = fmt.Sprintf("job %d %s %s, %s in %s", j.ID, j.State, cli.Ago(j.FinishedAt, s.Now), wait.Tally(*v.Last), core.SpanText(v.Last.Took.D()))
 			}
 			drawCycle(c, c.Stdout, s, v, p.Items, last)
 			return nil

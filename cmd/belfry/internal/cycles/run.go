@@ -88,7 +88,7 @@ func drawEnded(c *cli.CLI, results []cycle.MemberResult) {
 	for _, r := range results {
 		line := r.Task + " " + paint(cli.StateStyle(string(r.State)), string(r.State))
 		if !r.StartedAt.IsZero() {
-			line += " after " + cli.Span(r.EndedAt.Sub(r.StartedAt))
+			line += " after " + core.SpanText(r.EndedAt.Sub(r.StartedAt))
 		}
 		if r.Attempts > 1 {
 			line += fmt.Sprintf(", %d tries", r.Attempts)
@@ -109,7 +109,7 @@ func cycleEnded(c *cli.CLI, j job.Job) error {
 		fmt.Fprintf(w, "job %d %s", j.ID, paint(cli.StateStyle(string(j.State)), string(j.State)))
 		if len(j.Output) > 0 {
 			o := wait.CycleOutput(j)
-			fmt.Fprintf(w, " after %s: %s", cli.Span(o.Took.D()), wait.Tally(o))
+			fmt.Fprintf(w, " after %s: %s", core.SpanText(o.Took.D()), wait.Tally(o))
 		}
 		if j.Note != "" {
 			fmt.Fprintf(w, " (%s)", j.Note)

@@ -133,11 +133,11 @@ func jobRow(g *cli.Grid, s *cli.Conn, j job.Job, now time.Time) []string {
 	took := ""
 	switch {
 	case j.State == job.Running && !j.ClaimedAt.IsZero():
-		took = cli.Span(now.Sub(j.ClaimedAt))
+		took = core.SpanText(now.Sub(j.ClaimedAt))
 	case !j.FinishedAt.IsZero() && !j.ClaimedAt.IsZero():
-		took = cli.Span(j.FinishedAt.Sub(j.ClaimedAt))
+		took = core.SpanText(j.FinishedAt.Sub(j.ClaimedAt))
 	case j.Kind == task.KindCycle && len(j.Output) > 0: // which nobody claims
-		took = cli.Span(wait.CycleOutput(j).Took.D())
+		took = core.SpanText(wait.CycleOutput(j).Took.D())
 	}
 	note := string(j.Reason)
 	if j.Error != "" {
@@ -245,7 +245,7 @@ func drawJob(c *cli.CLI, w io.Writer, j job.Job, attempts []job.Attempt, now tim
 		}
 		started, took := "not known", ""
 		if began := a.BeganAt(); !began.IsZero() {
-			started, took = cli.Stamp(began), cli.Span(a.EndedAt.Sub(began))
+			started, took = cli.Stamp(began), core.SpanText(a.EndedAt.Sub(began))
 		}
 		g.Row(strconv.Itoa(a.Number), g.State(string(a.Outcome)), a.Worker, started, took, exit, cli.Clip(a.Error, 80))
 	}

@@ -229,5 +229,5 @@ func usageText(u task.Usage) string {
 	if u == (task.Usage{}) {
 		return ""
 	}
-	return fmt.Sprintf("%s, processor %s in its code and %s in the kernel, memory %s", cli.Span(u.Wall.D()), cli.Span(u.User.D()), cli.Span(u.System.D()), core.SizeText(u.Memory))
+	return fmt.Sprintf("%s, processor %s in its code and %s in the kernel, memory %s", core.SpanText(u.Wall.D()), core.SpanText(u.User.D()), core.SpanText(u.System.D()), core.SizeText(u.Memory))
 }

@@ -158,7 +158,7 @@ func TestShowTellsHowAProgramWasKeptApart(t *testing.T) {
 			Outputs: []task.Output{{Name: "report.csv", Size: 5}},
 		}},
 	}, time.Now())
-	for _, want := range []string{"1 spoiled by the machine", "\nattempt 2\n", "user (uid, seccomp)", "memory: no control group", "none", "1.5s, processor 1s in its code and 0s", "3 MiB", "the kernel killed", "report.csv  5 B"} {
+	for _, want := range []string{"1 spoiled by the machine", "\nattempt 2\n", "user (uid, seccomp)", "memory: no control group", "none", "1.5 s, processor 1 s in its code and 0 s", "3 MiB", "the kernel killed", "report.csv  5 B"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/plainjson"
 	"github.com/belfry-run/belfry/job"
 )
@@ -44,7 +45,7 @@ take the results of these steps from the record and do not run them again.`,
 func drawSteps(c *cli.CLI, w io.Writer, all []job.Step, now time.Time) {
 	g := c.Grid("STEP", "NAME", "TRY", "SAVED", "TOOK", "RESULT")
 	for _, s := range all {
-		took, result := cli.Span(s.Took.D()), string(plainjson.Unescape(s.Result))
+		took, result := core.SpanText(s.Took.D()), string(plainjson.Unescape(s.Result))
 		switch s.Kind {
 		case job.StepSleep:
 			took, result = "", "sleeps until "+cli.Stamp(s.WakeAt)

@@ -178,7 +178,7 @@ func drawUptime(c *cli.CLI, w io.Writer, spans []view.UptimeWindow) {
 	for _, u := range spans {
 		down := ""
 		if u.Down > 0 {
-			down = cli.Span(u.Down.D())
+			down = core.SpanText(u.Down.D())
 		}
 		ratio := "-"
 		if u.Ratio != nil {
@@ -233,7 +233,7 @@ func drawTimeline(c *cli.CLI, w io.Writer, spans []monitor.Span, now time.Time) 
 		if i+1 < len(spans) {
 			end = spans[i+1].From
 		}
-		g.Row(cli.Stamp(sp.From), g.State(string(sp.State)), cli.Span(end.Sub(sp.From)), string(sp.Cause))
+		g.Row(cli.Stamp(sp.From), g.State(string(sp.State)), core.SpanText(end.Sub(sp.From)), string(sp.Cause))
 	}
 	g.Write(w)
 }

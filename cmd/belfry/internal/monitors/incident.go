@@ -60,9 +60,9 @@ func incidentList(c *cli.CLI) *cobra.Command {
 
 func lasted(i monitor.Incident, now time.Time) string {
 	if i.EndedAt.IsZero() {
-		return cli.Span(now.Sub(i.StartedAt))
+		return core.SpanText(now.Sub(i.StartedAt))
 	}
-	return cli.Span(i.EndedAt.Sub(i.StartedAt))
+	return core.SpanText(i.EndedAt.Sub(i.StartedAt))
 }
 
 func incidentEnd(g *cli.Grid, i monitor.Incident) string {

@@ -69,7 +69,7 @@ func latency(d core.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return cli.Took(d.D())
+	return core.SpanText(d.D())
 }
 
 // monitorNote is what there is to say besides the status.

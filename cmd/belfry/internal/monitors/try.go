@@ -162,7 +162,7 @@ func drawResult(c *cli.CLI, w io.Writer, m task.CheckResult, now time.Time) {
 	paint := c.Painter()
 	fmt.Fprint(w, paint(cli.StateStyle(string(m.Outcome)), string(m.Outcome)))
 	if m.Latency > 0 {
-		fmt.Fprintf(w, " in %s", cli.Took(m.Latency.D()))
+		fmt.Fprintf(w, " in %s", core.SpanText(m.Latency.D()))
 	}
 	if m.Status > 0 {
 		fmt.Fprintf(w, ", status %d", m.Status)
@@ -183,7 +183,7 @@ func drawResult(c *cli.CLI, w io.Writer, m task.CheckResult, now time.Time) {
 	if len(m.Hops) > 1 {
 		g := c.Grid("STATUS", "TOOK", "URL")
 		for _, h := range m.Hops {
-			g.Row(fmt.Sprint(h.Status), cli.Took(h.Took.D()), cli.Clip(h.URL, 100))
+			g.Row(fmt.Sprint(h.Status), core.SpanText(h.Took.D()), cli.Clip(h.URL, 100))
 		}
 		g.Write(w)
 	}
@@ -214,7 +214,7 @@ func phasePairs(p task.Phases) (pairs []string) {
 		d    core.Duration
 	}{{"dns", p.DNS}, {"connect", p.Connect}, {"tls", p.TLS}, {"first byte", p.FirstByte}, {"transfer", p.Transfer}} {
 		if part.d > 0 {
-			pairs = append(pairs, part.name, cli.Took(part.d.D()))
+			pairs = append(pairs, part.name, core.SpanText(part.d.D()))
 		}
 	}
 	return pairs
@@ -255,7 +255,7 @@ an edit of that.
 
 func drawPreview(c *cli.CLI, w io.Writer, seen wire.Tried) {
 	paint := c.Painter()
-	fmt.Fprintf(w, "%s in %s\n", paint(cli.StateStyle(string(seen.Outcome)), string(seen.Outcome)), cli.Took(seen.Latency.D()))
+	fmt.Fprintf(w, "%s in %s\n", paint(cli.StateStyle(string(seen.Outcome)), string(seen.Outcome)), core.SpanText(seen.Latency.D()))
 	if problem := fault(seen.Code, seen.Message); problem != "" {
 		fmt.Fprintf(w, "      %s\n", problem)
 	}

@@ -211,7 +211,7 @@ func windowNext(c *cli.CLI) *cobra.Command {
 				}
 				g := c.Grid("FROM ("+d.Zone+")", "TO", "AWAY", "LASTS")
 				for _, a := range coming {
-					g.Row(cli.InZone(a.From, d.Zone), cli.InZone(a.To, d.Zone), cli.Ago(a.From, s.Now), cli.Span(a.To.Sub(a.From)))
+					g.Row(cli.InZone(a.From, d.Zone), cli.InZone(a.To, d.Zone), cli.Ago(a.From, s.Now), core.SpanText(a.To.Sub(a.From)))
 				}
 				g.Write(w)
 			})

@@ -99,7 +99,7 @@ func examine(ctx context.Context, s *cli.Conn) []finding {
 		}
 		return []finding{server, bad("database", "see the server's log, and whether the database runs", "%s", err)}
 	}
-	answer := good("database", "%s, answered in %s", h.Database, cli.Span(took))
+	answer := good("database", "%s, answered in %s", h.Database, core.SpanText(took))
 	if room := h.Room(); !room.OK {
 		answer = finding{Check: room}
 	}
@@ -141,16 +141,16 @@ func schemaFinding(h view.Health) finding {
 func clockFinding(h view.Health, asked time.Time, took time.Duration) finding {
 	skew := asked.Add(took / 2).Sub(h.Now)
 	if skew.Abs() > view.MaxClockSkew+took {
-		return warning("this machine's clock", "synchronise clocks, such as with NTP", "off by %s", skew.Round(time.Millisecond))
+		return warning("this machine's clock", "synchronise clocks, such as with NTP", "off by %s", core.SpanText(skew))
 	}
 	return good("this machine's clock", "within a second of the one that decides")
 }
 
 func nodeClock(h view.Health) finding {
 	if h.ClockSkew.Abs() > view.MaxClockSkew {
-		return bad("node's clock", "synchronise the clocks of nodes and database, such as with NTP", "off by %s", h.ClockSkew.Round(time.Millisecond))
+		return bad("node's clock", "synchronise the clocks of nodes and database, such as with NTP", "off by %s", core.SpanText(h.ClockSkew))
 	}
-	return good("node's clock", "off by %s", cli.Span(h.ClockSkew.Abs()))
+	return good("node's clock", "off by %s", core.SpanText(h.ClockSkew.Abs()))
 }
 
 // zonesFinding compares the node's data of time zones with that of the other nodes, and of the time when the schedules
@@ -180,7 +180,7 @@ const maxLag = 10 * time.Second
 
 func lagFinding(h view.Health) finding {
 	if h.ScheduleLag > maxLag {
-		return bad("schedules", "start a node with the role engine; if one runs, see its log and load", "the most overdue one waits for %s", cli.Span(h.ScheduleLag))
+		return bad("schedules", "start a node with the role engine; if one runs, see its log and load", "the most overdue one waits for %s", core.SpanText(h.ScheduleLag))
 	}
 	return good("schedules", "fired on time")
 }
@@ -244,7 +244,7 @@ func canaryFinding(name string, k app.Canary) finding {
 	if !k.OK {
 		return bad(name, k.Fix, "%s", k.Error)
 	}
-	f := good(name, "job %d was claimed and settled in %s", k.JobID, cli.Span(k.Took))
+	f := good(name, "job %d was claimed and settled in %s", k.JobID, core.SpanText(k.Took))
 	f.Took = k.Took
 	return f
 }

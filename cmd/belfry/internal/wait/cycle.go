@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/cycle"
 	"github.com/belfry-run/belfry/job"
 )
@@ -23,7 +24,7 @@ func DrawResults(c *cli.CLI, w io.Writer, results []cycle.MemberResult) {
 	for _, r := range results {
 		took, tries, job := "", "", ""
 		if !r.StartedAt.IsZero() {
-			took = cli.Span(r.EndedAt.Sub(r.StartedAt))
+			took = core.SpanText(r.EndedAt.Sub(r.StartedAt))
 		}
 		if r.Attempts > 0 {
 			tries = strconv.Itoa(r.Attempts)

@@ -138,7 +138,7 @@ func DrawEnd(c *cli.CLI, w io.Writer, j job.Job) {
 	paint := c.Painter()
 	fmt.Fprintf(w, "job %d %s", j.ID, paint(cli.StateStyle(string(j.State)), string(j.State)))
 	if !j.ClaimedAt.IsZero() && !j.FinishedAt.IsZero() {
-		fmt.Fprintf(w, " after %s", cli.Span(j.FinishedAt.Sub(j.ClaimedAt)))
+		fmt.Fprintf(w, " after %s", core.SpanText(j.FinishedAt.Sub(j.ClaimedAt)))
 	}
 	if j.Reason != "" {
 		fmt.Fprintf(w, " (%s)", j.Reason)

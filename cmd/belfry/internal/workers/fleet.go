@@ -231,7 +231,7 @@ func drawWorker(c *cli.CLI, w io.Writer, s *cli.Conn, d workerDetail) {
 		for _, j := range part.jobs {
 			took, note := "", cli.Clip(j.Error, 60)
 			if !j.FinishedAt.IsZero() {
-				took = cli.Span(j.FinishedAt.Sub(j.ClaimedAt))
+				took = core.SpanText(j.FinishedAt.Sub(j.ClaimedAt))
 			}
 			g.Row(strconv.FormatInt(j.ID, 10), j.Namespace+"/"+j.Task, g.State(wait.State(j)), strconv.Itoa(j.Attempt), cli.Ago(j.ClaimedAt, s.Now), took, note)
 		}

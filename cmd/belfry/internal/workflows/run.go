@@ -89,7 +89,7 @@ func runEnded(c *cli.CLI, j job.Job, r workflow.Run) error {
 	err := c.Emit(j, func(w io.Writer) {
 		fmt.Fprintf(w, "run %d %s", j.ID, c.Painter()(cli.StateStyle(string(j.State)), string(j.State)))
 		if !r.StartedAt.IsZero() && !r.EndedAt.IsZero() {
-			fmt.Fprintf(w, " after %s", cli.Span(r.EndedAt.Sub(r.StartedAt)))
+			fmt.Fprintf(w, " after %s", core.SpanText(r.EndedAt.Sub(r.StartedAt)))
 		}
 		if note := cmp.Or(j.Error, j.Note); note != "" {
 			fmt.Fprintf(w, ": %s", cli.Clip(note, 200))
@@ -119,7 +119,7 @@ func showSteps(c *cli.CLI, v workflow.Status, shown map[string]workflow.State) {
 		case c.Output == "table":
 			line := s.Name + " " + paint(cli.StateStyle(string(s.State)), string(s.State))
 			if !s.Since.IsZero() && !s.EndedAt.IsZero() {
-				line += " after " + cli.Span(s.EndedAt.Sub(s.Since))
+				line += " after " + core.SpanText(s.EndedAt.Sub(s.Since))
 			}
 			if note := cmp.Or(s.Error, s.Reason); note != "" {
 				line += ": " + cli.Clip(note, 200)

@@ -104,7 +104,7 @@ func draw(c *cli.CLI, w io.Writer, v workflow.Status, now time.Time) {
 			id = fmt.Sprint(s.JobID)
 		}
 		if !s.Since.IsZero() && !s.EndedAt.IsZero() {
-			took = cli.Span(s.EndedAt.Sub(s.Since))
+			took = core.SpanText(s.EndedAt.Sub(s.Since))
 		}
 		why := cmp.Or(s.Error, s.Reason)
 		if s.By != "" && s.Error == "" {

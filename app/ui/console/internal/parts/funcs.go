@@ -21,7 +21,7 @@ var Files embed.FS
 var Funcs = template.FuncMap{
 	"limitUses": limitUses,
 	"number":    func(n any) string { return NumberText(whole(n)) }, "count": CountText, "countOver": countOver, "bytes": core.SizeText, "percent": PercentText,
-	"span":    func(d any) string { return SpanText(whole(d)) },
+	"span":    func(d any) string { return core.SpanText(whole(d)) },
 	"latency": func(d any) string { return LatencyText(whole(d)) },
 	"join":    strings.Join, "words": Words, "short": Short, "sentence": sentence, "capital": capital, "plural": Plural, "firstLine": firstLineShort,
 	"themes": func() []string { return []string{"auto", "light", "dark"} },

@@ -151,9 +151,9 @@ func jobTook(now time.Time, j job.Job) string {
 	case j.ClaimedAt.IsZero():
 		return "–"
 	case !j.FinishedAt.IsZero():
-		return SpanText(max(0, j.FinishedAt.Sub(j.ClaimedAt)))
+		return core.SpanText(max(0, j.FinishedAt.Sub(j.ClaimedAt)))
 	case j.State == job.Running:
-		return SpanText(max(0, now.Sub(j.ClaimedAt)).Truncate(time.Second))
+		return core.SpanText(max(0, now.Sub(j.ClaimedAt)).Truncate(time.Second))
 	}
 	return "–"
 }

@@ -35,7 +35,7 @@ func loadLag(q job.QueueLoad) string {
 	if q.Rate.Started == 0 {
 		return "–"
 	}
-	return SpanText(q.Rate.Lag.D() / time.Duration(q.Rate.Started))
+	return core.SpanText(q.Rate.Lag.D() / time.Duration(q.Rate.Started))
 }
 
 // waited is how long the first in line has been waiting that is due since then.
@@ -43,7 +43,7 @@ func waited(now, oldest time.Time) string {
 	if oldest.IsZero() {
 		return "–"
 	}
-	return SpanText(max(0, now.Sub(oldest)))
+	return core.SpanText(max(0, now.Sub(oldest)))
 }
 
 // countOver writes a number that was counted up to a cap.

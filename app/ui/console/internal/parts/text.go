@@ -98,50 +98,13 @@ func PercentText(ratio float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(ratio*100, 'f', 1, 64), ".0") + " %"
 }
 
-// SpanText writes a length of time for people, in its two largest units.
-func SpanText[D ~int64](length D) string {
-	d := time.Duration(length)
-	if d < 0 {
-		return "−" + SpanText(-d)
-	}
-	if d < time.Second {
-		return LatencyText(d)
-	}
-	if d < 10*time.Second {
-		return strings.TrimSuffix(strconv.FormatFloat(d.Seconds(), 'f', 1, 64), ".0") + " s"
-	}
-	d = d.Truncate(time.Second)
-	units := []struct {
-		size time.Duration
-		name string
-	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}}
-	for i, u := range units {
-		if d < u.size {
-			continue
-		}
-		text := fmt.Sprintf("%d %s", d/u.size, u.name)
-		if i+1 < len(units) {
-			if rest := d % u.size / units[i+1].size; rest > 0 {
-				text += fmt.Sprintf(" %d %s", rest, units[i+1].name)
-			}
-		}
-		return text
-	}
-	return "0 s"
-}
-
 // LatencyText writes a short length of time with three digits.
 func LatencyText[D ~int64](length D) string {
 	d := time.Duration(length)
-	switch {
-	case d >= time.Second:
+	if d >= time.Second {
 		return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) + " s"
-	case d >= 100*time.Millisecond || d == 0:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d >= time.Millisecond:
-		return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', 1, 64) + " ms"
 	}
-	return fmt.Sprintf("%d µs", d.Microseconds())
+	return core.SpanText(d)
 }
 
 // Words writes what machines call a thing as people do.

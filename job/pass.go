@@ -1,4 +1,4 @@
-package core
+package job
 
 import "time"
 
