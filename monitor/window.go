@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/schedule"
 )
 
@@ -107,6 +108,9 @@ func (w Window) validateRules(p *core.Problems, now time.Time) {
 		}
 	}
 	if len(*p) > before {
+		if _, err := cron.LoadZone(w.Zone); err != nil {
+			p.AddCron("zone", w.Zone, err)
+		}
 		return
 	}
 	plan := w.compile(p, now)

@@ -1,6 +1,7 @@
 package alerting
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -139,10 +140,7 @@ func saveChannel(p *page) error {
 		if doc.At(kind) == nil {
 			doc[kind] = map[string]any{}
 		}
-		if err == nil {
-			err = doc.To(&c)
-		}
-		return c, err
+		return c, cmp.Or(err, doc.To(&c))
 	})
 	if shown {
 		if err == nil && c.Kind() != "" {

@@ -1,6 +1,7 @@
 package alerting
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -262,9 +263,8 @@ func saveHook(p *page) error {
 		doc, pull = forms.DocumentOf(old), old.Pull
 	}
 	h, text, shown, err := forms.ReadEither(p.Page, "hook", name == "", func() (h hook.Hook, err error) {
-		if err = doc.Read(forms.InputsOf(hookGroups(name == "", pull)), p.R.PostForm); err == nil {
-			err = doc.To(&h)
-		}
+		err = doc.Read(forms.InputsOf(hookGroups(name == "", pull)), p.R.PostForm)
+		err = cmp.Or(err, doc.To(&h))
 		h.Pull = pull
 		return h, err
 	})

@@ -1,6 +1,7 @@
 package alerting
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/url"
@@ -178,11 +179,10 @@ func saveAlertRule(p *page) error {
 		return err
 	}
 	a, text, shown, err := forms.ReadEither(p.Page, "alert rule", name == "", func() (a alert.Rule, err error) {
-		if err = doc.Read(forms.InputsOf(alertRuleGroups(name == "", channels)), p.R.PostForm); err == nil {
-			err = doc.To(&a)
-		}
-		if err == nil && len(a.On) == 0 { // which the API takes for the default
-			err = core.InvalidField("on", "", "must have an event", "tick at least one, such as Down; to send no alerts, tick Disabled")
+		err = doc.Read(forms.InputsOf(alertRuleGroups(name == "", channels)), p.R.PostForm)
+		err = cmp.Or(err, doc.To(&a))
+		if len(a.On) == 0 { // which the API takes for the default
+			err = forms.Both(err, core.InvalidField("on", "", "must have an event", "tick at least one, such as Down; to send no alerts, tick Disabled"))
 		}
 		return a, err
 	})

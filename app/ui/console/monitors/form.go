@@ -1,6 +1,7 @@
 package monitors
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -117,6 +118,7 @@ func newMonitor(p *page) error {
 }
 
 func (p *page) monitorForm(kind task.Kind, name string, values url.Values, err error) monitorFormData {
+	err = forms.AtFirst(err, "check."+string(kind)+".", kind.Info().Fields)
 	d := monitorFormData{Kind: kind, Name: name, Form: forms.Form{
 		AsText: forms.AsText{Has: true},
 		Edit:   forms.Edit{Version: values.Get("version")}, Title: "New monitor", New: name == "", Action: p.With(p.Link("monitors", "-new"), "kind", kind), Back: p.Link("monitors"), Err: err,
@@ -220,10 +222,7 @@ func (p *page) readMonitor(doc forms.Document, kind task.Kind, name string) (m m
 		}
 		doc.Set("check.kind", string(kind))
 	}
-	if err != nil {
-		return m, err
-	}
-	err = doc.To(&m)
+	err = cmp.Or(err, doc.To(&m))
 	m.Namespace = p.Namespace
 	if name != "" {
 		m.Name = name

@@ -170,6 +170,7 @@ func saveQueue(p *page) error {
 
 // queue is what the form describes. A new one is not to replace another.
 func (f queueForm) queue(p *page) (q job.Queue, err error) {
+	faults := &core.Error{Code: core.Invalid, Message: "the queue is not saved"}
 	if f.Saved == "" {
 		q.Name = f.name
 		switch _, err := p.api.Queue(p.R.Context(), q.Name); {
@@ -177,7 +178,8 @@ func (f queueForm) queue(p *page) (q job.Queue, err error) {
 		case err != nil:
 			return q, err
 		default:
-			return q, core.Errorf(core.Conflict, "there is a queue %s already", q.Name).WithHint("edit that one, or take another name")
+			faults = core.Errorf(core.Conflict, "there is a queue %s already", q.Name).WithHint("edit that one, or take another name")
+			faults.Fields = []core.FieldError{{Field: "name", Value: q.Name, Message: "is taken"}}
 		}
 	} else {
 		s, err := p.api.Queue(p.R.Context(), f.Saved)
@@ -187,7 +189,6 @@ func (f queueForm) queue(p *page) (q job.Queue, err error) {
 		q = s.Queue
 	}
 	q.Title, q.Description = f.title, f.description
-	faults := &core.Error{Code: core.Invalid, Message: "the queue is not saved"}
 	for _, n := range []struct {
 		name, text string
 		to         *int

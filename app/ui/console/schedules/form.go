@@ -232,7 +232,9 @@ func (p *page) showForm(f *scheduleForm, refused error) error {
 		f.Rules = append(f.Rules, ruleRow{N: len(f.Rules) + 1, Kind: firstKind})
 	}
 	if refused != nil && f.Clash == nil {
-		f.Err = refused
+		if f.Err = refused; f.Values.Get("do") == "save" || f.Values.Get("do") == "review" {
+			f.Err = forms.AllFaults(refused, f.draft, p.Now)
+		}
 	}
 	if f.AsText.Here {
 		f.Err = p.Site.PlaceDefinition(f.AsText.Text, &schedule.Schedule{}, f.Err)

@@ -79,9 +79,7 @@ func saveLimits(p *page) error {
 	}
 	doc, n := forms.Document{}, access.Namespace{}
 	err := doc.Read(forms.InputsOf(limitGroups()), p.R.PostForm)
-	if err == nil {
-		err = doc.To(&n)
-	}
+	err = cmp.Or(err, doc.To(&n))
 	if n.Name = p.Namespace; err == nil {
 		_, err = p.api.SaveNamespace(forms.Expecting(p.Page), n)
 	}

@@ -1,6 +1,7 @@
 package statuspages
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -164,11 +165,8 @@ func saveAnnouncement(p *page) error {
 	}
 	err := doc.Read(forms.InputsOf(announcementInputs), p.R.PostForm)
 	delete(doc, "zone")
-	typed := a
-	if err == nil {
-		typed = public.Announcement{}
-		err = doc.To(&typed)
-	}
+	typed := public.Announcement{}
+	err = cmp.Or(err, doc.To(&typed))
 	typed.Namespace, typed.Page, typed.ID = p.Namespace, p.R.PathValue("name"), a.ID
 	saved := typed
 	if err == nil && isNew {

@@ -187,11 +187,9 @@ func saveStatusPage(p *page) error {
 		d.AsText = text
 		return forms.ShowAgain(p.Page, "status-page", d, err)
 	}
-	if err == nil && s.Logo == forms.Kept && name != "" {
-		var is monitor.StatusPage
-		if is, err = p.api.StatusPage(p.R.Context(), p.Namespace, name); err == nil {
-			s.Logo = is.Logo
-		}
+	if s.Logo == forms.Kept && name != "" {
+		is, failed := p.api.StatusPage(p.R.Context(), p.Namespace, name)
+		s.Logo, err = is.Logo, cmp.Or(failed, err)
 	}
 	s.Namespace = p.Namespace
 	if name != "" {
@@ -228,18 +226,15 @@ func (p *page) typedPage(name string, s monitor.StatusPage, err error) monitor.S
 // readStatusPage makes a status page of a form with n sections.
 func readStatusPage(form url.Values, name string, n int) (s monitor.StatusPage, err error) {
 	doc := forms.Document{}
-	if err = doc.Read(forms.InputsOf(statusPageGroups(name == "", 0, "", true)), form); err == nil {
-		err = doc.To(&s)
-	}
+	err = doc.Read(forms.InputsOf(statusPageGroups(name == "", 0, "", true)), form)
+	err = cmp.Or(err, doc.To(&s))
 	for i := range n {
 		at := fmt.Sprintf("sections[%d].", i)
 		section := monitor.StatusSection{
 			Title: strings.TrimSpace(form.Get(at + "title")), Monitors: forms.PartsOf(form.Get(at+"monitors"), ", \t\r\n"), Tags: forms.PartsOf(form.Get(at+"tags"), ", \t\r\n"),
 		}
 		titles := forms.Document{}
-		if wrong := titles.Read([]forms.Input{{Path: at + "titles", Kind: forms.AsPairs}}, form); err == nil {
-			err = wrong
-		}
+		err = forms.Both(err, titles.Read([]forms.Input{{Path: at + "titles", Kind: forms.AsPairs}}, form))
 		if pairs, is := titles.At(at + "titles").(map[string]any); is && len(pairs) > 0 {
 			section.Titles = map[string]string{}
 			for name, title := range pairs {

@@ -253,6 +253,7 @@ func (p *page) showTask(f *taskForm) error {
 			values.Set("http.method", "GET")
 		}
 	}
+	f.Err = forms.AtFirst(f.Err, string(f.Kind)+".", f.Kind.Info().Fields)
 	f.Groups = forms.Fill(f.groups, values, f.Err)
 	f.Rest = f.doc.Rest(inputs)
 	for name, all := range values {
@@ -399,9 +400,7 @@ func writeTask(p *page) error {
 		return p.showTask(f)
 	}
 	var t task.Task
-	if err == nil {
-		err = f.doc.To(&t)
-	}
+	err = cmp.Or(err, f.doc.To(&t))
 	if err == nil && do == "try" {
 		return p.tryTask(f, t)
 	}
@@ -424,8 +423,10 @@ func writeTask(p *page) error {
 		}
 		return p.showTask(f)
 	}
-	if f.Err = err; f.Whole {
+	if f.Whole {
 		f.Err = p.Site.PlaceDefinition(f.Text, &task.Task{}, err)
+	} else {
+		f.Err = forms.AllFaults(err, t, p.Now)
 	}
 	return p.showTask(f)
 }

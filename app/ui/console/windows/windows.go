@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -249,16 +250,11 @@ func (p *page) readWindow(doc forms.Document, name string, form url.Values) (w m
 		delete(doc, "from")
 		delete(doc, "to")
 	}
-	if err == nil && when == windowWeekly {
-		var rule string
-		if rule, err = weeklyCron(days, at); err == nil {
-			doc["rules"] = []any{map[string]any{"cron": rule}}
-		}
+	if when == windowWeekly {
+		rule, wrong := weeklyCron(days, at)
+		doc["rules"], err = []any{map[string]any{"cron": rule}}, forms.Both(err, wrong)
 	}
-	if err != nil {
-		return w, err
-	}
-	err = doc.To(&w)
+	err = cmp.Or(err, doc.To(&w))
 	w.Namespace = p.Namespace
 	if name != "" {
 		w.Name = name
@@ -266,10 +262,12 @@ func (p *page) readWindow(doc forms.Document, name string, form url.Values) (w m
 	return w, err
 }
 
+// weeklyCron is the rule of days and a time of day. With a fault it is a rule too, so that nothing but that is refused.
 func weeklyCron(days []string, at string) (string, error) {
+	var p core.Problems
 	t, err := time.Parse("15:04", at)
 	if err != nil {
-		return "", core.InvalidField("at", at, "is not a time of day", "such as 22:00")
+		p.Add("at", at, "is not a time of day", "such as 22:00")
 	}
 	var codes []string
 	for _, d := range weekdays {
@@ -278,9 +276,10 @@ func weeklyCron(days []string, at string) (string, error) {
 		}
 	}
 	if len(codes) == 0 {
-		return "", core.InvalidField("days", "", "is missing", "on which days does it begin?")
+		p.Add("days", "", "is missing", "on which days does it begin?")
+		codes = []string{"*"}
 	}
-	return fmt.Sprintf("%d %d * * %s", t.Minute(), t.Hour(), strings.Join(codes, ",")), nil
+	return fmt.Sprintf("%d %d * * %s", t.Minute(), t.Hour(), strings.Join(codes, ",")), p.Err("invalid input")
 }
 
 func saveWindow(p *page) error {

@@ -72,11 +72,13 @@ type Edits interface {
 // Meanwhile looks at why a save was refused. If the definition was changed since
 // the form was filled, it answers the difference, and no error to show. The form
 // is then of the version that is there, so that the next save overwrites that.
-// Faults of a definition that was sent as one text say in which line they are.
+// Faults of a definition that was sent as one text say in which line they are; those of a form are all answered at once.
 func Meanwhile[T editable[T]](p *frame.Page, api Edits, refused error, noun, name, theirs string, typed T, read func() (T, error)) (Edit, error) {
 	e := Edit{Version: p.R.PostFormValue("version")}
 	if p.R.PostForm.Has("definition") {
 		refused = p.Site.PlaceDefinition(p.R.PostForm.Get("definition"), new(T), refused)
+	} else {
+		refused = AllFaults(refused, typed, p.Now)
 	}
 	if e.Version == "" || core.CodeOf(refused) != core.Conflict {
 		return e, refused

@@ -1,0 +1,85 @@
+package forms
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/setting"
+)
+
+// AllFaults is why a form was refused and what else is wrong with what was typed, so that all of it is mended in one go. A
+// field that could not be read has no second fault, and neither has a secret that stands as it was shown.
+func AllFaults[T interface{ WithDefaults() T }](refused error, typed T, now time.Time) error {
+	if code := core.CodeOf(refused); code != core.Invalid && code != core.Conflict {
+		return refused
+	}
+	var wrong error
+	switch v := any(typed.WithDefaults()).(type) {
+	case interface{ Validate() error }:
+		wrong = v.Validate()
+	case interface{ Validate(now time.Time) error }:
+		wrong = v.Validate(now)
+	}
+	e := parts.AsError(wrong)
+	if e == nil {
+		return refused
+	}
+	doc := DocumentOf(typed)
+	more := *e
+	more.Fields = nil
+	for _, f := range e.Fields {
+		if f.Field != "namespace" && doc.At(f.Field) != string(core.Redacted) {
+			more.Fields = append(more.Fields, f)
+		}
+	}
+	return Both(refused, &more)
+}
+
+// Both is the first of two errors with the faults of the second that are of other fields.
+func Both(first, second error) error {
+	a, b := parts.AsError(first), parts.AsError(second)
+	if a == nil || b == nil || len(a.Fields) == 0 || len(b.Fields) == 0 {
+		return cmp.Or(first, second)
+	}
+	both := *a
+	both.Fields = append([]core.FieldError(nil), a.Fields...)
+	for _, f := range b.Fields {
+		said := false
+		for _, other := range a.Fields {
+			said = said || within(f.Field, other.Field) || within(other.Field, f.Field)
+		}
+		if !said {
+			both.Fields = append(both.Fields, f)
+		}
+	}
+	return &both
+}
+
+// within reports that a field is another one or in it.
+func within(field, other string) bool {
+	rest, is := strings.CutPrefix(field, other)
+	return is && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// AtFirst moves the fault that one of several settings of a kind must be given to the first of them, which forms show first.
+// The prefix is the path of the kind's settings, with a dot.
+func AtFirst(err error, prefix string, fields []setting.Field) error {
+	e := parts.AsError(err)
+	if e == nil {
+		return err
+	}
+	moved := *e
+	moved.Fields = slices.Clone(e.Fields)
+	for i, fault := range moved.Fields {
+		at := slices.IndexFunc(fields, func(f setting.Field) bool { return prefix+f.Path == fault.Field && f.OneOf != "" })
+		if at >= 0 && fault.Value == "" {
+			first := slices.IndexFunc(fields, func(f setting.Field) bool { return f.OneOf == fields[at].OneOf })
+			moved.Fields[i].Field = prefix + fields[first].Path
+		}
+	}
+	return &moved
+}
