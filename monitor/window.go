@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/schedule"
 )
 
@@ -106,12 +105,6 @@ func (w Window) validateRules(p *core.Problems, now time.Time) {
 		if r.Every != 0 || len(r.At) > 0 {
 			p.Add(fmt.Sprintf("rules[%d]", i), r.String(), "does not say when a window begins", "a window begins by cron or rrule; one that comes once has from and to")
 		}
-	}
-	if len(*p) > before {
-		if _, err := cron.LoadZone(w.Zone); err != nil {
-			p.AddCron("zone", w.Zone, err)
-		}
-		return
 	}
 	plan := w.compile(p, now)
 	if len(*p) > before {

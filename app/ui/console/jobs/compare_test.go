@@ -20,7 +20,7 @@ func TestComparedRows(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	got = fmt.Sprint(comparedRows(good, good, nil, nil))
-	if want := `[{Duration 0 ms 0 ms false} {Attempts 1 1 false} {Input {"db":"shop"} the same false}]`; got != want {
+	if want := `[{Duration 0 s 0 s false} {Attempts 1 1 false} {Input {"db":"shop"} the same false}]`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
