@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
@@ -29,6 +30,9 @@ type diffRow struct {
 
 // changeSchedule shows what an edit changes, and saves it once that was seen.
 func changeSchedule(p *page) error {
+	if err := p.Allow(access.ScopeAdmin); err != nil {
+		return err
+	}
 	saved, err := p.api.Schedule(p.R.Context(), p.Namespace, p.R.PathValue("name"))
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
@@ -245,6 +246,9 @@ func (d bulkData) Names() (names []string) {
 // bulkSchedules says what pausing or resuming the selected would do, and does
 // it once that was seen.
 func bulkSchedules(p *page) error {
+	if err := p.Allow(access.ScopeOperate); err != nil {
+		return err
+	}
 	d := bulkData{Do: p.R.PostForm.Get("do"), Reason: p.R.PostForm.Get("reason"), CatchUp: p.R.PostForm.Get("catch_up") == "true"}
 	if d.Do != "pause" && d.Do != "resume" {
 		return core.InvalidField("do", d.Do, "cannot be done to several schedules", "pause or resume")
