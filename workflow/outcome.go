@@ -18,11 +18,12 @@ import (
 // needs are not begun again, with an input that was not edited.
 func (r *Run) Retry(p Plan, edited bool, now time.Time) (all, rest []int) {
 	redone := map[int]bool{}
-	if at := p.Workflow.Find(r.From); at >= 0 {
-		redone = p.Workflow.After(at)
+	from := p.Workflow.Find(r.From)
+	if from >= 0 {
+		redone = p.Workflow.After(from)
 	}
 	for i, s := range r.Steps {
-		redone[i] = redone[i] || p.Workflow.Steps[i].Cleanup || s.State != OK && !(s.State == Skipped && !s.Blocked && !edited)
+		redone[i] = redone[i] || p.Workflow.Steps[i].Cleanup || s.State != OK && (s.State != Skipped || s.Blocked || edited)
 	}
 	behind := make([]bool, len(r.Steps)) // a step that is begun again, before the skipped ones among them are added
 	for i := range r.Steps {
@@ -36,7 +37,7 @@ func (r *Run) Retry(p Plan, edited bool, now time.Time) (all, rest []int) {
 			continue
 		}
 		step := p.Workflow.Steps[i]
-		if behind[i] || edited || step.Cleanup || s.State == Skipped || s.State == OK || !step.Many() || s.Total == 0 {
+		if behind[i] || edited || step.Cleanup || i == from || s.State == Skipped || s.State == OK || !step.Many() || s.Total == 0 {
 			all = append(all, i)
 		} else {
 			rest = append(rest, i)

@@ -19,6 +19,8 @@ func init() {
 	add("an approval that comes after its timeout is refused, though no engine has looked", caseASignalAfterItsTimeout)
 	add("notes of signals and retries are bounded text", caseNotesOfWorkflows)
 	add("a retry from a step that was canceled before it began is forgotten by the next", caseARetryThatWasCanceled)
+	add("a retry judges conditions again behind a step that it begins again", caseARetryJudgesAgain)
+	add("a retry from a list that partly failed begins all its items again", caseARetryFromAList)
 	add("a run whose task is no longer a workflow is not retried as something else", caseAWorkflowThatIsNoneAnyLonger)
 }
 
@@ -166,4 +168,34 @@ func caseAWorkflowThatIsNoneAnyLonger(b *bench) {
 	wantCode(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}), core.Conflict, "no longer a workflow")
 	want(b, "left", b.retry(j.ID).Left[j.ID], "its task is no longer a workflow")
 	b.wantState(j.ID, job.Failed)
+}
+
+func caseARetryJudgesAgain(b *bench) {
+	f := newGraph(b, "w", task.Workflow{Steps: []task.Step{
+		step("one", "a"),
+		{Name: "well", Task: "b", Needs: []string{"one"}, When: "steps.one.state == 'ok'"},
+		{Name: "badly", Task: "c", Needs: []string{"one"}, When: "steps.one.state == 'failed'"},
+		{Name: "never", Task: "e", When: "false"}, step("last", "d", "well"),
+	}})
+	j := f.run("w", "")
+	want(b, "order", f.works(failing("a")), "a c+d")
+	want(b, "states", f.states(j.ID), "one failed, well skipped, badly ok, never skipped, last ok")
+	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}))
+	want(b, "again", f.works(nil), "a b")
+	want(b, "states", f.states(j.ID), "one ok, well ok, badly ok, never skipped, last ok")
+	b.wantState(j.ID, job.Succeeded)
+}
+
+func caseARetryFromAList(b *bench) {
+	f := newGraph(b, "w", task.Workflow{Steps: []task.Step{{Name: "fan", Task: "a", ForEach: "input"}, step("join", "b", "fan")}})
+	j := f.run("w", `[1,2,3]`)
+	f.works(func(j job.Job, fin *job.Finish) {
+		if string(j.Input) == "2" {
+			fin.Outcome = job.OutcomeError
+		}
+	})
+	b.wantState(j.ID, job.Failed)
+	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{From: "fan"}))
+	want(b, "again", f.works(nil), "a*3 b")
+	b.wantState(j.ID, job.Succeeded)
 }
