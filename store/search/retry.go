@@ -225,7 +225,10 @@ func (s *Store) RetryWorkflow(ctx context.Context, namespace string, id int64, r
 		if err := c.workflows().PrepareRetry(namespace, id, r); err != nil {
 			return err
 		}
-		if len(rows) == 0 || !rows[0].State.Final() {
+		if len(rows) > 0 && !rows[0].State.Final() {
+			return core.Errorf(core.Conflict, "workflow run %d was retried, and has not begun again", id).WithHint("see what it waits for: belfry job why %d", id)
+		}
+		if len(rows) == 0 {
 			return core.Errorf(core.Conflict, "workflow run %d cannot be retried now", id).WithHint("belfry job show %d", id)
 		}
 		if rows[0].State == job.Succeeded && r.From == "" {

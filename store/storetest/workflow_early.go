@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/base"
@@ -18,6 +19,8 @@ func init() {
 	add("a signal to a run that has not begun is kept, and what would be refused later is refused", caseASignalBeforeTheRunBegins)
 	add("what was sent to a run that was canceled before it began is there when it is retried, and leaves with the job", caseSignalsOfARunThatNeverBegan)
 	add("a link to a run that has not begun answers it", caseALinkBeforeTheRunBegins)
+	add("a run that was retried takes signals and links before it begins again", caseSignalsBeforeARetryBegins)
+	add("an approval takes one answer, also before it is asked", caseOneAnswer)
 	addNodes("signals that meet the begin of their run on other nodes are each taken", signalsMeetTheBegin)
 	addNodes("signals that meet the cancel of a run that has not begun are kept or refused", signalsMeetTheCancel)
 }
@@ -123,6 +126,54 @@ func caseALinkBeforeTheRunBegins(b *bench) {
 	wantCode(b, err, core.Conflict, "ended before it began")
 	_, err = b.st.MakeLink(b.ctx, "default", never.ID, job.Link{Name: "release"})
 	wantCode(b, err, core.Conflict, "ended before it began")
+}
+
+func caseSignalsBeforeARetryBegins(b *bench) {
+	f := early(b, limited(flow.Limit{Running: 1}))
+	j := f.run("w", "")
+	must(b.st.SendSignal(b.ctx, "default", j.ID, workflow.Signal{Name: "payment", Input: json.RawMessage(`{"amount": 5}`)}))(b)
+	must(b.st.SendSignal(b.ctx, "default", j.ID, workflow.Signal{Name: "release", Reject: true}))(b)
+	b.wantState(j.ID, job.Failed)
+	other := f.run("w", "")
+	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}))
+	b.promote()
+	want(b, "waits", b.job(j.ID).Reason, core.Reason("limit"))
+	want(b, "states", f.states(j.ID), "paid ok, release pending, ship pending")
+	want(b, "why", must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b).Why, "it was retried, and has not begun again")
+	wantCode(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}), core.Conflict, "has not begun again", "belfry job why")
+	must(b.st.SendSignal(b.ctx, "default", j.ID, workflow.Signal{Name: "payment"}))(b)
+	made := must(b.st.MakeLink(b.ctx, "default", j.ID, job.Link{Name: "release", For: "Ann"}))(b)
+	want(b, "open", must(b.st.Linked(b.ctx, keyOf(made)))(b).Open(), true)
+	want(b, "approved", must(b.st.SendByLink(b.ctx, keyOf(made), workflow.Signal{}))(b), workflow.Sent{})
+	b.cancel(other.ID)
+	want(b, "work", f.works(nil), "a")
+	want(b, "input", f.ran[0], `a{"amount":5}`)
+	b.wantState(j.ID, job.Succeeded)
+	_, err := b.st.SendSignal(b.ctx, "default", j.ID, workflow.Signal{Name: "payment"})
+	wantCode(b, err, core.Conflict, "has ended")
+}
+
+func caseOneAnswer(b *bench) {
+	f := newGraph(b, "w", task.Workflow{Steps: []task.Step{{Name: "release", Approval: "Release?"}, step("ship", "a", "release"), {Name: "other", Signal: "s"}}})
+	j := b.enqueue(job.NewJob{Task: "w"})
+	answer := func(id string, reject bool) (workflow.Sent, error) {
+		return b.st.SendSignal(b.ctx, "default", j.ID, workflow.Signal{Name: "release", ID: id, Reject: reject})
+	}
+	want(b, "first", must(answer("1", true))(b), workflow.Sent{})
+	_, err := answer("2", false)
+	wantCode(b, err, core.Conflict, "has an answer already")
+	f.engine()
+	want(b, "repeated", must(answer("1", true))(b), workflow.Sent{Existing: true})
+	_, err = answer("2", false)
+	wantCode(b, err, core.Conflict, "is failed already")
+	must(b.st.SendSignal(b.ctx, "default", j.ID, workflow.Signal{Name: "s"}))(b)
+	b.wantState(j.ID, job.Failed)
+	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}))
+	f.engine()
+	want(b, "states", f.states(j.ID), "release waiting, ship pending, other ok")
+	want(b, "again", must(answer("2", false))(b), workflow.Sent{Taken: true})
+	want(b, "work", f.works(nil), "a")
+	b.wantState(j.ID, job.Succeeded)
 }
 
 func signalsMeetTheBegin(b *bench, nodes []*store.Store) {

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"context"
+	"time"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store/base"
@@ -13,8 +14,8 @@ import (
 
 // A run has a row from its begin on. What is sent to it before is kept under the lock of its job, with which it begins and ends.
 
-// lockEarly locks a run of a namespace, or the job of one that has not begun. That is answered as it would begin now, and is
-// not to be saved.
+// lockEarly locks a run of a namespace, or the job of one that has not begun. That is answered as it would begin now, as is
+// one that was retried and has not begun again, and is not to be saved.
 func (c *Change) lockEarly(namespace string, id int64) (p progress, begun bool, err error) {
 	var held []jobs.JobRow
 	for {
@@ -25,7 +26,8 @@ func (c *Change) lockEarly(namespace string, id int64) (p progress, begun bool, 
 		case begun && namespace != core.AnyNamespace && p.Namespace != namespace:
 			return p, false, isNoRun(id)
 		case begun:
-			return p, true, nil
+			again, err := p.again(c.Ctx, c.Tx, c.Now)
+			return p, !again, err
 		case len(held) > 0:
 			p, err = c.unbegun(held[0])
 			return p, false, err
@@ -42,6 +44,19 @@ func (c *Change) lockEarly(namespace string, id int64) (p progress, begun bool, 
 		}
 		c.Wake(base.TopicEngine) // whose pass steps over the job as long as it is locked
 	}
+}
+
+// again has a run that ended stand as it will go on, if it was retried and has not begun again: with a limit or a paused
+// queue that takes a while.
+func (p *progress) again(ctx context.Context, tx base.Tx, now time.Time) (bool, error) {
+	if p.EndedAt.IsZero() {
+		return false, nil
+	}
+	_, live, err := base.First(ctx, tx, base.ScanInt, `select id from belfry.jobs where id = $1`, p.JobID)
+	if err == nil && live {
+		p.Retry(p.plan, p.Edited, now)
+	}
+	return live, err
 }
 
 // unbegun is a run as it would begin now. Its workflow may be edited until then.

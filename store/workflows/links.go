@@ -89,6 +89,9 @@ func (s *Store) Linked(ctx context.Context, key string) (out workflow.Linked, er
 			out.JobID, out.Task, out.Answered, out.Late, out.Ended = l.JobID, asked.Task, asked.Answered, asked.Late, asked.Ended
 			return err
 		}
+		if _, err := p.again(ctx, tx, now); err != nil {
+			return err
+		}
 		out.RunID, out.Workflow, out.Ended = l.JobID, p.Workflow, !p.EndedAt.IsZero()
 		if at := p.plan.Workflow.Find(l.Name); at >= 0 {
 			out.Approval, out.State, out.Note = p.plan.Workflow.Steps[at].Approval, p.Steps[at].State, p.Steps[at].Note

@@ -53,9 +53,6 @@ func (c *Change) send(namespace string, id int64, sig workflow.Signal) (out work
 	if sig.Reject && !approval {
 		return out, core.InvalidField("reject", "true", "is for approvals", fmt.Sprintf("%s is a signal", sig.Name))
 	}
-	if p.EndedAt.IsZero() && approval && p.Steps[at].State.Final() && sig.ID == "" {
-		return out, core.Errorf(core.Conflict, "approval %q is %s already", sig.Name, p.Steps[at].State)
-	}
 	if sig.ID != "" {
 		_, found, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select at from belfry.workflow_signals where run_id = $1 and name = $2 and id = $3`, id, sig.Name, sig.ID)
 		if err != nil || found {
@@ -67,6 +64,11 @@ func (c *Change) send(namespace string, id int64, sig workflow.Signal) (out work
 	}
 	if !p.EndedAt.IsZero() {
 		return out, hasEnded(id)
+	}
+	if approval {
+		if err := c.unanswered(&p, at); err != nil {
+			return out, err
+		}
 	}
 	var n, seq int64
 	_, err = base.Collect(c.Ctx, c.Tx, func(r base.Rows) (none struct{}, err error) { return none, r.Scan(&n, &seq) },
@@ -104,6 +106,19 @@ func (c *Change) send(namespace string, id int64, sig workflow.Signal) (out work
 		return out, err
 	}
 	return out, c.advance(&p)
+}
+
+// unanswered refuses a second answer to an approval: one that is kept would answer the question that a retry asks again.
+func (c *Change) unanswered(p *progress, at int) error {
+	step := p.Steps[at]
+	if step.State.Final() {
+		return core.Errorf(core.Conflict, "approval %q is %s already", step.Name, step.State)
+	}
+	_, kept, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select at from belfry.workflow_signals where run_id = $1 and name = $2 and step < 0`, p.JobID, step.Name)
+	if err == nil && kept {
+		err = core.Errorf(core.Conflict, "approval %q has an answer already, which counts when it is asked", step.Name)
+	}
+	return err
 }
 
 // takeSignal ends the wait of a step with the first signal that none has taken.
@@ -228,6 +243,10 @@ func (c *Change) goOnAgain(p *progress) error {
 
 // WorkflowRun is a run of a workflow, under way or ended.
 func (s *Store) WorkflowRun(ctx context.Context, namespace string, id int64) (out workflow.Status, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return out, err
+	}
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		p, found, err := base.First(ctx, tx, scanProgress, selectRuns+` where job_id = $1`, id)
 		if err != nil {
@@ -240,7 +259,14 @@ func (s *Store) WorkflowRun(ctx context.Context, namespace string, id int64) (ou
 		if err != nil {
 			return err
 		}
+		again, err := p.again(ctx, tx, now)
+		if err != nil {
+			return err
+		}
 		out = workflow.Status{Run: p.Run, Plan: p.plan, NextAt: base.Instant(due), Why: p.Why(p.plan)}
+		if again {
+			out.Why = "it was retried, and has not begun again"
+		}
 		out.Signals, err = base.Collect(ctx, tx, scanSignal, `select id, doc from belfry.workflow_signals where run_id = $1 order by seq limit 100`, id)
 		if err != nil || p.EndedAt.IsZero() {
 			return err
