@@ -165,6 +165,9 @@ func (w Workflow) validate() error {
 	}
 	for i, s := range w.Steps {
 		w.validateNeeds(&p, fmt.Sprintf("steps[%d].needs", i), s)
+		if at := w.Find(s.Signal); s.Signal != "" && at >= 0 && w.Steps[at].Approval != "" {
+			p.Add(fmt.Sprintf("steps[%d].signal", i), s.Signal, "is the name of an approval, which is answered by it", "give the signal another name")
+		}
 	}
 	checkExpressions(&p, "output", w.Output)
 	if err := p.Err("workflow"); err != nil {
@@ -329,19 +332,22 @@ func (w Workflow) validateWaits(p *core.Problems, timeout core.Duration) {
 }
 
 // Part is a task that another one names, and where.
-type Part struct{ Field, Task string }
+type Part struct {
+	Field, Task string
+	MaxAttempts int // instead of its own; 0: its own
+}
 
 // Parts are the members of a cycle, and the tasks of a workflow's steps.
 func (t Task) Parts() (parts []Part) {
 	if t.Cycle != nil {
 		for i, m := range t.Cycle.Members {
-			parts = append(parts, Part{fmt.Sprintf("cycle.members[%d].task", i), m.Task})
+			parts = append(parts, Part{fmt.Sprintf("cycle.members[%d].task", i), m.Task, m.MaxAttempts})
 		}
 	}
 	if t.Workflow != nil {
 		for i, s := range t.Workflow.Steps {
 			if s.Task != "" {
-				parts = append(parts, Part{fmt.Sprintf("workflow.steps[%d].task", i), s.Task})
+				parts = append(parts, Part{fmt.Sprintf("workflow.steps[%d].task", i), s.Task, s.MaxAttempts})
 			}
 		}
 	}

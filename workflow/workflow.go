@@ -348,6 +348,12 @@ func (r *Run) Fail(i int, why string, now time.Time) {
 	r.end(i, Failed, now)
 }
 
+// Lack fails the items of a step whose jobs cannot be written. The step ends when those have ended that are under way.
+func (r *Run) Lack(i int, why string) {
+	s := &r.Steps[i]
+	s.Failed, s.Begun, s.Error = s.Failed+s.Total-s.Begun, s.Total, why
+}
+
 // Start begins a step with so many items.
 func (r *Run) Start(i, items int, now time.Time) {
 	s := &r.Steps[i]

@@ -321,6 +321,9 @@ func Plain(err error) error {
 func Sentence(err error) string {
 	var at *file.Error
 	if errors.As(err, &at) {
+		if at.Message == "unknown name null" {
+			return at.Message + ": it is written nil"
+		}
 		return at.Message
 	}
 	return err.Error()

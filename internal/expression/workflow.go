@@ -56,6 +56,8 @@ func RefsOf(text string) (r Refs, err error) {
 	w := &refs{}
 	ast.Walk(&tree.Node, w)
 	switch {
+	case w.whole:
+		err = fmt.Errorf("reads $env: write input, steps.NAME.output, steps.NAME.state or steps.NAME.error")
 	case w.bare > w.steps:
 		err = fmt.Errorf("reads steps as a whole: write steps.NAME.output, steps.NAME.state or steps.NAME.error")
 	case w.steps > w.facts:
@@ -70,6 +72,7 @@ func RefsOf(text string) (r Refs, err error) {
 type refs struct {
 	Refs
 	bare, steps, facts int
+	whole              bool // all names together, the steps among them
 	fault              string
 }
 
@@ -77,8 +80,11 @@ type refs struct {
 func (w *refs) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
-		if n.Value == stepsName {
+		switch n.Value {
+		case stepsName:
 			w.bare++
+		case "$env":
+			w.whole = true
 		}
 	case *ast.MemberNode:
 		name, isName := n.Property.(*ast.StringNode)

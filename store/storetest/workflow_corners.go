@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	add("a list whose task was deleted under way runs all its items when it is retried", caseAListWhoseTaskWasDeleted)
+	add("a list whose task was deleted ends with what is under way, and runs the other items when it is retried", caseAListWhoseTaskWasDeleted)
 	add("signals of a run that was retried are taken in their order", caseSignalsAfterARetry)
 	add("a clock that is set moves the ends of pauses, waits and timeouts of workflows with it", caseAClockThatIsSetMovesWorkflows)
 	addNodes("a clock that is set is no time that passed for workflows, before anybody has followed it too", caseAClockThatIsSetIsNoTimeOfWorkflows)
@@ -32,11 +32,14 @@ func caseAListWhoseTaskWasDeleted(b *bench) {
 	w.Workflow.Steps = []task.Step{step("join", "b")}
 	must(b.st.UpdateTask(b.ctx, w))(b)
 	ok(b, b.st.DeleteTask(b.ctx, "default", "a"))
-	for _, r := range running {
-		f.finish(f.session, r, job.OutcomeOK)
-	}
+	f.finish(f.session, running[0], job.OutcomeOK)
+	f.engine()
+	b.wantState(j.ID, job.Waiting)
+	want(b, "states", f.states(j.ID), "fan running, join pending")
+	f.finish(f.session, running[1], job.OutcomeOK)
 	f.engine()
 	b.wantState(j.ID, job.Failed)
+	want(b, "why", must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b).Run.Steps[0].Error, `task "a" no longer exists`)
 	b.task("a")
 	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}))
 	f.ran = nil

@@ -425,7 +425,7 @@ func caseAWorkflowEditedUnderWay(b *bench) {
 }
 
 func caseAWorkflowIsChecked(b *bench) {
-	b.task("a")
+	newGraph(b, "inner", task.Workflow{Steps: []task.Step{step("one", "a")}})
 	for _, c := range []struct {
 		steps []task.Step
 		want  string
@@ -441,6 +441,10 @@ func caseAWorkflowIsChecked(b *bench) {
 		{[]task.Step{{Name: "one", Task: "a", Sleep: core.Duration(time.Hour)}}, "cannot stand beside"},
 		{[]task.Step{{Name: "one"}}, "is missing"},
 		{[]task.Step{step("one", "a"), step("one", "a")}, "is in the list twice"},
+		{[]task.Step{{Name: "one", Signal: "two"}, {Name: "two", Approval: "Well?"}}, "workflow.steps[0].signal \"two\": is the name of an approval"},
+		{[]task.Step{step("one", "a"), {Name: "two", Task: "a", Needs: []string{"one"}, When: "$env.steps.one.state == 'ok'"}}, "reads $env: write input"},
+		{[]task.Step{{Name: "one", Task: "a", When: "input.x == null"}}, "unknown name null: it is written nil"},
+		{[]task.Step{{Name: "one", Task: "inner", MaxAttempts: 2}}, "workflow.steps[0].max_attempts \"2\": cannot be over 1 for a workflow"},
 		{[]task.Step{{Name: "one", Task: "a", Input: map[string]string{"x": strings.Repeat("1+", 3000) + "1"}}}, "is over the limit of 4096 bytes"},
 	} {
 		_, err := b.st.CreateTask(b.ctx, task.Task{Name: "w", Workflow: &task.Workflow{Steps: c.steps}})

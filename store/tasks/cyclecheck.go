@@ -3,6 +3,8 @@ package tasks
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/expression"
@@ -54,6 +56,10 @@ func CheckMembers(t task.Task, tasks func([]base.TaskName) (map[base.TaskName]ta
 				role = "step"
 			}
 			return core.InvalidField(m.Field, m.Task, fmt.Sprintf("is a %s that has this one for a %s", member.Kind, role), "")
+		}
+		if m.MaxAttempts > 1 {
+			field := strings.TrimSuffix(m.Field, "task") + "max_attempts"
+			return core.InvalidField(field, strconv.Itoa(m.MaxAttempts), fmt.Sprintf("cannot be over 1 for a %s: its parts have attempts of their own", member.Kind), "")
 		}
 	}
 	return nil

@@ -252,7 +252,7 @@ func (c *Change) write(p *progress, items workflow.Items) error {
 	}
 	t, there := tasks[name]
 	if !there { // it was deleted since the run began
-		p.Fail(items.Step, fmt.Sprintf("task %q no longer exists", step.Task), p.now)
+		p.Lack(items.Step, fmt.Sprintf("task %q no longer exists", step.Task))
 		return nil
 	}
 	places := make([]int, items.Count)
