@@ -321,8 +321,11 @@ func Plain(err error) error {
 func Sentence(err error) string {
 	var at *file.Error
 	if errors.As(err, &at) {
-		if at.Message == "unknown name null" {
+		switch at.Message {
+		case "unknown name null":
 			return at.Message + ": it is written nil"
+		case "memory budget exceeded":
+			return fmt.Sprintf("%s: its lists may have %d entries together", at.Message, Memory)
 		}
 		return at.Message
 	}

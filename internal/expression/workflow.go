@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -217,6 +216,12 @@ func NewScope(input json.RawMessage, steps map[string]Ended) (*Scope, error) {
 	return s, nil
 }
 
+// Work is the part of what may be evaluated in the scope, in work or in time, that was: 1 is all of it.
+func (s *Scope) Work() float64 {
+	left := float64(time.Until(s.meter.Until)) / float64(Limit)
+	return max(float64(s.meter.spent)/maxSteps, 1-left)
+}
+
 func (s *Scope) eval(text string, item bool) (any, error) {
 	p := s.programs[text]
 	if p == nil {
@@ -361,7 +366,7 @@ func JSON(v any) (json.RawMessage, error) {
 }
 
 func typeOf(v any) string {
-	switch v := v.(type) {
+	switch v.(type) {
 	case nil:
 		return "null"
 	case string:
@@ -374,10 +379,8 @@ func typeOf(v any) string {
 		return "an object"
 	case []any, []string:
 		return "a list"
-	case float64:
-		if v == math.Trunc(v) {
-			return "a number"
-		}
+	case int, float64:
+		return "a number"
 	}
 	return fmt.Sprintf("a %T", v)
 }

@@ -21,6 +21,8 @@ func init() {
 	add("a retry from a step that was canceled before it began is forgotten by the next", caseARetryThatWasCanceled)
 	add("a retry judges conditions again behind a step that it begins again", caseARetryJudgesAgain)
 	add("a retry from a list that partly failed begins all its items again", caseARetryFromAList)
+	add("expressions that are much work share a transaction with no others, and hold up no other run", caseHeavyExpressions)
+	add("an expression that cannot be evaluated says why", caseSentencesOfExpressions)
 	add("a run whose task is no longer a workflow is not retried as something else", caseAWorkflowThatIsNoneAnyLonger)
 }
 
@@ -201,4 +203,35 @@ func caseARetryFromAList(b *bench) {
 	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{From: "fan"}))
 	want(b, "again", f.works(nil), "a*3 b")
 	b.wantState(j.ID, job.Succeeded)
+}
+
+func caseSentencesOfExpressions(b *bench) {
+	f := newGraph(b, "w", task.Workflow{Steps: []task.Step{
+		{Name: "one", Task: "a", When: "1 + 1"}, {Name: "two", Task: "a", ForEach: "1..10000000"},
+	}})
+	j := f.run("w", "")
+	steps := must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b).Run.Steps
+	want(b, "one", steps[0].Error, "when: is a number and not true or false")
+	want(b, "two", steps[1].Error, "for_each: memory budget exceeded: its lists may have 1000000 entries together")
+}
+
+func caseHeavyExpressions(b *bench) {
+	heavy := task.Step{Name: "one", Task: "a", OnFailure: task.FailureContinue, When: "any(1..3000, {let x = #; any(1..3000, {# == -x})})"}
+	two, three := heavy, heavy
+	two.Name, three.Name = "two", "three"
+	f := newGraph(b, "heavy", task.Workflow{Steps: []task.Step{heavy, two, three}})
+	newGraph(b, "light", task.Workflow{Steps: []task.Step{step("one", "b")}, Output: map[string]string{"one": "1"}})
+	slow, quick := b.enqueue(job.NewJob{Task: "heavy"}), b.enqueue(job.NewJob{Task: "light"})
+	must(b.st.StartWorkflows(b.ctx))(b)
+	want(b, "states", f.states(slow.ID), "one failed, two pending, three pending")
+	want(b, "states", f.states(quick.ID), "one pending")
+	b.clock.Move(time.Second)
+	must(b.st.WakeWorkflows(b.ctx))(b)
+	want(b, "states", f.states(slow.ID), "one failed, two failed, three pending")
+	must(b.st.WakeWorkflows(b.ctx))(b)
+	want(b, "states", f.states(quick.ID), "one running")
+	want(b, "work", f.works(nil), "b")
+	want(b, "states", f.states(slow.ID), "one failed, two failed, three failed")
+	b.wantState(slow.ID, job.Succeeded)
+	want(b, "output", string(b.wantState(quick.ID, job.Succeeded).Output), `{"one":1}`)
 }

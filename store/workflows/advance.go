@@ -35,7 +35,12 @@ func (c *Change) advance(p *progress) error {
 		if t.Done {
 			return c.end(p)
 		}
+		begun := 0
 		for _, i := range t.Ready {
+			if c.full() {
+				break
+			}
+			begun++
 			if err := c.begin(p, i); err != nil {
 				return err
 			}
@@ -45,11 +50,11 @@ func (c *Change) advance(p *progress) error {
 				return err
 			}
 		}
-		if len(t.Ready)+len(t.Items) > 0 {
+		if begun+len(t.Items) > 0 {
 			continue
 		}
 		due := base.Micros(t.Wake)
-		if t.More || p.Stopping(p.plan) && c.leftToAsk(p) {
+		if t.More || len(t.Ready) > 0 || p.Stopping(p.plan) && c.leftToAsk(p) {
 			due = base.Micros(p.now)
 		}
 		if due > 0 {
@@ -58,6 +63,10 @@ func (c *Change) advance(p *progress) error {
 		return c.save(p, due)
 	}
 }
+
+// full reports that expressions took as much as they may together in one transaction. Nobody else can write meanwhile on
+// SQLite: what is left goes on in the next.
+func (c *Change) full() bool { return c.work >= 1 }
 
 // spared are the steps that go on though the run stops.
 func (p *progress) spared() []int64 {
@@ -91,6 +100,7 @@ func (c *Change) begin(p *progress, i int) error {
 		p.Fail(i, fault.Error(), p.now)
 		return nil
 	}
+	defer func() { c.work += scope.Work() }()
 	if step.When != "" {
 		switch holds, err := scope.Holds(step.When); {
 		case err != nil:
@@ -298,6 +308,10 @@ func (c *Change) write(p *progress, items workflow.Items) error {
 // end ends the job of a run. Its progress is kept as long as the job. Where another transaction has one of the rows that
 // this locks, the run is left for the next pass: the other may wait for the run.
 func (c *Change) end(p *progress) error {
+	if c.full() && len(p.plan.Workflow.Output) > 0 {
+		c.Wake(base.TopicEngine)
+		return c.save(p, base.Micros(p.now))
+	}
 	if free, err := c.free(p); err != nil {
 		return err
 	} else if !free {
@@ -317,6 +331,7 @@ func (c *Change) end(p *progress) error {
 			return err
 		}
 		if fault == nil {
+			defer func() { c.work += scope.Work() }()
 			if out, fault = scope.Object(p.plan.Workflow.Output, nil, -1); fault == nil && len(out) > core.MaxOutput {
 				fault = fmt.Errorf("has %d bytes, the most is %d", len(out), core.MaxOutput)
 			}

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -196,7 +197,12 @@ func (s *Store) WakeWorkflows(ctx context.Context) (out job.Promoted, err error)
 		if out.Jobs = len(runs) + asked; out.Jobs == 0 { // other transactions have them
 			out.NextAt = c.Now.Add(busyLook)
 		}
+		// The one that has waited for longest goes first: one with heavy expressions leaves the others no room.
+		slices.SortFunc(runs, func(a, b progress) int { return cmp.Compare(slices.Index(due, a.JobID), slices.Index(due, b.JobID)) })
 		for i := range runs {
+			if c.full() {
+				break
+			}
 			if err := c.advance(&runs[i]); err != nil {
 				return err
 			}
