@@ -147,11 +147,12 @@ func (r *Run) Next(p Plan, now time.Time, room int) (t Turn) {
 	r.tick(p, now)
 	for changed := true; changed; {
 		changed = false
+		held := r.held(p)
 		for i := range r.Steps {
 			if r.Steps[i].State != Pending {
 				continue
 			}
-			switch begins, why, blocked := r.judge(p, i); {
+			switch begins, why, blocked := r.judge(p, i, held[i]); {
 			case why != "":
 				r.end(i, Skipped, now)
 				r.Steps[i].Reason, r.Steps[i].Blocked = why, blocked
@@ -279,10 +280,38 @@ func (r *Run) mainEnded(p Plan) bool {
 	return true
 }
 
+// held says of each step whether one before it has not ended though those that it needs have: a retry keeps a success
+// behind a step that it begins again, and expressions read all that come before.
+func (r *Run) held(p Plan) []bool {
+	held := make([]bool, len(r.Steps))
+	if r.Retries == 0 {
+		return held
+	}
+	seen := make([]bool, len(r.Steps))
+	var look func(i int) bool
+	look = func(i int) bool {
+		if !seen[i] {
+			seen[i] = true
+			for _, need := range p.Workflow.Steps[i].Needs {
+				n := p.Workflow.Find(need)
+				held[i] = look(n) || held[i] || !r.Steps[n].State.Final()
+			}
+		}
+		return held[i]
+	}
+	for i := range r.Steps {
+		look(i)
+	}
+	return held
+}
+
 // judge says of a step that has not begun whether it may, or why it never will.
-func (r *Run) judge(p Plan, i int) (begins bool, why string, blocked bool) {
+func (r *Run) judge(p Plan, i int, held bool) (begins bool, why string, blocked bool) {
 	if r.stopped(p, i) {
 		return false, r.Stop.Note, true
+	}
+	if held {
+		return false, "", false
 	}
 	step := p.Workflow.Steps[i]
 	if step.Cleanup && !r.mainEnded(p) {

@@ -102,9 +102,9 @@ func (w *world) goOn() {
 func (w *world) begin(i int) {
 	step := w.plan.Workflow.Steps[i]
 	w.judged[i] = true
-	for _, need := range step.Needs {
-		if s := w.run.Steps[w.plan.Workflow.Find(need)]; !s.State.Final() {
-			w.Fatalf("%s begins before %s has ended: %+v", step.Name, need, s)
+	for before := range w.plan.Workflow.Before(i) { // which its expressions read, beyond those it needs itself
+		if s := w.run.Steps[w.plan.Workflow.Find(before)]; !s.State.Final() {
+			w.Fatalf("%s begins before %s has ended: %+v", step.Name, before, s)
 		}
 	}
 	if step.Cleanup {
