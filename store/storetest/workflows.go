@@ -403,6 +403,8 @@ func caseAWorkflowMayBeAStep(b *bench) {
 	g.engine()
 	b.wantState(k.ID, job.Canceled)
 	want(b, "left", b.count(`select count(*) from belfry.jobs`), 0)
+	sub := must(b.st.WorkflowRun(b.ctx, "default", k.ID))(b).Run.Steps[0].JobID
+	wantCode(b, b.st.RetryWorkflow(b.ctx, "default", sub, workflow.Retrying{}), core.Conflict, fmt.Sprintf("is a step of run %d", k.ID), fmt.Sprintf("belfry workflow retry %d", k.ID))
 	inner := must(b.st.Task(b.ctx, "default", "inner"))(b)
 	inner.Workflow.Steps = append(inner.Workflow.Steps, step("around", "outer"))
 	_, err := b.st.UpdateTask(b.ctx, inner)

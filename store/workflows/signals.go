@@ -170,6 +170,9 @@ func (c *Change) PrepareRetry(namespace string, id int64, r workflow.Retrying) e
 	if p.EndedAt.IsZero() {
 		return core.Errorf(core.Conflict, "workflow run %d has not ended", id).WithHint("belfry workflow show %d", id)
 	}
+	if p.Parent != 0 {
+		return core.Errorf(core.Conflict, "workflow run %d is a step of run %d, and is not retried alone", id, p.Parent).WithHint("belfry workflow retry %d", p.Parent)
+	}
 	if r.From != "" && p.plan.Workflow.Find(r.From) < 0 {
 		return core.InvalidField("from", r.From, fmt.Sprintf("is not a step of workflow %q as it was when the run began", p.Workflow), "belfry workflow show "+strconv.FormatInt(id, 10))
 	}
