@@ -5,9 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"html"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -124,8 +127,18 @@ func (a *answer) fault() error {
 	return f
 }
 
-// quote adds what the answer says.
-func (a *answer) quote(f *fault) { f.said, f.open = string(a.body), !a.whole }
+var pageTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title`)
+
+// quote adds what the answer says: of a page for people, such as that of a proxy, its title alone.
+func (a *answer) quote(f *fault) {
+	f.said, f.open = string(a.body), !a.whole
+	if kind, _, _ := mime.ParseMediaType(a.header.Get("Content-Type")); kind == "text/html" {
+		f.said, f.open = "", false
+		if title := pageTitle.FindSubmatch(a.body); title != nil {
+			f.said = html.UnescapeString(string(title[1]))
+		}
+	}
+}
 
 // retryAfter reads the header of that name, in seconds or as a date.
 func retryAfter(h http.Header) time.Duration {

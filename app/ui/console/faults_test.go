@@ -85,3 +85,26 @@ func TestAllFaultsOfAFormStandAtTheirFields(t *testing.T) {
 		t.Errorf("a channel with a secret: %d faults", len(wrong))
 	}
 }
+
+// The steps of a workflow stand in its text: the form leads there, with steps to change.
+func TestWorkflowFormLeadsToItsSteps(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	v := s.visitor(s.admin)
+	_, body := v.get("/tasks/-new?kind=workflow")
+	if !strings.Contains(body, "Write the steps") {
+		t.Error("the form does not lead to the steps")
+	}
+	if _, body = v.post("/tasks/-new", "do", "yaml", "kind", "workflow", "name", "flow"); !strings.Contains(body, "needs:") || !strings.Contains(body, "name: flow") {
+		t.Errorf("the text has no steps: %s", body)
+	}
+}
+
+// A form that is sent without a session, which a browser has forgotten, says so.
+func TestFormWithoutASessionSaysSo(t *testing.T) {
+	t.Parallel()
+	status, body := newSite(t).visitor("").post("/tasks/-new", "name", "x")
+	if status != http.StatusUnauthorized || !strings.Contains(body, "Your session has ended: nothing was saved.") {
+		t.Errorf("%d %s", status, body)
+	}
+}

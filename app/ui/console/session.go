@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
@@ -200,7 +201,7 @@ func (p *page) readForm() error {
 func (p *page) askToSignIn(why string) {
 	if p.R.Method != http.MethodGet || p.R.URL.Path == "/live" {
 		p.Status = http.StatusUnauthorized
-		p.signInPage(signInData{Why: why, Next: p.form()})
+		p.signInPage(signInData{Why: cmp.Or(why, "ended"), Next: p.form()}) // a browser forgets the cookie when the session is over
 		return
 	}
 	next := p.R.URL.RequestURI()

@@ -144,6 +144,9 @@ func (f *taskForm) Definition() parts.Field {
 
 const firstTask = "name: hello\ncommand:\n  shell: echo hello\ntimeout: 5m\nretry:\n  max_attempts: 3\n"
 
+// firstSteps are those of a workflow that has none yet, to be changed.
+var firstSteps = task.Workflow{Steps: []task.Step{{Name: "first", Task: "a-task"}, {Name: "second", Task: "another-task", Needs: []string{"first"}}}}
+
 func newTask(p *page) error {
 	if err := p.Allow(access.ScopeAdmin); err != nil {
 		return err
@@ -395,6 +398,9 @@ func writeTask(p *page) error {
 		return p.showTask(f)
 	case "yaml":
 		if f.Err = err; err == nil {
+			if f.Kind == task.KindWorkflow && f.doc.At("workflow") == nil {
+				f.doc["workflow"] = firstSteps
+			}
 			f.Whole, f.Text = true, p.written(f.doc)
 		}
 		return p.showTask(f)

@@ -46,6 +46,9 @@ func Both(first, second error) error {
 		return cmp.Or(first, second)
 	}
 	both := *a
+	if both.Code == core.Invalid {
+		both.Message = "invalid input" // of which the first says less than half
+	}
 	both.Fields = append([]core.FieldError(nil), a.Fields...)
 	for _, f := range b.Fields {
 		said := false
