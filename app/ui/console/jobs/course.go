@@ -65,15 +65,27 @@ func newCourse(j job.Job, attempts []job.Attempt, now time.Time) course {
 			at = to
 		}
 	}
-	if due.Before(c.To) {
-		pass("Waits for its time", "later", due)
+	if due.After(c.To) {
+		due = c.To
 	}
-	wait := "Waits for a worker"
-	for _, a := range attempts {
+	pass("Waits for its time", "later", due)
+	const wait, again = "Waits for a worker", "Waits for its next try"
+	for i, a := range attempts {
+		switch {
+		case i == 0:
+		case i == len(attempts)-1 && j.State.Final() && j.DueAt.Before(a.ClaimedAt): // known of the last one alone
+			pass(again, "later", j.DueAt)
+		default:
+			pass(again, "later", a.ClaimedAt)
+		}
 		pass(wait, "wait", a.ClaimedAt)
 		pass("Starts up", "start", a.StartedAt)
 		pass(fmt.Sprintf("Attempt %d: %s", a.Number, parts.Words(a.Outcome)), outcomeTones[a.Outcome], a.EndedAt)
-		wait = "Waits for its next try"
+	}
+	if retried := len(attempts) > 0 && !j.State.Final(); retried && j.DueAt.After(c.To) {
+		pass(again, "later", c.To)
+	} else if retried {
+		pass(again, "later", j.DueAt)
 	}
 	switch {
 	case j.State == job.Running:
