@@ -1,6 +1,8 @@
 package console_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -70,4 +72,23 @@ func TestButtonsOfFormsHaveOneOrder(t *testing.T) {
 	if seen < 100 {
 		t.Errorf("only %d buttons were seen", seen)
 	}
+}
+
+// What is seen has the order that the Tab key follows: no style turns a row around.
+func TestButtonsStandInTheOrderOfTheTabKey(t *testing.T) {
+	t.Parallel()
+	for _, file := range must(filepath.Glob("assets/*.css"))(&site{T: t}) {
+		if strings.Contains(string(must(os.ReadFile(file))(&site{T: t})), "-reverse") {
+			t.Errorf("%s turns a row around", file)
+		}
+	}
+	s := filledSite(t)
+	b := s.at("/schedules/hourly")
+	opens(b, "pause")
+	var left []float64
+	b.Eval(`[...document.querySelectorAll('#pause .actions button')].map(e => e.getBoundingClientRect().left)`, &left)
+	if len(left) != 2 || left[0] >= left[1] {
+		t.Errorf("Pause and Cancel stand at %v", left)
+	}
+	picture(b, "schedule-pause-dialog")
 }
