@@ -92,6 +92,7 @@ export function log(box) {
     if (find.value && !only.checked) for (const i of came) if (i >= before && has(rows.get(i))) hits.push(rows.get(i).cloneNode(true));
     if (came.length && find.value && at < 0) tellFound();
     if (stick && total > before) view.toEnd();
+    return came.length > 0;
   }
 
   const has = line => line.querySelector('.say').textContent.toLowerCase().includes(find.value.toLowerCase());
@@ -99,16 +100,16 @@ export function log(box) {
   const sleep = ms => new Promise(done => { setTimeout(done, ms); follows.addEventListener('change', done, {once: true}); });
 
   async function run() {
-    for (;;) {
+    for (let still = 0; ;) { // how often nothing has come: a log that stands still is asked for less often
       if (!box.isConnected) return;
       if (live && follows.checked && !document.hidden) {
-        try { await seen; await read(); failing = false; } catch { failing = true; }
+        try { await seen; still = await read() ? 0 : still + 1; failing = false; } catch { failing = true; }
       }
       count();
       if (failing) { tell('It could not be read just now; this goes on trying.'); await sleep(5 * pause); continue; }
       if (!live) { tell('The end.'); follows.disabled = true; follows.checked = false; return; }
       tell(follows.checked ? 'Followed as it is written.' : 'Paused.');
-      await sleep(pause);
+      await sleep(pause * Math.min(3, 1 + still / 3));
     }
   }
 
