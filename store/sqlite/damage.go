@@ -45,7 +45,7 @@ func (db *DB) isDamaged(cause error) error {
 	defer db.damage.mu.Unlock()
 	if db.damage.err == nil {
 		db.damage.err = coded(core.Unavailable, fmt.Errorf("%w: %w", core.ErrDamaged, cause), "the database file "+db.path+" is damaged or is no SQLite file",
-			"stop the node, move the file with its -wal and -shm away, and put a backup in their place; sqlite3 FILE 'pragma integrity_check' lists the damage")
+			"stop the node, move the file with its -wal and -shm away, and restore a backup in their place; sqlite3 FILE 'pragma integrity_check' lists the damage")
 	}
 	return db.damage.err
 }
