@@ -192,6 +192,7 @@ var endPairs = [][2]transition{
 	{endOf("member", "pair one"), endOf("in ring", "pair two")},
 	{endOf("first forth"), endOf("first back")},
 	{endsOf("pair one", "twin one"), endsOf("twin two", "pair two")},
+	{endsOf("member", "in ring"), cancelOf("ring")},
 	{
 		{"retry", func(ctx context.Context, w *world, st *store.Store) (any, error) {
 			s, err := st.RetryJobs(ctx, "default", view.Selection{IDs: []int64{w.jobs["failed"]}})

@@ -125,7 +125,7 @@ func (c *Change) Finish(session string, fs []job.Finish) ([]job.Finished, error)
 		if err != nil {
 			return nil, err
 		}
-		if err := c.s.Hooks.HoldRuns(c, ids); err != nil {
+		if err := c.s.Hooks.HoldFollowing(c, ids); err != nil {
 			return nil, err
 		}
 	}
