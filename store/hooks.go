@@ -53,12 +53,6 @@ func (s *Store) join() {
 		EndWaits: func(c *jobs.Change, fs []job.Finish) error {
 			return s.stepStore.In(c.Change).EndWaits(fs)
 		},
-		HoldFollowing: func(c *jobs.Change, ids []int64) error {
-			if err := s.cycleStore.In(c.Change).HoldCyclesOf(ids); err != nil {
-				return err
-			}
-			return s.workflowStore.In(c.Change).HoldRunsOf(ids)
-		},
 		StopRuns: func(c *jobs.Change, rows []jobs.JobRow, others []jobs.Ending, reason core.Reason, note string) error {
 			var steps []int64
 			for _, e := range others {

@@ -49,7 +49,7 @@ func (w *world) beginEnds() {
 		role, task string
 		then       []string
 	}{
-		{"ring", "ring", []string{"in ring"}}, {"pair", "pair", []string{"pair one", "pair two"}}, {"twin", "pair", []string{"twin one", "twin two"}}, {"failed", "inner", []string{"its only"}}, {"run", "inner", []string{"only"}}, {"outer", "outer", []string{"beside", "within"}},
+		{"ring", "ring", []string{"in ring"}}, {"pair", "pair", []string{"pair one", "pair two"}}, {"failed", "inner", []string{"its only"}}, {"run", "inner", []string{"only"}}, {"outer", "outer", []string{"beside", "within"}},
 		{"round", "round", []string{"member"}}, {"parent", "t", []string{"parent"}}, {"forth", "forth", []string{"first forth"}}, {"back", "back", []string{"first back"}},
 	} {
 		es, err := st.Enqueue(w.ctx, []job.NewJob{{Task: j.task}})
@@ -156,14 +156,6 @@ func endOf(roles ...string) transition {
 	}}
 }
 
-// endsOf is a batch in which one job succeeded and another failed.
-func endsOf(well, badly string) transition {
-	return transition{"end of " + well + " and failure of " + badly, func(ctx context.Context, w *world, st *store.Store) (any, error) {
-		out, err := st.Finish(ctx, w.session, []job.Finish{{Ref: w.refOf(well), Outcome: job.OutcomeOK}, {Ref: w.refOf(badly), Outcome: job.OutcomeError, Error: "no"}})
-		return len(out), err
-	}}
-}
-
 func cancelOf(roles ...string) transition {
 	name := "cancel of"
 	for _, role := range roles {
@@ -191,8 +183,6 @@ var endPairs = [][2]transition{
 	{endOf("child"), cancelOf("parent", "child")},
 	{endOf("member", "pair one"), endOf("in ring", "pair two")},
 	{endOf("first forth"), endOf("first back")},
-	{endsOf("pair one", "twin one"), endsOf("twin two", "pair two")},
-	{endsOf("member", "in ring"), cancelOf("ring")},
 	{
 		{"retry", func(ctx context.Context, w *world, st *store.Store) (any, error) {
 			s, err := st.RetryJobs(ctx, "default", view.Selection{IDs: []int64{w.jobs["failed"]}})

@@ -112,19 +112,6 @@ func (c *Change) lockCycles() error {
 	return err
 }
 
-// HoldCyclesOf is lockCycles if any of some jobs is a member of a cycle that waits for it, before the transition locks runs
-// of workflows: who takes cycles further stops runs of their members.
-func (c *Change) HoldCyclesOf(members []int64) error {
-	if len(members) == 0 || c.SQL.ForUpdate("member_timing") == "" {
-		return nil
-	}
-	_, any, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select member_job from belfry.cycle_runs where member_job > 0 and `+c.SQL.In("member_job", 1)+` limit 1`, c.SQL.List(members))
-	if err != nil || !any {
-		return err
-	}
-	return c.lockCycles()
-}
-
 // advance takes a cycle as far as it goes in this transaction: members that are
 // left out are passed over, until one runs, or has to wait for another cycle,
 // or none is left.

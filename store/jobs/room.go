@@ -111,8 +111,6 @@ type Hooks struct {
 	JudgeChecks  func(c *Change) error
 	// EndWaits has attempts that end to wait for a step not put off their jobs if the wait is over already.
 	EndWaits func(c *Change, fs []job.Finish) error
-	// HoldFollowing locks what goes on with the ends of jobs, all at once: cycles, and then runs of workflows.
-	HoldFollowing func(c *Change, ids []int64) error
 	// StopRuns stops the runs of workflows whose jobs are to be canceled, which end later. Others, maybe steps, end at once.
 	StopRuns func(c *Change, rows []JobRow, others []Ending, reason core.Reason, note string) error
 	// Ended does what follows from ends of attempts, and of jobs of schedules.

@@ -120,12 +120,8 @@ func (c *Change) Finish(session string, fs []job.Finish) ([]job.Finished, error)
 		}
 	}
 	if len(checks) > 0 && len(well)+len(other) > 0 || len(well) > 0 && len(other) > 0 {
-		// Each kind is locked below, and then what follows from it; locked together, no two batches wait for each other.
-		ids, err := c.holdJobs(base.JobIDs(fs))
-		if err != nil {
-			return nil, err
-		}
-		if err := c.s.Hooks.HoldFollowing(c, ids); err != nil {
+		// Each kind is locked below; locked together, no two batches wait for each other.
+		if _, err := c.holdJobs(base.JobIDs(fs)); err != nil {
 			return nil, err
 		}
 	}

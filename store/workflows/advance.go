@@ -390,7 +390,7 @@ func (c *Change) StepsEnded(ends []jobs.MemberEnd) error {
 		ids[i] = ends[i].JobID
 	}
 	// Runs are locked before their items, as by those who stop them.
-	progresses, err := c.lockRuns(c.ofSteps(), ids)
+	progresses, err := c.lockRuns(`job_id in (select run_id from belfry.workflow_items where job_id > 0 and `+c.SQL.In("job_id", 1)+`)`, ids)
 	if err != nil || len(progresses) == 0 {
 		return err
 	}

@@ -22,22 +22,6 @@ func (c *Change) lockRuns(where string, ids []int64) ([]progress, error) {
 	return base.Collect(c.Ctx, c.Tx, scanProgress, selectRuns+` where `+where+` order by job_id`+c.SQL.ForUpdate("workflow_runs"), c.SQL.List(ids))
 }
 
-// ofSteps is the condition on the runs that jobs are steps of.
-func (c *Change) ofSteps() string {
-	return `job_id in (select run_id from belfry.workflow_items where job_id > 0 and ` + c.SQL.In("job_id", 1) + `)`
-}
-
-// HoldRunsOf locks the runs that jobs are steps of. A transition that takes some of them further after others, and locks
-// what the first ones go on with in between, has all of them before.
-func (c *Change) HoldRunsOf(steps []int64) error {
-	lock := c.SQL.ForUpdate("workflow_runs")
-	if len(steps) == 0 || lock == "" {
-		return nil
-	}
-	_, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `select job_id from belfry.workflow_runs where `+c.ofSteps()+` order by job_id`+lock, c.SQL.List(steps))
-	return err
-}
-
 // HoldRuns locks the runs of jobs together with those that other jobs are steps of. A transition that changes both would
 // lock them one after the other, in any order.
 func (c *Change) HoldRuns(runs []jobs.JobRow, steps []int64) error {
