@@ -64,9 +64,14 @@ func (c *Change) advance(p *progress) error {
 	}
 }
 
+// effort is what the expressions of a transition took, as parts of what one scope may.
+type effort float64
+
+func (c *Change) took(s *expression.Scope) { *base.Kept[effort](c.Change) += effort(s.Work()) }
+
 // full reports that expressions took as much as they may together in one transaction. Nobody else can write meanwhile on
 // SQLite: what is left goes on in the next.
-func (c *Change) full() bool { return c.work >= 1 }
+func (c *Change) full() bool { return *base.Kept[effort](c.Change) >= 1 }
 
 // spared are the steps that go on though the run stops.
 func (p *progress) spared() []int64 {
@@ -100,7 +105,7 @@ func (c *Change) begin(p *progress, i int) error {
 		p.Fail(i, fault.Error(), p.now)
 		return nil
 	}
-	defer func() { c.work += scope.Work() }()
+	defer c.took(scope)
 	if step.When != "" {
 		switch holds, err := scope.Holds(step.When); {
 		case err != nil:
@@ -331,7 +336,7 @@ func (c *Change) end(p *progress) error {
 			return err
 		}
 		if fault == nil {
-			defer func() { c.work += scope.Work() }()
+			defer c.took(scope)
 			if out, fault = scope.Object(p.plan.Workflow.Output, nil, -1); fault == nil && len(out) > core.MaxOutput {
 				fault = fmt.Errorf("has %d bytes, the most is %d", len(out), core.MaxOutput)
 			}

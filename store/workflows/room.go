@@ -26,12 +26,11 @@ func New(b *base.Store, jobs *jobs.Store, steps *steps.Store, tasks *tasks.Store
 // Change is a transition under way, with what this package does in it.
 type Change struct {
 	*base.Change
-	s    *Store
-	work float64 // that expressions took, see [Change.full]
+	s *Store
 }
 
 // In is a transition under way for this package.
-func (s *Store) In(c *base.Change) *Change { return &Change{Change: c, s: s} }
+func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
 func (c *Change) jobs() *jobs.Change { return c.s.jobs.In(c.Change) }
 
