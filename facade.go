@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// What a program that embeds Belfry writes most. Each is the type of the package
+// The names that a program which embeds Belfry writes most. Each is the type of the package
 // that it names; the rest of that package is used from there.
 type (
 	Task    = task.Task

@@ -119,7 +119,7 @@ func tokenState(revoked, expires, now time.Time) TokenState {
 // State is how the token stands at an instant.
 func (t Token) State(now time.Time) TokenState { return tokenState(t.RevokedAt, t.ExpiresAt, now) }
 
-// Refusal is why the token lets nobody in at an instant, or nil.
+// Refusal is why the token is refused at an instant, or nil.
 func (t Token) Refusal(now time.Time) error {
 	switch t.State(now) {
 	case TokenRevoked:
@@ -130,7 +130,7 @@ func (t Token) Refusal(now time.Time) error {
 	return nil
 }
 
-// Audit is one change that somebody made.
+// Audit is one change and its author.
 type Audit struct {
 	Seq       int64           `json:"seq"`
 	At        time.Time       `json:"at"`

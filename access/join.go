@@ -68,7 +68,7 @@ func (t JoinToken) State(now time.Time) TokenState {
 	return state
 }
 
-// Refusal is why nobody may join with the token now, or nil.
+// Refusal is why the token cannot be used to join now, or nil.
 func (t JoinToken) Refusal(now time.Time) error {
 	const hint = "make another with: belfry token join create"
 	switch t.State(now) {

@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Grant is what somebody may do who signs in through a provider of identities:
+// Grant is the right of a person who signs in through a provider of identities:
 // a scope in a namespace, or in all of them.
 type Grant struct {
 	Namespace string // * for everywhere
@@ -46,10 +46,10 @@ type Admission struct {
 	Default []Grant // of everybody whom the provider lets in; none: groups alone count
 }
 
-// Grants is what somebody of these groups may do: the strongest grant of each
+// Grants is the rights of a person in these groups: the strongest grant of each
 // namespace, in the order of their names. A namespace is left out where the
 // grant for everywhere does as much. None means that they do not get in. A token
-// has one namespace, so of several grants somebody has to choose one.
+// has one namespace, so of several grants the person has to choose one.
 func (a Admission) Grants(groups []string) []Grant {
 	best := map[string]Grant{}
 	give := func(grants []Grant) {

@@ -6,7 +6,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// WebSession is somebody who signed in with a browser. What it holds is of no
+// WebSession is a person who signed in with a browser. Its contents are of no
 // use without the key in the browser's cookie: of the key only a hash is kept,
 // and the token's secret is sealed with it.
 type WebSession struct {

@@ -138,9 +138,9 @@ func (c Channel) Redacted() Channel {
 }
 
 // KeepSecrets puts back the secrets of old where a channel that was shown is
-// saved again. A channel that now goes elsewhere gets none of them: who may
+// saved again. A channel that now goes elsewhere gets none of them: a person who may
 // edit it but not read its secrets could have them sent to a place of their
-// own. What is not put back is found by [Channel.CheckSecrets].
+// own. A secret that is not put back is found by [Channel.CheckSecrets].
 func (c Channel) KeepSecrets(old Channel) Channel {
 	if !c.sameGoal(old) {
 		return c

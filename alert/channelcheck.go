@@ -155,7 +155,7 @@ func validateHook(kind string, url core.Secret) error {
 	return p.Err(kind)
 }
 
-// checkSecretURL is checkURL for a URL that nobody may see.
+// checkSecretURL is checkURL for a URL that must not be shown.
 func checkSecretURL(p *core.Problems, field string, text core.Secret) {
 	if text == core.Redacted {
 		return

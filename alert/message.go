@@ -99,8 +99,8 @@ func Compose(channel Channel, alerts []Alert, publicURL string, now time.Time) M
 	return m
 }
 
-// messageKey is a hash of who is told what, whatever the order. What was tried
-// before keeps its key, even if part of it has since come to nothing: whoever
+// messageKey is a hash of the notifications and recipients of a message, in any order. A try
+// before keeps its key, even if part of it has since come to nothing: a receiver that
 // did take it then, though that could not be seen, knows it again.
 func messageKey(channel Channel, alerts []Alert) string {
 	if key := alerts[0].Message; key != "" && !slices.ContainsFunc(alerts, func(a Alert) bool { return a.Message != key }) {

@@ -116,15 +116,15 @@ func JobFailedNotification(j job.Job, taskTitle string) Notification {
 	return n
 }
 
-// ScheduleMissedNotification is what to tell of an occurrence that will never run
-// though nobody wanted that: nothing was there to fire it in time, or as many
+// ScheduleMissedNotification is the notification of an occurrence that will never run
+// against the plan: nothing was there to fire it in time, or as many
 // runs wait as may. It answers false for all others.
 //
 // A run that was skipped because the one before had not ended is not missed:
 // the schedule's author chose that, the work is under way, and a run that hangs
 // is ended by its timeout, which is told as a failed job. Nor is one missed that
 // a later run makes up for, or that a calendar, a pause, an edit or max_runs
-// kept from running. What belongs to a monitor is never told so: its monitor
+// kept from running. A schedule of a monitor is never told so: its monitor
 // says when it has not been checked for too long.
 func ScheduleMissedNotification(s schedule.Schedule, o schedule.Occurrence) (Notification, bool) {
 	if _, isOwned := task.OwnerOf(s.Name); isOwned || o.Decision != schedule.DecidedSkipped {

@@ -28,7 +28,7 @@ const HeldQuiet = "quiet hours"
 // fits, each channel once, by the first of these rules. Rules are asked
 // in the order of their names, so the same notification always goes the same way.
 //
-// What begins waits for its group, what is over goes at once, and so does a
+// A beginning waits for its group, an end goes at once, and so does a
 // test, which fits rules whatever they are on. In quiet hours both wait for
 // their end; quiet answers when that is for a rule, and zero when at is no
 // quiet time. Nil means that there are none.
@@ -69,7 +69,7 @@ type Rerouted struct {
 }
 
 // Reroute decides again about an alert that waits, for the rules and quiet hours
-// as they are now. What waited has waited for its group as well. A reminder
+// as they are now. Such an alert has waited for its group as well. A reminder
 // follows the rule alone that reminds. Nothing waits for quiet hours for longer
 // than 30 days in all.
 func Reroute(a Alert, rules []Rule, quiet func(rule Rule, at time.Time) (until time.Time), now time.Time) (out Rerouted) {
@@ -153,7 +153,7 @@ func NextReminder(rule Rule, since time.Time, told int) time.Time {
 	}
 	times := math.Pow(2, float64(told+1)) - 1 // 1 + 2 + 4 + ...
 	if times*float64(rule.Remind) > float64(job.MaxDelay) {
-		return time.Time{} // nobody waits ten years
+		return time.Time{} // too long to wait for
 	}
 	return since.Add(time.Duration(times) * rule.Remind.D())
 }
@@ -173,7 +173,7 @@ func PassedReminders(rule Rule, since time.Time, told int, now time.Time) int {
 const maxQuiet = 30 * 24 * time.Hour
 
 // QuietHours makes calendars ready for [Route]. A calendar that a rule names
-// and that is not there keeps nobody from being told.
+// and that does not exist holds back no notification.
 func QuietHours(calendars []schedule.Calendar) (quiet func(rule Rule, at time.Time) (until time.Time), err error) {
 	var p core.Problems
 	given := map[[2]string]schedule.NamedCalendar{}

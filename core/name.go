@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultNamespace owns everything when nobody asks for more.
+// DefaultNamespace owns everything that names no other.
 const DefaultNamespace = "default"
 
 // AnyNamespace is what a token or a worker has that serves all of them.

@@ -22,7 +22,7 @@ func List[S ~string](all []S) string {
 	return strings.Join(texts, ", ")
 }
 
-// Stamp is an instant as sentences show it. What programs read is RFC 3339 instead.
+// Stamp is an instant as sentences show it. Programs read RFC 3339 instead.
 func Stamp(t time.Time) string { return StampIn(t, time.UTC) }
 
 // StampIn is Stamp on the clocks of a zone, with the name of that clock.

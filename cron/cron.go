@@ -8,7 +8,7 @@
 // # Daylight saving
 //
 // A rule is matched against the wall clock, and the wall clock is laid over real time one stretch of constant UTC offset
-// at a time (package internal/wall). What happens at the seams depends on the rule:
+// at a time (package internal/wall). The result at the seams depends on the rule:
 //
 //   - A fixed-time rule names its seconds, minutes and hours as numbers and ranges, which may have a step, and without a
 //     wildcard or a step through the whole field. When times of it are skipped by the clock (a gap) it runs once, at the

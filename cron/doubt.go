@@ -14,8 +14,8 @@ import (
 
 // ambiguous refuses six fields that are as likely "minute hour day month weekday year" (EventBridge, cronexpr) as
 // "second minute hour day month weekday". Most of six fields are not: a year does not fit a weekday, "0 0 9 * * *" is
-// what everybody writes for nine o'clock. What remains has a * for the hour and for the weekday, a second field that
-// would make a good hour, and either a first field that nobody writes for a second or a fifth that looks like weekdays.
+// the usual way to write nine o'clock. The rest has a * for the hour and for the weekday, a second field that
+// would make a good hour, and either a first field that is unusual for a second or a fifth that looks like weekdays.
 func (p *parser) ambiguous(words []word) error {
 	if len(words) != 6 || words[5].text != "*" || words[2].text != "*" {
 		return nil

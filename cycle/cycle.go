@@ -131,7 +131,7 @@ func (r Run) ran() bool {
 	return slices.ContainsFunc(r.Results, func(m MemberResult) bool { return m.State != MemberSkipped })
 }
 
-// pause spreads starts evenly, the same way whoever asks.
+// pause spreads starts evenly, the same way on every node.
 func (r Run) pause(task string) time.Duration {
 	if r.Stagger <= 0 {
 		return 0
@@ -185,7 +185,7 @@ func (r Run) End(now time.Time) job.Settlement {
 // ReasonTimeout is why a cycle failed that took as long as it may.
 const ReasonTimeout core.Reason = "timeout"
 
-// TimeOut is how a run ends that has taken as long as it may: nobody knows what becomes of the member that runs, and
+// TimeOut is how a run ends that has taken as long as it may: the end of the member that runs is unknown, and
 // those behind it do not run.
 func (r Run) TimeOut(limit core.Duration, now time.Time) (Run, job.Settlement) {
 	s := job.Settlement{State: job.Failed, Reason: ReasonTimeout, Failures: 1, Error: fmt.Sprintf("the cycle took longer than its timeout of %s", limit)}

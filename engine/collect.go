@@ -7,7 +7,7 @@ import (
 
 // Artifacts is a store that knows who needs which artifacts.
 type Artifacts interface {
-	// PruneArtifacts gives up those that nobody needs any more.
+	// PruneArtifacts gives up unneeded artifacts.
 	PruneArtifacts(ctx context.Context) (more bool, err error)
 	// BeginRemoval answers which of some digests may be removed now, and keeps
 	// others from relying on their bytes until EndRemoval.
@@ -33,13 +33,13 @@ const (
 	// second one.
 	collectAge = time.Hour
 	// removeWithin bounds the removal of one, and removeAll that of those that
-	// were begun together. Whoever wants to rely on one waits as long, and ten
+	// were begun together. A caller that relies on one waits as long, and ten
 	// minutes after the begin the node that removes counts as dead.
 	removeWithin = time.Minute
 	removeAll    = 5 * time.Minute
 )
 
-// collect gives up what nobody needs, and removes bytes that nothing refers to.
+// collect gives up unneeded artifacts, and removes bytes that nothing refers to.
 // A pass does a bounded part of a large store, and the next goes on.
 func (e *Engine) collect(store Artifacts) pass {
 	after := ""

@@ -125,7 +125,7 @@ func (e *Engine) deliverOne(ctx context.Context, box Outbox, t view.TakenAlert) 
 	if delivered.Error != "" {
 		e.opt.Logger.Warn("message was not taken", "channel", t.Channel.Name, "namespace", t.Channel.Namespace, "tries", t.Tries+1, "final", delivered.Permanent, "error", delivered.Error)
 	}
-	// What is known has to be written, even while the node stops.
+	// A known result has to be written, even while the node stops.
 	settling, done := context.WithTimeout(context.WithoutCancel(ctx), longest)
 	defer done()
 	if ctx.Err() != nil && delivered.Error != "" {

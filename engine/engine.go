@@ -78,8 +78,8 @@ type Options struct {
 	Release time.Duration
 	// Prune is how often retention is applied. Default: 10m.
 	Prune time.Duration
-	// Sender tells people what they are to be told. Default: nobody is told by
-	// this node.
+	// Sender delivers notifications. Default: this node delivers
+	// none.
 	Sender Sender
 	// Bytes is where artifacts lie. Without it this node collects none.
 	Bytes Bytes
@@ -188,8 +188,8 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 // RunOnce fires what is due, makes ready what has come of age and begins cycles
-// that are ready, until nothing is left, and answers the number of jobs. What
-// they lead to when they end is not waited for.
+// that are ready, until nothing is left, and answers the number of jobs. It does not
+// wait for what they lead to when they end.
 func (e *Engine) RunOnce(ctx context.Context) (jobs int, err error) {
 	for {
 		p, err := e.opt.Store.Promote(ctx)
@@ -229,8 +229,8 @@ const (
 	// longest is how long a loop sleeps without a look at the rows and the
 	// wall clock.
 	longest = 5 * time.Second
-	// keepHouse is how long a node that starts puts off what nobody waits for. What
-	// retention and roll-ups ask first would have the database read and plan thirty
+	// keepHouse is how long a node that starts puts off its housekeeping. The first statements of
+	// retention and roll-ups would have the database read and plan thirty
 	// statements while it is asked for the jobs that have waited for the node.
 	keepHouse = 2 * time.Second
 	// shortest keeps a loop from spinning when the timer of this machine runs

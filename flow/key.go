@@ -169,7 +169,7 @@ func (r *keyReader) step() (step any, err error) {
 	return step, err
 }
 
-// KeyValues reads the keys of a job, one for each expression. What cannot be read, what is missing and what is neither
+// KeyValues reads the keys of a job, one for each expression. A value that cannot be read, is missing or is neither
 // text, number nor boolean is empty, so that jobs without a value share a key of their own. A value that is too long to
 // be kept is the beginning of it and its digest.
 func KeyValues(keys []string, from KeySource) []string {

@@ -30,7 +30,7 @@ type Sequence struct {
 // AfterFailure says what becomes of a sequence when one of its jobs has failed for good.
 type AfterFailure string
 
-// What a sequence may do.
+// What a sequence may do after a failure.
 const (
 	SequenceStops    AfterFailure = "stop"
 	SequenceGoesOn   AfterFailure = "continue"

@@ -140,7 +140,7 @@ func OfSchedule(s schedule.Schedule, kind string, at time.Time) Event {
 	return e
 }
 
-// OfMissed is the event that runs of a schedule will never be, though nobody wanted that. It answers false for all
+// OfMissed is the event that runs of a schedule will never be, against the plan. It answers false for all
 // others, as [alert.ScheduleMissedNotification] does.
 func OfMissed(s schedule.Schedule, o schedule.Occurrence, at time.Time) (Event, bool) {
 	if _, missed := alert.ScheduleMissedNotification(s, o); !missed {

@@ -72,7 +72,7 @@ func (q Queue) Overflow(waiting, asked int) int {
 // Place is how a job stands to the bound of its queue.
 type Place int
 
-// The places. What the engine runs takes no worker and does not count. What was asked for may be dropped; what follows
+// The places. A job that the engine runs takes no worker and does not count. A requested job may be dropped; jobs that follow
 // from something that has begun, and checks of monitors, count and are never dropped.
 const (
 	PlaceNone Place = iota

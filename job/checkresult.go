@@ -11,7 +11,7 @@ func (s Settlement) CheckResult(kind task.Kind) (m task.CheckResult, seen bool) 
 	byItself := kind == task.KindCommand || kind == task.KindProgram || kind == task.KindFunc
 	switch {
 	case s.State == Canceled || s.State == Skipped:
-		return m, false // somebody did not want it
+		return m, false // it was canceled
 	case s.Outcome == OutcomeOK:
 		m.Outcome = task.CheckOK
 	case s.Outcome == OutcomeLost:

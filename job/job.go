@@ -91,7 +91,7 @@ const (
 // Triggers lists them.
 var Triggers = []schedule.Trigger{TriggerEnqueue, TriggerSchedule, TriggerManual, schedule.TriggerBackfill, TriggerCheck, TriggerCycle, TriggerStep, TriggerSpawn, TriggerTrial}
 
-// NewJob is what somebody asks for when enqueueing. What is left out comes
+// NewJob is the request for a job. Fields that are left out come
 // from the task.
 type NewJob struct {
 	Namespace   string          `json:"namespace,omitempty" doc:"Default: default"`

@@ -16,7 +16,7 @@ import (
 // one, for workers beside the database; the HTTP client is the other, for
 // workers that hold no database credentials. A worker cannot tell which.
 //
-// Calls return when their context ends. What a call that returned an error did
+// Calls return when their context ends. The effect of a call that returned an error
 // is unknown; for a claim it is handed back when a renewal does not name it.
 //
 // Every call but OpenSession names a session. A session that was given up, because it
@@ -29,7 +29,7 @@ type Leaser interface {
 	// are none it waits, up to Wait, and may return early and empty.
 	Claim(ctx context.Context, c ClaimRequest) (Claim, error)
 	// Renew keeps the session alive and answers which of its jobs were asked
-	// to end. What of [Holdings.Settled] is not among its attempts never
+	// to end. An attempt of [Holdings.Settled] that is not among its attempts never
 	// arrived, and is handed back. What it says of those that were claimed
 	// ahead decides what becomes of them if the worker is lost. A call may be
 	// carried out late, and twice.
@@ -124,8 +124,8 @@ func (c *ClaimRequest) Of(w WorkerState) WorkerState {
 	return w
 }
 
-// Slots is how many of n jobs of a queue a claim has free slots for. What it
-// leases beyond these is claimed ahead, and is only what [Job.MayWait] allows.
+// Slots is how many of n jobs of a queue a claim has free slots for. Jobs that it
+// leases beyond these are claimed ahead, and are only those that [Job.MayWait] allows.
 func (c *ClaimRequest) Slots(queue string, n int) int { return max(0, n-max(0, c.Ahead[queue])) }
 
 // MaxTickets bounds the tickets of one claim.

@@ -12,7 +12,7 @@ import (
 const (
 	// ListenEvery is how often a node says so.
 	ListenEvery = 3 * time.Second
-	// ListenGap is a time without a word after which nobody can say who could be
+	// ListenGap is a time without a word after which it is unknown which workers could be
 	// heard meanwhile. One or two words may come late on a busy machine.
 	ListenGap = 10 * time.Second
 	// UnheardFor is how long after its end a session is kept that could not have

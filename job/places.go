@@ -24,7 +24,7 @@ func PlacesOf(list []Finished) *places {
 	return p
 }
 
-// Of is the first place of an attempt that is in the list. Who asks for one after
+// Of is the first place of an attempt that is in the list. Callers that ask for one after
 // the other in their order need not search.
 func (p *places) Of(ref Ref) int {
 	if next := p.last + 1; p.at(p.last) != ref {

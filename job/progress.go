@@ -11,7 +11,7 @@ import (
 
 // ProgressKeeper is a [Leaser] that keeps how far jobs are.
 type ProgressKeeper interface {
-	// SaveProgress keeps how far attempts are, in the place of what was said before. What comes under a stale lease is
+	// SaveProgress keeps how far attempts are, in the place of what was said before. Progress under a stale lease is
 	// dropped without an error.
 	SaveProgress(ctx context.Context, session string, ps []AttemptProgress) error
 }

@@ -94,7 +94,7 @@ func (s *Settlement) again(now time.Time, delay time.Duration) {
 }
 
 // Withdraw is how a job ends that has not started and will not: its schedule
-// was paused, edited or deleted, or somebody canceled it.
+// was paused, edited or deleted, or it was canceled.
 func Withdraw(j Job, reason core.Reason, note string) Settlement {
 	s := Settlement{State: Skipped, Reason: reason, Note: note, Failures: j.Failures, Infra: j.Infra, Snoozes: j.Snoozes, Error: j.Error, DueAt: j.DueAt}
 	if j.Attempt > 0 || reason == schedule.ReasonCanceled {
@@ -104,9 +104,9 @@ func Withdraw(j Job, reason core.Reason, note string) Settlement {
 }
 
 // MayWait reports that a worker may claim a job ahead: before it has a free slot
-// for it. If such a worker is lost, nobody knows whether the job had begun, and
+// for it. If such a worker is lost, it is unknown whether the job had begun, and
 // [Settle] takes it for one that had not. That is forgiven once: a job that
-// somebody had before may be what its worker died of. And it is only for jobs
+// another worker had before may be what its worker died of. And it is only for jobs
 // that may run again anyway, so neither for those whose loss is final nor for
 // those with a single try.
 func (j Job) MayWait(r task.Retry) bool {

@@ -23,7 +23,7 @@ const TriggerTrial schedule.Trigger = "trial"
 const TrialKeyMost = 64
 
 // Hidden is the task that holds the definition while the trial can run: one
-// attempt, alone. What joins jobs of one task, or makes them wait for another, is
+// attempt, alone. Settings that join jobs of one task, or make them wait for another, are
 // left out. Old is the task that the definition is an edit of, or no task.
 func (t TaskTrial) Hidden(old task.Task) (task.Task, error) {
 	var p core.Problems

@@ -311,7 +311,7 @@ func (d *dispatcher) inMaintenance(a alert.Alert, w ActiveWindow) {
 	d.wait(a, until, fmt.Sprintf("%s until %s", why, core.Stamp(until)))
 }
 
-// stillSo reports whether what a notification says holds of the monitor now. What
+// stillSo reports whether a notification still holds of the monitor now. An event that
 // happened once stays so.
 func stillSo(n alert.Notification, s State) bool {
 	if !s.PausedAt.IsZero() {

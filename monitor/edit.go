@@ -18,7 +18,7 @@ func Enroll(m Monitor, env JudgeContext, now time.Time) Judgement {
 }
 
 // PauseMonitor stops a monitor until a time, or until it is resumed when until
-// is zero. What was wrong is over as far as anybody is concerned. Paused again,
+// is zero. Its problems are over for all recipients. Paused again,
 // it takes the new end and reason.
 func PauseMonitor(m Monitor, s State, until time.Time, by, reason string, now time.Time) Judgement {
 	h := hear(m, s, JudgeContext{}, now)
@@ -49,8 +49,8 @@ func (h *hearing) unseen() {
 	}
 }
 
-// ResumeMonitor ends a pause. The verdict is made anew, so that nobody is told
-// of a target that is up, and somebody of one that is down.
+// ResumeMonitor ends a pause. The verdict is made anew, so that there is no message
+// about a target that is up, and one about a target that is down.
 func ResumeMonitor(m Monitor, s State, env JudgeContext, now time.Time) Judgement {
 	h := hear(m, s, env, now)
 	if !h.s.PausedAt.IsZero() {
@@ -76,8 +76,8 @@ func (h *hearing) resume(at time.Time) {
 	h.edge = true
 }
 
-// anew forgets what is held of the target. What was seen before at does not
-// count any more.
+// anew forgets what is held of the target. Results from before at do not
+// count.
 func (h *hearing) anew(at time.Time) {
 	s := &h.s
 	h.line.hold(at, SpanUnknown, "")

@@ -30,8 +30,8 @@ func (h *hearing) tell() {
 	h.pair(alert.NotificationSlow, alert.NotificationNormal, s.Slow, !s.Slow)
 }
 
-// pair tells that something is wrong, if it is and nobody knows, or that it is
-// over, if it is and somebody does.
+// pair tells that a problem began, if there is one that was not told, or that it is
+// over, if its begin was told.
 func (h *hearing) pair(wrong, over alert.NotificationType, is, isOver bool) {
 	s := &h.s
 	notified := slices.Contains(s.Notified, wrong)

@@ -71,7 +71,7 @@ func (i Incident) Acknowledge(a Acknowledgement) (Acknowledgement, error) {
 	}
 }
 
-// AddUpdate decides about an update of an incident with all of its updates: what is written then. Who writes the same
+// AddUpdate decides about an update of an incident with all of its updates: what is written then. A person who writes the same
 // again within [RepeatWithin] gets what is there, because the answer to the first may have been lost.
 func (i Incident) AddUpdate(u Update) (_ Update, existing bool, _ error) {
 	var p core.Problems

@@ -19,16 +19,16 @@ type JudgeContext struct {
 	// or a zero answer: there is none.
 	Next func(after time.Time) time.Time
 	// DependsDown is the monitor that this one depends on and that is down:
-	// until it is not, nobody is told what is wrong here.
+	// until it is not, problems here are not told.
 	DependsDown string
 	// ListeningSince is since when the calls of heartbeats can have come in.
-	// What was missed before is nobody's fault but ours. Zero: always.
+	// Calls that were missed before are a fault of ours alone. Zero: always.
 	ListeningSince time.Time
 }
 
 // Judge decides what a check that has ended means for its monitor.
 //
-// What was seen counts from its nominal time. A check that is not newer than
+// A result counts from its nominal time. A check that is not newer than
 // the last one, or was begun before the monitor was resumed or pointed
 // elsewhere, says nothing: it comes late or twice, and judging it again changes
 // nothing.
@@ -186,7 +186,7 @@ func (h *hearing) failed(o Observation) {
 	case VerdictUp:
 		s.Verdict = VerdictConfirming
 	case VerdictRecovering:
-		s.Verdict = VerdictDown // the same outage, and nobody was told that it was over
+		s.Verdict = VerdictDown // the same outage, whose end was not told
 	}
 	if s.Verdict == VerdictDown {
 		return
@@ -285,7 +285,7 @@ func (h *hearing) againAt(at time.Time) {
 
 // When turns alone are too many: a target that went down or came up so many
 // times in so few checks flaps, until it has not for half as many. Half, or it
-// would be steady between two turns that are too many. What is looked at
+// would be steady between two turns that are too many. A target that is checked
 // seldom is told each time: its turns are hours apart.
 const (
 	flapTurns  = 3

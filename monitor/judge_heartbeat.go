@@ -88,11 +88,11 @@ func (h heartbeat) ended(b Call) {
 	h.edge = true
 }
 
-// away is how late a call may be noticed as missing while a node lives. What is
-// later was not watched.
+// away is how late a call may be noticed as missing while a node lives. A later
+// notice means that no node watched.
 const away = time.Minute
 
-// awayUntilNow notes that nobody watched since the call was overdue.
+// awayUntilNow notes that no node watched since the call was overdue.
 func (h heartbeat) awayUntilNow() {
 	if at, _ := h.deadline(); !at.IsZero() && h.now.Sub(at) > away {
 		h.line.gap(at, h.now)
@@ -185,7 +185,7 @@ func (h heartbeat) absent(at time.Time, run bool) {
 	h.edge = true
 }
 
-// unheard puts off what was to come while nobody could hear it: calls that came
+// unheard puts off calls that were due while no node could hear them: calls that came
 // meanwhile were lost, and a run may have ended.
 func (h heartbeat) unheard() {
 	s, since := &h.s, core.Micro(h.env.ListeningSince)

@@ -206,7 +206,7 @@ func (l stretches) since(t time.Time) stretches {
 }
 
 // retold is what is to be written so that a timeline that ends in before ends
-// in after. What is written replaces all from its first entry on, so where an
+// in after. It replaces all from its first entry on, so where an
 // entry only vanishes the one before it is told again.
 func retold(before, after []Span) []Span {
 	same := 0

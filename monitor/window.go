@@ -9,8 +9,8 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// Window is a time of maintenance. What fails in it is recorded, told to
-// nobody, and does not count for uptime.
+// Window is a maintenance window. Failures in it are recorded, not
+// notified, and do not count for uptime.
 type Window struct {
 	Namespace   string   `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string   `json:"name" doc:"Unique in the namespace"`

@@ -30,7 +30,7 @@ type StatusPage struct {
 	UpdatedAt  time.Time `json:"updated_at,omitzero" readOnly:"true"`
 }
 
-// StatusSection is a group of monitors on a status page. What it names is
+// StatusSection is a group of monitors on a status page. Its names are
 // shown to everyone.
 type StatusSection struct {
 	Title    string   `json:"title,omitempty"`

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// maxScans is how many scans a JPEG may have. Encoders make about ten of a progressive one, and each costs whoever shows it as
+// maxScans is how many scans a JPEG may have. Encoders make about ten of a progressive one, and each costs a viewer as
 // much as the whole image.
 const maxScans = 64
 

@@ -151,7 +151,7 @@ func (b Backfill) Candidates(s Schedule, plan Plan) []time.Time {
 }
 
 // Without takes nominal times, in their order, out of a row that stands for
-// several. What is left of it are the rows before, between and after them;
+// several. The rest of it are the rows before, between and after them;
 // together with the times taken out they stand for as many as before.
 func (o Occurrence) Without(s Schedule, plan Plan, taken []time.Time) (rest []Occurrence) {
 	left, from := o.Count, o.Nominal
@@ -180,7 +180,7 @@ func (o Occurrence) Without(s Schedule, plan Plan, taken []time.Time) (rest []Oc
 			return rest
 		}
 	}
-	if o.Count > core.CountLimit || left < 1 { // nobody counted them, or they were others
+	if o.Count > core.CountLimit || left < 1 { // they were not counted, or they were others
 		left, _ = plan.count(s, from, o.Until)
 	}
 	keep(from, o.Until, left)

@@ -32,7 +32,7 @@ type Firing struct {
 
 	State     State
 	HighWater time.Time
-	NextAt    time.Time // zero: nothing to do until somebody changes something
+	NextAt    time.Time // zero: nothing to do until a change
 	FinishAt  time.Time
 	Runs      int64
 }
@@ -294,7 +294,7 @@ func (d *decider) buffer(o *Occurrence, limit int) {
 }
 
 // cancelOther asks the active jobs to end and waits for them. A job that this
-// same firing decided has nobody working on it yet and is simply taken back.
+// same firing decided has not begun yet and is simply taken back.
 func (d *decider) cancelOther(o *Occurrence) {
 	if len(d.active) == 0 {
 		d.replaceStarting()
@@ -306,7 +306,7 @@ func (d *decider) cancelOther(o *Occurrence) {
 }
 
 // replaceBuffer keeps only the newest waiting run: the jobs before it are on
-// their way out, and nobody wants the ones in between.
+// their way out, and those in between are unwanted.
 func (d *decider) replaceBuffer(o *Occurrence) {
 	for _, old := range d.buffered {
 		d.rewrite(old, func(x *Occurrence) { d.skip(x, ReasonReplaced, "") })

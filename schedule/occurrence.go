@@ -49,7 +49,7 @@ const (
 	ReasonPaused        core.Reason = "paused"         // the schedule was paused
 	ReasonEdited        core.Reason = "edited"         // the times of the schedule were edited
 	ReasonDeleted       core.Reason = "deleted"        // the schedule or task was deleted
-	ReasonCanceled      core.Reason = "canceled"       // somebody canceled it
+	ReasonCanceled      core.Reason = "canceled"       // it was canceled
 	ReasonReplaced      core.Reason = "replaced"       // a later run of the schedule took its place
 	ReasonExhausted     core.Reason = "exhausted"      // every attempt was used up
 	ReasonNoRetry       core.Reason = "no_retry"       // the handler or the policy said not to try again

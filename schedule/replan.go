@@ -5,7 +5,7 @@ import (
 )
 
 // Replan is the state of s after the clocks of its zones have been found to go otherwise than they did when its next
-// time was planned. What was decided stays decided: the next time is the first after the high-water mark, by the plan as
+// time was planned. Decided occurrences stay decided: the next time is the first after the high-water mark, by the plan as
 // it is now. One that has passed meanwhile is due, and [Fire] treats it as missed.
 func Replan(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 	if s.State != Active {

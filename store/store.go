@@ -8,7 +8,7 @@
 // transition is plugged in by join.
 //
 // The SQL stands beside its method and is one text for SQLite and PostgreSQL.
-// What differs goes through [base.Dialect].
+// The differences go through [base.Dialect].
 //
 // What it guarantees: a nominal time of a schedule becomes at most one job,
 // whatever crashes; a lease that was lost cannot write any more; a job that

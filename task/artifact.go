@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Upload is the answer to whoever announces an artifact: what is known of it,
+// Upload is the answer to the announcement of an artifact: what is known of it,
 // and where its bytes are to be sent.
 type Upload struct {
 	Artifact Artifact       `json:"artifact"`
@@ -21,7 +21,7 @@ const UploadLink = time.Hour
 // DownloadLink is how long a link to fetch an artifact lives.
 const DownloadLink = 15 * time.Minute
 
-// DefaultUploadWait is how long an artifact that nobody uploaded is remembered,
+// DefaultUploadWait is how long an artifact that was not uploaded is remembered,
 // unless a task names it.
 const DefaultUploadWait = 24 * time.Hour
 
@@ -58,7 +58,7 @@ func CheckDigest(digest string) error {
 	return core.InvalidField("sha256", digest, "is not a SHA-256", "64 lower-case hexadecimal digits, see: belfry artifact list")
 }
 
-// KeptSecret is a value that is given to programs and shown to nobody: what is
+// KeptSecret is a value that is given to programs and never shown: what is
 // known of it beside the value.
 type KeptSecret struct {
 	Namespace string    `json:"namespace"`

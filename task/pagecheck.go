@@ -31,7 +31,7 @@ type PageCheck struct {
 // PageBaseline is what a version of a page is compared with.
 type PageBaseline string
 
-// A pinned baseline stays until somebody accepts another version.
+// A pinned baseline stays until a person accepts another version.
 const (
 	BaselinePinned  PageBaseline = "pinned"
 	BaselineRolling PageBaseline = "rolling"

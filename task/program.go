@@ -12,8 +12,8 @@ import (
 	"github.com/belfry-run/belfry/core/setting"
 )
 
-// Program is a compiled binary that somebody uploaded. It runs on a worker in a
-// sandbox and gets what stands here and nothing else: no token, no credential,
+// Program is an uploaded compiled binary. It runs on a worker in a
+// sandbox and gets the fields here and nothing else: no token, no credential,
 // no environment of the worker.
 type Program struct {
 	SHA256 string `json:"sha256" doc:"Digest of the artifact: 64 lower-case hexadecimal digits. It pins what runs"`

@@ -173,7 +173,7 @@ func (d DatabaseHealth) Judge() (checks []core.Check) {
 	return checks
 }
 
-// wholeDays is a length of time without what nobody asks of days.
+// wholeDays is a length of time in days, without its smaller units.
 func wholeDays(d time.Duration) core.Duration {
 	if d >= 48*time.Hour {
 		d = d.Truncate(24 * time.Hour)

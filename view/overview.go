@@ -94,7 +94,7 @@ func (q DaysQuery) Validate() error {
 //
 // Runs of a schedule count on a day of its zone: that of the nominal time, and for
 // a run beside the plan that of its end. One decision about several nominal times
-// counts on the day of the first. What was rolled up stays where it is when the
+// counts on the day of the first. Rolled-up runs stay where they are when the
 // zone is edited. Jobs of a task count on the day in UTC on which they ended.
 type DayTotals struct {
 	Day      time.Time     `json:"day" doc:"The date as midnight UTC: for a schedule that in its zone, for a task that in UTC"`

@@ -55,7 +55,7 @@ type Title struct {
 	Title string `json:"title"`
 }
 
-// Titles are those of things of one namespace. What has none is left out.
+// Titles are those of things of one namespace. A thing without one is left out.
 type Titles []Title
 
 func (t Titles) of(noun, name string) string {

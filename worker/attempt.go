@@ -36,7 +36,7 @@ type attempt struct {
 func (a *attempt) begin(l *lane, of *piece, j *job.LeasedJob, arrived time.Time) {
 	a.lane, a.of, a.arrived = l, of, arrived
 	t := j.Task
-	if t == nil { // from a broker that somebody else wrote
+	if t == nil { // from a broker outside Belfry
 		t = new(task.Task)
 	}
 	a.log.Open(l.life.worker.ship, l.life.session.ID, job.Ref{JobID: j.Job.ID, Lease: of.lease}, outputLimit(t))
@@ -124,7 +124,7 @@ func (a *attempt) execute(s *slot, done func(a *attempt, f job.Finish, now time.
 }
 
 func (a *attempt) late(f job.Finish) {
-	// Whoever left this goroutine behind may not have come to say so yet. It is
+	// The goroutine that left this one behind may not have come to say so yet. It is
 	// no runner any more, and must not take its leave a second time.
 	a.left.Store(true)
 	w := a.lane.life.worker

@@ -111,7 +111,7 @@ func At[D, T any](place func(*D) **T, fill func(T) T, validate func(T) error) Pa
 	}
 }
 
-// Value returns the setting at a path of settings, which is a pointer to a struct. What is on the way is copied first, so
+// Value returns the setting at a path of settings, which is a pointer to a struct. Structs on the way are copied first, so
 // that a change stays with these settings. A path that does not exist is the zero Value.
 func Value(settings any, path string) reflect.Value {
 	v := reflect.ValueOf(settings).Elem()

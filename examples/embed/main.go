@@ -46,7 +46,7 @@ func run(ctx context.Context, path string, out io.Writer) error {
 	}
 	defer st.Close()
 
-	// A handler is a function. What it returns is kept as the job's output,
+	// A handler is a function. Its result is kept as the job's output,
 	// and an error or a panic is a failed attempt, which is tried again.
 	var handlers worker.Handlers
 	greet := worker.Handle(&handlers, "greet", func(ctx context.Context, in Greeting) (string, error) {

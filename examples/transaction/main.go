@@ -127,7 +127,7 @@ func (s *shop) shipOrder(ctx context.Context, p Parcel) (string, error) {
 		return "", err
 	}
 	if _, err := s.st.FinishTx(ctx, tx, done); err != nil {
-		return "", err // the lease was lost: roll back, somebody else has the job
+		return "", err // the lease was lost: roll back, another worker has the job
 	}
 	return "shipped " + p.Order, tx.Commit()
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // AttemptClient is a [job.Leaser] for just one attempt: the session and the
-// job are handed over by whoever claimed them, and all it holds is the
-// attempt's own token. Whoever steals that can do to the attempt what it could
+// job come from the worker that claimed them, and all it holds is the
+// attempt's own token. A thief of that can do to the attempt what it could
 // do itself, and nothing else.
 //
 // OpenSession renews before it answers, so that the session's time counts from

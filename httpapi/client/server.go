@@ -235,7 +235,7 @@ func (c *server) notBelfry(resp *http.Response) error {
 	return e.WithHint("is there a proxy in between, or another program at this address?")
 }
 
-// unreachable says why there is no answer. Who gave up himself gets his own
+// unreachable says why there is no answer. A caller that gave up gets its own
 // reason back.
 func (c *server) unreachable(ctx context.Context, err error, timeout time.Duration) error {
 	if ctx.Err() != nil {

@@ -65,7 +65,7 @@ func (c WorkerCalls) Renew(ctx context.Context, session string, has job.Holdings
 	return renewal, err
 }
 
-// Finish implements [job.Leaser]. What is too much for one request goes in
+// Finish implements [job.Leaser]. Results that are too much for one request go in
 // several; when one of them fails, all may be asked again.
 func (c WorkerCalls) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {
 	if err := checked("session", session); err != nil {

@@ -23,7 +23,7 @@ type SSEEvent struct {
 var ErrEventSize = errors.New("event too large")
 
 // SSEReader reads server-sent events as the HTML standard has them, but for
-// carriage returns alone at the end of a line, which nobody sends.
+// carriage returns alone at the end of a line, which are not used.
 type SSEReader struct {
 	lines *bufio.Reader
 	alive func()

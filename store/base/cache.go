@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Docs remembers what the last document of each key decoded to. What it decoded
-// to is shared, and must not be changed.
+// Docs remembers what the last document of each key decoded to. The decoded value
+// is shared, and must not be changed.
 //
 // Only the text itself says whether it is that document. An id and a generation
 // do not: a transaction that reads its own writes and is rolled back, as a dry
@@ -39,7 +39,7 @@ func (d *Docs[K, T]) Decode(key K, text string) (T, error) {
 	return d.DecodeWith(key, text, func(v T) (T, bool) { return v, true })
 }
 
-// DecodeWith is decode, and finishes what was decoded. What could not be finished
+// DecodeWith is decode, and finishes what was decoded. A value that could not be finished
 // is not remembered.
 func (d *Docs[K, T]) DecodeWith(key K, text string, finish func(T) (T, bool)) (T, error) {
 	d.mu.RLock()

@@ -30,7 +30,7 @@ const (
 	// sureWithin is how long the question for the time may take. After that the
 	// two clocks were not read together, and say nothing.
 	sureWithin = 250 * time.Millisecond
-	// patience is how long nothing is given up because nobody is sure.
+	// patience is how long nothing is given up while the clock is in doubt.
 	patience = 30 * time.Second
 	// seenEvery is how often it is written down that the clock was looked at.
 	seenEvery = 10 * time.Second
@@ -125,11 +125,11 @@ func (c *Change) followClock() error {
 // process.
 type comparison struct {
 	made bool // or the question took too long, or others know more
-	sure bool // if not: that nothing was set all the same, because nobody could say so for long
+	sure bool // if not: that nothing was set all the same, because the clock was in doubt for so long
 	last look
 	mono time.Duration
 	row  ClockRow
-	by   time.Duration // that the clock was set, and nobody has followed it
+	by   time.Duration // that the clock was set, and no node has followed it
 }
 
 // compareClock locks nothing, and changes nothing.
@@ -165,7 +165,7 @@ func (c *Change) compared(k comparison) {
 	})
 }
 
-// ClockSet answers how far the clock was set since somebody looked, if nobody
+// ClockSet answers how far the clock was set since the last look, if no node
 // has made up for it. It locks nothing, and changes nothing.
 func (c *Change) ClockSet() (by time.Duration, err error) {
 	if c.s.Opt.Monotonic == nil {
@@ -205,13 +205,13 @@ type ClockRow struct {
 // followed is by how much the clock was followed since a look.
 func (r ClockRow) followed(last look) time.Duration { return r.total - last.total }
 
-// unfollowed is how far the clock was set and nobody has made up for it. Two
+// unfollowed is how far the clock was set and no node has made up for it. Two
 // steps of which another node has followed one are told apart by their sum. A
 // program from before there was a sum counts, and is taken to have made up for all.
 func (r ClockRow) unfollowed(last look, now time.Time, mono time.Duration) time.Duration {
 	switch {
 	case !last.seen && r.seenAt.Sub(now) >= noticed:
-		return now.Sub(r.seenAt) // set back while nobody looked
+		return now.Sub(r.seenAt) // set back between two looks
 	case !last.seen, r.shifts != last.times && r.total == last.total, r.ahead(last, now, mono):
 		return 0
 	}
@@ -226,7 +226,7 @@ func (r ClockRow) ahead(last look, now time.Time, mono time.Duration) bool {
 }
 
 // plausible leaves out what is no setting of the clock: slewing, and a jump
-// forward in the midst of which somebody saw the time. That one is this process,
+// forward in the midst of which the time was read. That one is this process,
 // which did not run for a while on a machine whose own clock stood still too.
 func plausible(by time.Duration, now, seenAt time.Time) time.Duration {
 	if by.Abs() < noticed || by > 0 && now.Sub(seenAt) < by-seenEvery {
@@ -251,7 +251,7 @@ func (c *Change) ReadClock(lock string) (ClockRow, error) {
 const openWithin = time.Minute
 
 // UnderWay is between which instants those lie that were written by such a
-// transaction after a step forward was followed, so that nobody has moved them;
+// transaction after a step forward was followed, so that no node has moved them;
 // all moved ones of that age are from long before. Both are zero if there are
 // none.
 func (r ClockRow) UnderWay() (from, to time.Time) {
@@ -270,7 +270,7 @@ func (r ClockRow) UnderWay() (from, to time.Time) {
 // caught up. Nominal times are instants and stay.
 //
 // Set forward: sessions and the deadlines of what runs end later by as much, so
-// that no job is taken from a worker that lives. What is late now has been
+// that no job is taken from a worker that lives. Times that are late now have been
 // missed like anything else.
 func (s *Store) ShiftClock(ctx context.Context, d time.Duration) error {
 	return s.Write(ctx, "shift clock", func(c *Change) error { return c.shiftClock(d) })
@@ -346,7 +346,7 @@ func (c *Change) shiftClock(d time.Duration) error {
 	return nil
 }
 
-// shiftRuns moves the times of workflows under way. Whoever writes them writes them as they were if the clock had not been
+// shiftRuns moves the times of workflows under way. Writers write them as they were if the clock had not been
 // set since it was followed: all move, in either direction, those in their documents when these are read.
 func (c *Change) shiftRuns(d time.Duration) error {
 	if _, err := c.Tx.Exec(c.Ctx, `select count(*) from (select job_id from belfry.workflow_runs where due_at > 0 order by job_id`+c.SQL.ForUpdate("workflow_runs")+`) as locked`); err != nil {

@@ -4,14 +4,14 @@ import (
 	"context"
 )
 
-// Unleased is the condition that nobody has leased a job.
+// Unleased is the condition that a job has no lease.
 func (s *Store) Unleased() string { return s.SQL.Unleased("id") }
 
 // UnleasedOfMany is the same for a walk over many jobs, which looks at all packs
 // together.
 func (s *Store) UnleasedOfMany() string { return OwnLeaseless + s.SQL.UnpackedSince("id", "0") }
 
-// ReadyIn are the ready jobs of a queue that nobody has leased.
+// ReadyIn are the ready jobs of a queue that have no lease.
 func (s *Store) ReadyIn() string {
 	return ` from belfry.jobs where queue = $1 and state = 'ready' and ` + s.UnleasedOfMany()
 }

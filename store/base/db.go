@@ -21,7 +21,7 @@ type DB interface {
 	// migrated to such a schema until the transaction has ended.
 	Write(ctx context.Context, fn func(tx Tx, at Moment) error) error
 	// Adopt wraps a transaction of the caller's: *sql.Tx on both, pgx.Tx on
-	// PostgreSQL. Whoever brought it commits it. It is refused as Write is.
+	// PostgreSQL. The caller commits it. It is refused as Write is.
 	Adopt(ctx context.Context, tx any) (Tx, Dialect, Moment, error)
 	// Dialect is what differs in SQL, but in transactions of the caller's.
 	Dialect() Dialect
@@ -54,7 +54,7 @@ type Moment struct {
 	// Number is that of the transaction where several write at once, in the order in which they begin; all below Oldest
 	// have ended, and what they committed is seen. 0, where one writes at a time.
 	Number, Oldest int64
-	// Woke, if set, says that whoever writes after this transition sees what it
+	// Woke, if set, says that a transition after this one sees what it
 	// wrote, even before its commit. It is told how many were woken to do so.
 	Woke func(n int)
 	// Version, if set, answers for the tables tasks, queues, sessions and hook_version another
@@ -101,14 +101,14 @@ type Dialect interface {
 	// LeaseNumber draws the number of a claim whose jobs are locked, and answers its
 	// instant: now, or later where the transaction has waited.
 	LeaseNumber(ctx context.Context, tx Tx, now int64) (number, at int64, err error)
-	// Unleased is the condition that nobody has leased a job, neither alone nor
+	// Unleased is the condition that a job has no lease, neither alone nor
 	// together with others.
 	Unleased(column string) string
 	// UnpackedSince follows a condition, for many jobs in a row, and says that none
 	// of the leases that share a row and were given at an instant, which is a
 	// parameter or 0, or after it, is the job's.
 	UnpackedSince(column, instant string) string
-	// Pack gives plain jobs, which nobody has leased, leases that share a row. Not
+	// Pack gives plain jobs, which have no lease, leases that share a row. Not
 	// ok: it gives none, because Lease does.
 	Pack(ctx context.Context, tx Tx, p Pack) (ok bool, err error)
 	// Unpack gives a row each to leases that share one, before anything but a

@@ -10,7 +10,7 @@ import (
 // elsewhere keeps the dead index entries of the passes before from being
 // removed, and each pass would step over all of them.
 //
-// What stays due is seen and holds the mark. What becomes due before the mark
+// A row that stays due is seen and holds the mark. A row that becomes due before the mark
 // can only come from a transaction that was not seen to have ended
 // ([Moment.Stable]), from another node that saved a schedule which was due
 // already, or when a clock was set back; a job that has to wait is due after the

@@ -10,7 +10,7 @@ import (
 )
 
 // hearing is since when calls of heartbeats can have been written down. While
-// the database is away they are refused, and nobody is to be taken for dead
+// the database is away they are refused, and no monitor is to be taken for dead
 // because of that.
 type hearing struct {
 	mu    sync.Mutex

@@ -10,7 +10,7 @@ import (
 )
 
 // Hub wakes goroutines of this process that wait for something to change. A
-// wake-up is a hint: whoever gets one looks at the rows again, and whoever
+// wake-up is a hint: a goroutine that gets one looks at the rows again, and one that
 // misses one looks after a while anyway.
 type Hub struct {
 	Mu     sync.Mutex
@@ -31,7 +31,7 @@ func TopicPlace(name string) string { return "place:" + name } // under the queu
 
 func TopicSession(id string) string { return "session:" + id }
 
-// forClaims reports that claims wait for a topic, and nobody else.
+// forClaims reports that only claims wait for a topic.
 func forClaims(topic string) bool {
 	return strings.HasPrefix(topic, "queue:") || strings.HasPrefix(topic, "place:")
 }
@@ -75,14 +75,14 @@ type Bell struct {
 	Claims []*WaitingClaim // the first came first; guarded by the hub
 }
 
-// WaitingClaim is a claim that waits for a bell. Whoever would ring it may carry
+// WaitingClaim is a claim that waits for a bell. The transition that would ring it may carry
 // it out instead.
 type WaitingClaim struct {
 	R      job.ClaimRequest
 	Since  time.Time // by the monotonic clock
 	Seen   Nothing   // that it could take
 	bell   *Bell
-	taken  bool        // by somebody who owes the answer; guarded by the hub
+	taken  bool        // by a transition that owes the answer; guarded by the hub
 	Answer chan Answer // with room for it
 }
 
@@ -112,7 +112,7 @@ func (h *Hub) Wait(b *Bell, r job.ClaimRequest, seen Nothing) *WaitingClaim {
 	return w
 }
 
-// Leave ends the wait of a claim, or reports that somebody has taken it.
+// Leave ends the wait of a claim, or reports that a transition has taken it.
 func (h *Hub) Leave(w *WaitingClaim) bool {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
@@ -155,7 +155,7 @@ type Nothing struct {
 	Version int64     // of the database, where others may write to it unheard; otherwise zero
 }
 
-// Fresh reports that nobody has to look again, unless something rings.
+// Fresh reports that another look is needless, unless something rings.
 func (n Nothing) Fresh(poll time.Duration) bool { return time.Since(n.At) < poll }
 
 // Wake rings, and answers how many waited for it.

@@ -5,8 +5,8 @@ import (
 )
 
 // Known remembers rows of a table that hardly ever changes, from one transition
-// to the next, where the database tells when they may have
-// ([Moment.Version]). What it remembers is shared, and must not be changed.
+// to the next, where the database tells when they may have changed
+// ([Moment.Version]). The rows are shared, and must not be changed.
 type Known[K comparable, T any] struct {
 	mu      sync.Mutex
 	version int64

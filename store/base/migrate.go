@@ -24,7 +24,7 @@ const Home = "belfry."
 // is called after the version that it makes, as in 00001_tables.sql.
 //
 // This is done by hand because the libraries for it bring the drivers of every
-// database to the module graph of whoever imports the store.
+// database to the module graph of every program that imports the store.
 type Migrations struct {
 	Files fs.FS
 	// Table keeps the versions that were made, by its full name.

@@ -70,8 +70,8 @@ func RefuseOwned(noun, name string) error {
 	return nil
 }
 
-// OrderBy is the order in which n things come behind those that they name. What
-// goes in a circle keeps its place.
+// OrderBy is the order in which n things come behind those that they name. Things
+// that name each other in a circle keep their place.
 func OrderBy(n int, name func(i int) string, needs func(i int) []string) []int {
 	place := make(map[string]int, n)
 	for i := range n {

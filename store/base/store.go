@@ -22,7 +22,7 @@ import (
 type Options struct {
 	// SessionTTL is how long a worker's session lives without a renewal. Default: 30s.
 	SessionTTL time.Duration
-	// Poll is how often a waiting claim looks for jobs that nobody announced. Default: 1s, with a jitter of a fifth.
+	// Poll is how often a waiting claim looks for jobs without an announcement. Default: 1s, with a jitter of a fifth.
 	Poll time.Duration
 	// Keep is the retention. Default: 30 days and a million finished jobs.
 	Keep Keep
@@ -34,7 +34,7 @@ type Options struct {
 	Bytes Bytes
 	// Sealer hides secrets. Without it none can be kept.
 	Sealer Sealer
-	// RingAgain is how long after a ticket was made it is made again, if nobody claimed its job; twice as long after each
+	// RingAgain is how long after a ticket was made it is made again, if its job was not claimed; twice as long after each
 	// time, up to 32 times as long. Default: 30s.
 	RingAgain time.Duration
 	// PackFrom is how many jobs a claim must have got for their leases to share a row. Default: 50 on PostgreSQL, 10 on SQLite.
@@ -47,7 +47,7 @@ type Options struct {
 	ZoneRelease string
 	// Logger gets what heals by itself at warn. Default: discarded.
 	Logger *slog.Logger
-	// Observer hears what happens, for metrics. Default: nobody.
+	// Observer hears what happens, for metrics. Default: none.
 	Observer Observer
 }
 
@@ -63,7 +63,7 @@ type Observer interface {
 	Lost(sessions int)
 	// Released is told how many jobs a lost session held, and how long after its last sign they were released.
 	Released(jobs int, silent time.Duration)
-	// Checked is told of each check of a monitor that was judged. What has no latency took 0.
+	// Checked is told of each check of a monitor that was judged. A check without a latency took 0.
 	Checked(kind task.Kind, outcome task.CheckOutcome, latency time.Duration)
 	// Tried is told of each try to deliver a message to a channel of a kind, and what its alerts became.
 	Tried(channel string, became alert.State)
@@ -168,7 +168,7 @@ func (s *Store) OnAudit(fn func(c *Change, doc string) error) { s.audited = fn }
 // OnCreate has fn run in a transition that makes a thing of a noun.
 func (s *Store) OnCreate(fn func(c *Change, noun, namespace, name string) error) { s.created = fn }
 
-// Close closes the database. What it was doing is committed or rolled back.
+// Close closes the database. Transitions under way are committed or rolled back.
 func (s *Store) Close() error {
 	s.close()
 	for _, fn := range s.closers {
@@ -358,7 +358,7 @@ func (c *Change) wakeEarly(woke func(int)) {
 func (c *Change) Base() *Store { return c.s }
 
 // After runs fn when the transition has been committed. In a transaction of the
-// caller's nobody learns of that, and it does not run.
+// caller's the commit is not seen, and it does not run.
 func (c *Change) After(fn func()) { c.then = append(c.then, fn) }
 
 // Before runs fn at the end of the transition, within its transaction: what comes there once for all that has happened,

@@ -19,7 +19,7 @@ func HashSecret(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// NewSecret is a secret that nobody guesses.
+// NewSecret is a secret that cannot be guessed.
 func NewSecret(prefix string) string {
 	raw := make([]byte, 32)
 	rand.Read(raw) //nolint:errcheck // never fails, by its documentation

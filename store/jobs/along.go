@@ -12,7 +12,7 @@ import (
 
 // along is a claim that waits, and goes along with an enqueue: what is enqueued
 // is leased by the commit that makes it. Where little else happens that spares a
-// job's start a transaction, its flush, and the waking of whoever would have begun
+// job's start a transaction, its flush, and the waking of a worker that would have begun
 // it.
 //
 // It is no part of the enqueue's answer. Where nothing comes of it, the claim
@@ -75,9 +75,9 @@ func (a *along) carry(c *Change, ins []*Insertion) error {
 	return err
 }
 
-// claimNew claims for one who waits. Where it has seen that there was nothing, and
-// would have been woken by whatever came since, there are only the new jobs: they
-// are leased as they are, and nobody looks for them. On an idle SQLite that is a
+// claimNew claims for one that waits. Where it has seen that there was nothing, and
+// would have been woken by anything that came since, there are only the new jobs: they
+// are leased as they are, without a look for them. On an idle SQLite that is a
 // tenth of the way to a job's start, half of which is the flush.
 func (c *Change) claimNew(w *base.WaitingClaim, ins []*Insertion) (base.Answer, error) {
 	first := ins[0]

@@ -19,7 +19,7 @@ type picking struct {
 	cond  *base.Where
 	// hopeful does not look for the leases of what comes behind the mark, if that is
 	// the place of the last job that was claimed: as good as none of these jobs has
-	// one. What is picked is looked at again. Few jobs may all be claimed by others
+	// one. Picked jobs are looked at again. Few jobs may all be claimed by others
 	// and not in packs, so a small claim leaves out no more than the packs. A mark that
 	// lags behind the last claim, because of a transaction that stays open, has leased
 	// jobs behind it.
@@ -197,7 +197,7 @@ func (c *claim) parts(p picking) (parts []base.Part, args []any) {
 		args = append(args, base.Micros(c.Now))
 	}
 	if !p.Marked {
-		// What was claimed just now is most of what it steps over. To look for each of
+		// Jobs that were claimed just now are most of those it steps over. To look for each of
 		// these in its pack took 30 us, and 40 ms for a claim of a thousand.
 		recent := c.SQL.UnpackedSince("id", base.Placeholder(next+1))
 		return []base.Part{{Name: "everywhere", Query: c.part(p, c.s.Unleased()+recent, "", limit)}}, args
@@ -209,7 +209,7 @@ func (c *claim) parts(p picking) (parts []base.Part, args []any) {
 		unleased += c.SQL.UnpackedSince("id", "0")
 	case !p.hopeful: // what is ready since the mark cannot have been claimed before it
 		unleased += c.SQL.UnpackedSince("id", base.Placeholder(next+2))
-	case p.N >= c.s.Opt.PackFrom: // the few that somebody else claimed apart are left out by the second look, all together
+	case p.N >= c.s.Opt.PackFrom: // the few that another claim leased apart are left out by the second look, all together
 		unleased = "true"
 	}
 	return []base.Part{

@@ -17,7 +17,7 @@ func newRows(c *Change, ins []*Insertion) ([]newjobs.Row, error) {
 	}
 	rows := make([]newjobs.Row, len(ins))
 	for i, in := range ins {
-		if in.Kind == "" { // nobody would ever take it
+		if in.Kind == "" { // no worker would ever take it
 			return nil, core.Errorf(core.Internal, "job %d has no task", in.ID)
 		}
 		rows[i] = newjobs.RowOf(&in.Job, in.TaskID)

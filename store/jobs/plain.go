@@ -38,8 +38,8 @@ func (plain) claim(c *claim, queues []job.Queue) (base.Answer, error) {
 }
 
 // lease hands locked jobs to a session under one new number. The number is
-// drawn after the rows were locked: whoever had one of them before drew his
-// before he committed, so ours is larger.
+// drawn after the rows were locked: a claim that had one of them before drew its
+// number before it committed, so ours is larger.
 //
 // The rows of the jobs are not touched. That a job has no lease was seen by the
 // statement that picked it, which on PostgreSQL may have begun before another

@@ -47,7 +47,7 @@ func (s *Store) Finish(ctx context.Context, session string, fs []job.Finish) (ou
 
 // FinishTx is [base.Store.Finish] for one attempt inside the caller's transaction,
 // so that what the handler wrote and the end of its job are one. A stale lease
-// is a [core.Conflict] here: roll back, somebody else has the job.
+// is a [core.Conflict] here: roll back, another worker has the job.
 //
 // Those that wait for what follows are woken when the worker of the attempt reports
 // its end, as it does after worker.FinishFor. Without such a worker call
@@ -412,7 +412,7 @@ func (c *Change) End(ends []Ending, follow bool) error {
 	return c.s.Hooks.Ended(c, ends, base.Unique(scheduled))
 }
 
-// observeEnd counts the end of an attempt, whoever ended it. One that was handed
+// observeEnd counts the end of an attempt, by any cause. One that was handed
 // back before it began took no time.
 func (c *Change) observeEnd(e Ending) {
 	s, ran := e.Settled, c.Now.Sub(e.Row.ClaimedAt)

@@ -58,8 +58,8 @@ func (c *claim) unlease(rows []JobRow) error {
 	return err
 }
 
-// NoteBegun takes note of jobs that were claimed ahead and have begun. Nobody is
-// waited for: a handler that settles its job in a transaction of its own may hold
+// NoteBegun takes note of jobs that were claimed ahead and have begun. It waits for no
+// other transaction: a handler that settles its job in a transaction of its own may hold
 // the lease for long, and a renewal must not take as long. A lease in a pack says
 // so still, until the pack is taken apart.
 func (c *Change) NoteBegun(session string, leased map[job.Ref]Held, holding []job.Holding) error {
@@ -98,7 +98,7 @@ func (s *Store) ScanSession(rows base.Rows) (w job.WorkerState, err error) {
 }
 
 // session reads a living session and keeps it from being ended before this
-// transaction is: what is leased to it here is seen by whoever ends it.
+// transaction is: what is leased to it here is seen by the transition that ends it.
 func (c *Change) session(id string) (job.WorkerState, error) {
 	w, found, err := c.s.sessionsRead.One(c.Change, "sessions", id, func() (job.WorkerState, bool, error) {
 		return base.First(c.Ctx, c.Tx, c.s.ScanSession, `

@@ -59,8 +59,8 @@ func (c *Change) admit(rooms map[int64]*room) (admitted int, err error) {
 	return admitted, c.save(rooms, true)
 }
 
-// candidates are the heads of the keys that have room, with all their keys, which are locked. Who is being changed by
-// another transaction is looked at later.
+// candidates are the heads of the keys that have room, with all their keys, which are locked. Heads that another
+// transaction is changing are looked at later.
 func (c *Change) candidates(rooms map[int64]*room) ([]*candidate, error) {
 	now := base.Micros(c.Now)
 	byID := map[int64]*candidate{}

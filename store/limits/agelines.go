@@ -62,7 +62,7 @@ func (s *Store) agedInLines(ctx context.Context, q job.Queue, from agesOf, now t
 	return all, to, err
 }
 
-// raiseInLines raises jobs that wait for a limit. Who changes one of them, or lets in under its key, just now is not waited for.
+// raiseInLines raises jobs that wait for a limit. It leaves out those that another transaction is changing or letting in.
 func (s *Store) raiseInLines(ctx context.Context, all []agedStanding) error {
 	if len(all) == 0 {
 		return nil

@@ -227,7 +227,7 @@ func (c *Change) hold(names []named, wait bool) (map[int64]*room, map[named]int6
 	return nil, nil, base.Meets{Makes: query, With: args}
 }
 
-// makeKeys makes keys that are not there. Nobody else knows them before the commit, so they are locked, and nothing is under
+// makeKeys makes keys that do not exist yet. No other transaction knows them before the commit, so they are locked, and nothing is under
 // them. Most are needed for a short time, so each says at once when to look whether it can be forgotten.
 func makeKeys(c *Change, names []named) (map[int64]*room, error) {
 	query, args := insertKeys(c, names)

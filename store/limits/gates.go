@@ -36,7 +36,7 @@ type room struct {
 	gate    job.Gate
 	free    bool // its limit is no more
 	entered int
-	unbegun int // ready, and nobody has leased it
+	unbegun int // ready, without a lease
 	heads   []int64
 	crowded bool // more wait under it than the heads
 	waits   bool // one at least does
@@ -53,7 +53,7 @@ type room struct {
 // lateLook is how soon to look again for a worker to have begun what was admitted.
 const lateLook = 50 * time.Millisecond
 
-// lets reports that one more may enter. A rate that lets nobody says when to look again, and so does a sequence whose
+// lets reports that one more may enter. A rate that lets none in says when to look again, and so does a sequence whose
 // others are to be skipped.
 func (r *room) lets(now int64) bool {
 	if r.free {
@@ -100,13 +100,13 @@ func (r *room) lookAt(at int64) {
 // locked says that a transition has locked keys.
 type locked struct{ any bool }
 
-// holds reports that this transition has locked keys, or those of turns. It must not wait for others then: whoever has these
-// may wait for its own. Where there is one writer, nobody has any.
+// holds reports that this transition has locked keys, or those of turns. It must not wait for others then: their holder
+// may wait for its own. With one writer, no other transition has any.
 func holds(c *Change) bool {
 	return c.s.Far && (base.Kept[locked](c.Change).any || c.turns().Holds())
 }
 
-// lock locks keys in the order of their ids, or those of them that nobody has locked, and reads them.
+// lock locks keys in the order of their ids, or those of them that are not locked yet, and reads them.
 func (c *Change) lock(ids []int64, wait bool) (map[int64]*room, error) {
 	if len(ids) == 0 {
 		return map[int64]*room{}, nil
@@ -251,7 +251,7 @@ type savedKey struct {
 	Stop int64 `json:"stopped_by"`
 }
 
-// linger is how long a key stays that nobody needs: most are needed again.
+// linger is how long an unneeded key stays: most are needed again.
 const linger = time.Minute
 
 // save writes what has become of keys. Where all that could be let in has been, a look that is due has been made, and

@@ -1,7 +1,7 @@
 // Package limits keeps who waits for a limit. A job of a task with limits is ready only when all of them have room;
 // until then it waits under the key of the first that has none. Nothing of that is asked by a claim.
 //
-// What a key has admitted is the rows that say so, each of which comes and goes with a change of its job in the same
+// A key has admitted the jobs that have a row under it, each of which comes and goes with a change of its job in the same
 // transaction: there is no number that could be wrong. The row of the key is the lock under which they change.
 package limits
 

@@ -33,8 +33,8 @@ func (c *Change) rulesOf(n int, at func(i int) *job.Job) (rules, error) {
 	return c.rules(queues, namespaces)
 }
 
-// gates are what a job has to pass: the gates of its task, then those of its queue and of its namespace. What the engine
-// runs takes no slot, and passes those of its task alone. Checks of monitors and Belfry's own work are not counted among
+// gates are what a job has to pass: the gates of its task, then those of its queue and of its namespace. A job of the
+// engine's takes no slot, and passes those of its task alone. Checks of monitors and Belfry's own work are not counted among
 // the jobs of a namespace: one that is at its limit is watched all the same.
 func (r rules) gates(ofTask []job.Gate, j *job.Job) []job.Gate {
 	ofQueue, ofNamespace := r.special.Queues[j.Queue].Limits, r.special.Namespaces[j.Namespace]

@@ -48,7 +48,7 @@ func (s *Store) skipStopped(ctx context.Context, now time.Time) (busy []int64, e
 }
 
 // skip skips in one sequence, if it has not gone on since. The jobs are locked, and not their key: what follows from their
-// ends locks schedules and runs, before keys. Who waits is read again under these locks, in one statement with what stopped
+// ends locks schedules and runs, before keys. Waiting jobs are read again under these locks, in one statement with what stopped
 // them, so each of them came before the sequence went on. Jobs that another transaction is changing are left for the next pass,
 // and it answers whether there are any.
 func (c *Change) skip(k keyRow) (busy bool, err error) {
@@ -85,8 +85,8 @@ func (c *Change) skip(k keyRow) (busy bool, err error) {
 	return busy, c.s.Skip(c.Change, ids, fmt.Sprintf("job %d of its sequence failed", k.Stopped))
 }
 
-// holdSequences locks the keys of jobs in sequences that this transition, which has others, could not lock: whoever asks
-// later must not get before them. Where another transaction has one, or may be making it, it may wait for those of this one,
+// holdSequences locks the keys of jobs in sequences that this transition, which has others, could not lock: a later
+// caller must not get before them. Where another transaction has one, or may be making it, it may wait for those of this one,
 // which is begun again.
 func holdSequences(c *Change, as []*Arrival, keys [][]named, rooms map[int64]*room, byName map[named]int64) error {
 	var new []named

@@ -90,7 +90,7 @@ func (s *Store) use(ctx context.Context, tx base.Tx, g job.Gate, limits []flow.L
 	if err != nil {
 		return u, err
 	}
-	if g.Strict { // one that is stopped may have nobody who waits
+	if g.Strict { // one that is stopped may have no waiting jobs
 		stopped, err := base.Collect(ctx, tx, func(rows base.Rows) (k view.KeyUse, err error) { return k, rows.Scan(&k.Value, &k.StoppedBy) }, fmt.Sprintf(`
 			select value, stopped_by
 			from belfry.limit_keys

@@ -14,7 +14,7 @@ import (
 func (db *DB) Dialect() base.Dialect { return dialect{clocked: db.clock != nil} }
 
 type dialect struct {
-	adopted bool // in a transaction of somebody else
+	adopted bool // in a transaction of the caller's
 	clocked bool // [base.Options.Clock] decides
 }
 
@@ -137,7 +137,7 @@ func (dialect) SkipLocked(of string) string { return " for update of " + of + " 
 // ForUpdate waits for them.
 func (dialect) ForUpdate(of string) string { return " for update of " + of }
 
-// ForKeyShare holds off those who say ForUpdate, and nobody else.
+// ForKeyShare holds off those who say ForUpdate alone.
 func (dialect) ForKeyShare(of string) string { return " for key share of " + of }
 
 // NextIDs draws from a sequence.

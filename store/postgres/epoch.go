@@ -101,14 +101,14 @@ func standby(err error) error {
 	return err
 }
 
-// skipped is how many numbers of each kind a new epoch leaves out. What was drawn in the history that was lost must
+// skipped is how many numbers of each kind a new epoch leaves out. Numbers drawn in the lost history must
 // not be drawn again: another job would have the id that a client was told, another attempt the lease that a worker
 // holds. It is what 10,000 jobs a second draw in eleven days, and JSON can carry 900,000 such steps.
 const skipped = "10000000000"
 
 // beginEpoch notes which history the database is on. If that is another than before, or by order, a new epoch begins:
 //
-//   - All sessions end, so their workers stop what they run. What was leased to them is lost, as that of a worker that
+//   - All sessions end, so their workers stop what they run. Jobs leased to them are lost, as those of a worker that
 //     is gone.
 //   - All leases get a number that no worker knows, so that nothing comes of what is said under the old one, in
 //     whichever way.

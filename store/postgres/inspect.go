@@ -12,8 +12,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Inspect asks the server's own books. They show no text of any statement: it
-// may carry data. What the role may not see is left out.
+// Inspect asks the server's own books. They show no text of any statement:
+// it may carry data. Columns that the role may not see are left out.
 func (db *DB) Inspect(ctx context.Context) (d view.DatabaseHealth, err error) {
 	err = db.pool.QueryRow(ctx, `
 		select pg_database_size(current_database()),

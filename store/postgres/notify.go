@@ -145,8 +145,8 @@ func (n *notifier) wentAlong(now time.Time, took time.Duration) {
 	n.along = now.Add(alongShare * took)
 }
 
-// maxPayload is below the 8000 bytes that NOTIFY can carry. What does not fit
-// is said as "look at everything".
+// maxPayload is below the 8000 bytes that NOTIFY can carry. A longer payload
+// is sent as "look at everything".
 const maxPayload = 7000
 
 func (n *notifier) take() string {

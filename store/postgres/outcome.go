@@ -33,8 +33,8 @@ func (t *transition) outcome(err error) error {
 }
 
 // notDone reports that the server answered and says that the transaction has
-// failed. What it says when it ends a connection says nothing of a commit under
-// way, but for the limits on a transaction that sits idle. Nor does
+// failed. The end of a connection says nothing of a commit under
+// way, except by the limits on a transaction that sits idle. Nor does
 // [pgconn.SafeToRetry]: it holds of a connection that was cut under a statement.
 func notDone(err error) bool {
 	var pg *pgconn.PgError

@@ -10,14 +10,14 @@ import (
 )
 
 // fewestConns are what a store needs of a pool: one for a transition, and one
-// for whoever is in a transaction of the pool's meanwhile.
+// for a caller in a transaction of the pool's meanwhile.
 const fewestConns = 2
 
 // New is Open on a pool of the caller's, which Close of the store leaves open.
 //
 // The pool needs at least two connections; four are better, and one more is
-// taken out of it for as long as [base.Store.Run] hears announcements. What the
-// pool is configured with holds for the store too: BeforeConnect, tracers, TLS,
+// taken out of it for as long as [base.Store.Run] hears announcements. The settings
+// of the pool hold for the store too: BeforeConnect, tracers, TLS,
 // the way in which queries are sent. MaxConns and SimpleProtocol of the options
 // mean nothing here. Each transaction sets what it needs for itself alone, so a
 // connection goes back as it came, and the pool may lead through a pooler in

@@ -74,7 +74,7 @@ func (dialect) UnpackedSince(column, instant string) string {
 }
 
 // Unpack gives jobs that are leased in a pack, and all the others in it, a row
-// of leases each. Whoever calls it for some jobs has their rows locked, so that
+// of leases each. Its caller has the rows of some of the jobs locked, so that
 // none of them comes into another pack meanwhile.
 //
 // The packs are locked by a statement of their own, and what is in them is
@@ -82,8 +82,8 @@ func (dialect) UnpackedSince(column, instant string) string {
 // jobs by then, and one that waits for us finds its pack as we left it. So locks
 // are taken in this order everywhere: jobs, packs, leases.
 //
-// Jobs whose rows somebody else holds stay in the pack, which nobody waits for:
-// whoever holds them may be about to remove them, in a transaction that is not
+// Jobs whose rows another transaction holds stay in the pack, and are not waited for:
+// that transaction may be about to remove them, is not
 // ours and may last (see [dialect.leave]), and a row of leases made now would
 // outlive its job.
 func (dialect) Unpack(ctx context.Context, tx base.Tx, w base.Packed) error {
@@ -130,7 +130,7 @@ func (dialect) Unpack(ctx context.Context, tx base.Tx, w base.Packed) error {
 		on conflict (job_id) do nothing`, numbers); err != nil {
 		return err
 	}
-	// What is left of a list are jobs that somebody holds, or that are gone.
+	// The rest of a list are jobs that another transaction holds, or that are gone.
 	if _, err = tx.Exec(ctx, `
 		update belfry.packs
 		set jobs = held.jobs, living = array_length(held.jobs, 1)

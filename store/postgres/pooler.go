@@ -19,7 +19,7 @@ const looks = 5
 // transaction: statements that it prepared, and what it listens to.
 //
 // A pooler names processes of its own. One that keeps a connection for a client as long as it stays is as good as none.
-// Who cannot be reached is not asked: that comes up again.
+// A server that cannot be reached is not asked: that comes up again.
 func sharesConnections(ctx context.Context, cfg *pgx.ConnConfig) bool {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -84,7 +84,7 @@ func (db *DB) warnOfTimeout(ctx context.Context) error {
 }
 
 // roomWithin is how long a transaction waits for a connection where the server, or the role, has fewer than the pool
-// may ask for. What runs gives its own back meanwhile.
+// may ask for. Transactions under way give theirs back meanwhile.
 const roomWithin = 5 * time.Second
 
 // noConnection reports that the server, or the role, has no connection left.

@@ -75,7 +75,7 @@ func (db *DB) storeOf(ctx context.Context, o Options) (*store.Store, error) {
 }
 
 // Migrate brings the schema up to date without opening a store, and makes the
-// tables of the coming days: whoever may change the schema can be another role
+// tables of the coming days: the role that may change the schema can be another
 // than the nodes'.
 func Migrate(ctx context.Context, dsn string) (from, to int64, err error) {
 	return Options{}.Migrate(ctx, dsn)
@@ -94,7 +94,7 @@ func (o Options) Migrate(ctx context.Context, dsn string) (from, to int64, err e
 	return from, to, db.unopened(err)
 }
 
-// unopened says besides which server it is that does not answer: nobody tries
+// unopened names, besides the server that does not answer, the address: nothing tries
 // again, and the address may be the mistake.
 func (db *DB) unopened(err error) error {
 	var away *core.Error

@@ -30,7 +30,7 @@ const ahead = 3
 const beginAlter = "begin; set local idle_in_transaction_session_timeout = " + frozenAfter
 
 // hastyAlter has a change of the schema give up on a table that others read or write:
-// while it waits for them, whoever comes next waits behind it.
+// while it waits for them, later transactions wait behind it.
 const hastyAlter = "set local lock_timeout = '2s'"
 
 func (db *DB) alter(ctx context.Context, fn func(tx pgx.Tx) error) error {
@@ -49,8 +49,8 @@ func inTheWay(err error) bool {
 }
 
 // addPartitions makes what is missing of the coming days, each table's by itself,
-// so that one that is held up does not hold up the others. Who is patient leaves what
-// others stand in the way of to the next pass: rows of a day that is not there go to
+// so that one that is held up does not hold up the others. A patient pass leaves the tables that
+// others use to the next pass: rows of a day that is missing go to
 // the rest, and leave it when the day is made.
 func (db *DB) addPartitions(ctx context.Context, patient bool) error {
 	var micros int64
@@ -277,7 +277,7 @@ func decidedSince(ctx context.Context, db *DB, name string, cutoff time.Time) (s
 }
 
 // buffered reports whether a day of occurrences that is to be dropped has some that wait for the run before them: they are
-// still to run, however old they are, so the day is kept. Nobody adds one meanwhile, because the table of all days is locked, as to drop one does.
+// still to run, however old they are, so the day is kept. None is added meanwhile, because the table of all days is locked, as to drop one does.
 func buffered(ctx context.Context, tx pgx.Tx, s schema, name string) (some bool, err error) {
 	if _, err := tx.Exec(ctx, s.sql("lock table only belfry.occurrences in access exclusive mode")); err != nil {
 		return false, err

@@ -75,7 +75,7 @@ func (db *DB) makeSchema(ctx context.Context) error {
 }
 
 // migrate takes a lock that ends with the transaction, because one of a session
-// does not work behind a pooler. Whoever waits longer than five minutes is told so.
+// does not work behind a pooler. A migration that waits longer than five minutes is refused.
 func (db *DB) migrate(ctx context.Context, dry bool) (from, to int64, err error) {
 	if !dry {
 		if err := db.makeSchema(ctx); err != nil {

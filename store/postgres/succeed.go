@@ -91,8 +91,8 @@ func without(rows []base.Success, done []base.Succeeded) []base.Success {
 	return slices.DeleteFunc(slices.Clone(rows), func(r base.Success) bool { return refs[job.Ref{JobID: r.JobID, Lease: r.Lease}] })
 }
 
-// packedSuccess is a success of a job in a pack, as a batch carries it. What is
-// null in all of them does not travel.
+// packedSuccess is a success of a job in a pack, as a batch carries it. Fields that
+// are null in all of them do not travel.
 type packedSuccess struct {
 	JobID     int64   `json:"job_id"`
 	Lease     int64   `json:"lease"`
@@ -160,7 +160,7 @@ const movedColumns = `id, namespace, task_id, task, kind, queue, priority - aged
 // of these if it has not been changed since; a job that was tried before, under
 // a lease among these, is left out as well and is for the other statement.
 //
-// What ended is added to done.
+// Ended jobs are added to done.
 //
 // A full join is the one way to say that neither side is to be walked for each
 // row of the other: the planner takes both for ten rows. It hashes the side that
@@ -205,7 +205,7 @@ func (d dialect) succeedPacked(ctx context.Context, tx base.Tx, p packedSuccesse
 // leave counts jobs out of their packs. A pack that was taken apart meanwhile
 // may have left rows of leases.
 //
-// A transaction that is not ours counts nobody out: it may last, and all others
+// A transaction that is not ours counts no job out: it may last, and all others
 // that end a job of the claim would wait for it. The next renewal finds the pack
 // with less in it than it says.
 func (d dialect) leave(ctx context.Context, tx base.Tx, done []base.Succeeded, now int64) error {
@@ -296,7 +296,7 @@ func lockThere(ctx context.Context, tx base.Tx, rows []base.Success) ([]base.Suc
 
 // succeedSingle is one statement. Each job's row is locked and, if that had to wait,
 // looked at again: is the lease that it was found by newer than the last that
-// ended? Whoever settled the attempt first has changed or removed that row.
+// ended? The transition that settled the attempt first has changed or removed that row.
 //
 // The deletes go by id and not by the place of a row: what was locked after a
 // wait is a newer version, which this statement's view does not have, and a

@@ -232,8 +232,8 @@ const frozenAfter = "'5s'"
 // before that.
 //
 // The rest keeps the planner from being clever about tables that are empty one
-// moment and full the next, whose statistics are always wrong. What transitions
-// do are look-ups by key and walks along an index that stop early, so:
+// moment and full the next, whose statistics are always wrong. Transitions
+// look up by key and walk along an index that stops early, so:
 //   - whole tables are not read;
 //   - no bitmap is made of an index: a claim would rather read and sort all that
 //     is ready of a priority than walk to the first few, where it believes that

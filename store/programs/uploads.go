@@ -13,11 +13,11 @@ import (
 )
 
 // A job of a program waits until the bytes of its artifact have arrived. It is
-// born waiting, and let go by whoever confirms them, in the same transaction.
+// born waiting, and let go by the confirmation of them, in the same transaction.
 // Other kinds of jobs never come here.
 //
-// Whoever makes a job wait holds the rows of its task and of the artifact, and
-// so does whoever lets jobs go: either the job is seen, or it sees that it need
+// A transition that makes a job wait holds the rows of its task and of the artifact, and
+// so does one that lets jobs go: either the job is seen, or it sees that it need
 // not wait.
 
 // unposted answers which of some tasks run an artifact that is not there. They

@@ -61,9 +61,9 @@ func (s *Store) queueWith(ctx context.Context, tx base.Tx, name, suffix string) 
 // it would wait for ever.
 func (c *Change) CheckQueue(field, name string) error { return c.queueFor(field, name, "") }
 
-// HoldQueue is checkQueue for what stays, and nobody deletes the queue before
+// HoldQueue is checkQueue for rows that stay, and the queue cannot be deleted before
 // this transaction ends. Claims from a queue with a limit over all workers wait
-// meanwhile, so those who only make jobs do not come here.
+// meanwhile, so transitions that only make jobs do not come here.
 func (c *Change) HoldQueue(field, name string) error {
 	return c.queueFor(field, name, c.SQL.ForKeyShare("queues"))
 }
@@ -288,7 +288,7 @@ func (s *Store) QueueStats(ctx context.Context, tx base.Tx, q job.Queue) (job.Qu
 	return stats, err
 }
 
-// PauseQueue stops claims from a queue. What runs goes on.
+// PauseQueue stops claims from a queue. Running jobs go on.
 func (s *Store) PauseQueue(ctx context.Context, name, reason string) (job.Queue, error) {
 	return s.setPause(ctx, name, "pause", reason)
 }

@@ -134,8 +134,8 @@ func (c *Change) Metered(namespace string) (int, error) {
 }
 
 // Admit refuses n jobs, each with its namespace and its active key, for which the quotas have no room: all of them, or
-// none. What it lets in is counted, and has to be written by the same transition. The observer is told of a refusal
-// unless who asks does so: what is refused together may be asked for again alone.
+// none. Admitted jobs are counted, and have to be written by the same transition. The observer is told of a refusal
+// unless the caller does so: jobs that are refused together may be asked for again alone.
 func (c *Change) Admit(tell bool, n int, at func(i int) (namespace, activeKey string)) error {
 	asked := map[string]int{}
 	for i := range n {

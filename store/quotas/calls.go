@@ -24,7 +24,7 @@ type calls struct {
 // calls, in memory. Where quotas cannot be read, nothing is refused.
 func (s *Store) AdmitCall(ctx context.Context, namespace string) error {
 	known, fresh := s.recall()
-	if !fresh && s.calls.reading.TryLock() { // others go by what was known, and wait for nobody
+	if !fresh && s.calls.reading.TryLock() { // others go by the last known count, and do not wait
 		defer s.calls.reading.Unlock()
 		_ = s.DB().Read(ctx, func(tx base.Tx) error {
 			all, err := s.read(ctx, tx)

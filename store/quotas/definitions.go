@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// definitions, monitors, artifacts and outputs say how much of what is there counts. What a monitor owns counts with it.
+// definitions, monitors, artifacts and outputs say which rows count. Objects that a monitor owns count with it.
 const (
 	definitions = `
 		select (select count(*) from belfry.tasks where namespace = $1 and substr(name, 1, 8) <> 'monitor:' and substr(name, 1, 13) <> 'belfry' || '.trial.')

@@ -6,7 +6,7 @@
 // less than how many wait, so what is let in never goes beyond the quota, on any number of nodes. Only when there seems
 // to be no room are the jobs counted again.
 //
-// Bytes of logs are counted by the hour of each piece, in the transaction that keeps it. What is removed leaves by the hour
+// Bytes of logs are counted by the hour of each piece, in the transaction that keeps it. Removed pieces leave by the hour
 // with the pass that removes it, so nothing is counted again.
 package quotas
 

@@ -16,7 +16,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// What an attempt may do by itself, with the right to nothing else. That it
+// Calls that an attempt makes by itself, with the right to nothing else. That it
 // runs, under just this lease and session, is looked up at each of them.
 
 // CheckAttempt fails unless the attempt runs.

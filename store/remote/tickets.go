@@ -30,7 +30,7 @@ const (
 func (s *Store) Ready(queue string) <-chan struct{} { return s.Hub.On(base.TopicQueue(queue)) }
 
 // MakeTickets makes tickets for at most n jobs of a queue that are ready and
-// have none, or one that nobody has shown for [base.Options.RingAgain] and, after
+// have none, or one that was not shown for [base.Options.RingAgain] and, after
 // that, for ever longer. Two nodes that ask at once do not get the same jobs.
 //
 // A ticket that is made again is the same: the broker may still hold the first,

@@ -25,7 +25,7 @@ func roomFor(c *Change, row ScheduleRow, t task.Task, want int, drop bool, f *sc
 	return err
 }
 
-// take counts jobs for which there was room. What full queues drop for them is dropped by DropPicked.
+// take counts jobs for which there was room. Jobs that full queues drop for them are dropped by DropPicked.
 func take(c *Change, row ScheduleRow, t task.Task, jobs int) error {
 	if jobs == 0 {
 		return nil

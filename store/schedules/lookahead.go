@@ -139,7 +139,7 @@ const (
 const checksPassed = 10
 
 // dueFirst reads those schedules of a namespace that are due within a span, of
-// the first n of all. What it answers besides is when those behind are due at
+// the first n of all. It also answers when those behind are due at
 // the earliest; zero: there are none. Those from the finish have no planned
 // times but the next. Without checks of monitors it passes over a bounded number
 // of those.
@@ -220,7 +220,7 @@ func (c *coming) passes(from time.Time) bool {
 	return !c.at.IsZero() && !c.at.After(c.until) && (c.sc.MaxRuns == 0 || c.left > 0)
 }
 
-// next is what comes. What a calendar takes away spends no run.
+// next is the next occurrence. One that a calendar takes away spends no run.
 func (c *coming) next() schedule.Coming {
 	next := c.sc.ComingAt(c.plan, c.at)
 	if !next.DueAt.IsZero() {
@@ -232,8 +232,8 @@ func (c *coming) next() schedule.Coming {
 // comingQueue is a heap by time, and at one instant by name.
 type comingQueue []coming
 
-// walk goes through the times in their order, while more says so. What it leaves
-// in the queue comes later.
+// walk goes through the times in their order, while more says so. The times that it leaves
+// in the queue come later.
 func (q *comingQueue) walk(more func(c *coming) bool) {
 	heap.Init(q)
 	for len(*q) > 0 && more(&(*q)[0]) {

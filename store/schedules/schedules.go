@@ -51,7 +51,7 @@ func noSchedule(namespace, name string) error {
 		WithHint("see: belfry schedule list")
 }
 
-// ReadSchedule reads one row; with lock, nobody else changes it before this
+// ReadSchedule reads one row; with lock, no other transaction changes it before this
 // transaction ends.
 func (s *Store) ReadSchedule(ctx context.Context, tx base.Tx, namespace, name string, lock bool) (ScheduleRow, error) {
 	suffix := ""
@@ -161,7 +161,7 @@ func NoTaskOf(sc schedule.Schedule) error {
 	return core.InvalidField("task", sc.Task, "is not a task in namespace "+sc.Namespace, "create it first, or apply both in one file")
 }
 
-// UpdateSchedule replaces a schedule. What is due under the old rules fires
+// UpdateSchedule replaces a schedule. Runs that are due under the old rules fire
 // first; nothing from before now fires under the new ones. An edit that keeps
 // the times keeps the cadence and the jobs that wait.
 func (s *Store) UpdateSchedule(ctx context.Context, sc schedule.Schedule) (out schedule.Schedule, err error) {
@@ -252,7 +252,7 @@ func (c *Change) asOf(sc, old schedule.Schedule) time.Time {
 }
 
 // recordPause writes what a paused schedule did not run before its times were
-// edited. Nobody could say it afterwards.
+// edited. Later it could not be told.
 func (c *Change) recordPause(row ScheduleRow) error {
 	plan, err := c.s.PlanOf(c.Ctx, c.Tx, row.Schedule)
 	if err != nil {
@@ -390,9 +390,9 @@ func (c *Change) savePause(sc schedule.Schedule) error {
 	return err
 }
 
-// ResumeSchedule takes up a paused schedule. What would have run meanwhile is
+// ResumeSchedule takes up a paused schedule. Runs that were left out meanwhile are
 // recorded as skipped, or made up for by the schedule's catch-up if asked.
-// Resuming what is not paused changes nothing.
+// Resuming a schedule that is not paused changes nothing.
 func (s *Store) ResumeSchedule(ctx context.Context, namespace, name string, catchUp bool) (out schedule.Schedule, err error) {
 	if err := base.RefuseOwned("schedule", name); err != nil {
 		return out, err

@@ -25,11 +25,11 @@ type bulk struct {
 }
 
 // bulkAtOnce bounds how many jobs a bulk action is done to in one transaction: to 10,000 it took SQLite four seconds, in
-// which nobody else could write.
+// which no other transition could write.
 const bulkAtOnce = 500
 
 // bulk runs a bulk action, in parts. A dry run of it is a read: it waits for no writer and holds up none. When a part fails
-// those before it are done, and whoever asks again goes on from there.
+// those before it are done, and a caller that asks again goes on from there.
 func (s *Store) bulk(ctx context.Context, b bulk) (out view.Selected, err error) {
 	if b.sel.DryRun {
 		err = s.read(ctx, func(c *Change) error {

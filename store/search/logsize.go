@@ -10,7 +10,7 @@ import (
 )
 
 // logSizes remember how much of each attempt's log was kept, so that a worker
-// that nobody has to trust cannot fill the database. A node that comes to know
+// that is not trusted cannot fill the database. A node that comes to know
 // of an attempt later begins with what is there.
 type logSizes struct {
 	mu    sync.Mutex

@@ -68,7 +68,7 @@ func saysDamaged(err error) bool {
 }
 
 // look has SQLite look at the file's pages, with quick_check or integrity_check, and
-// reports whether it came to the end in time. What others keep in the file may break
+// reports whether it came to the end in time. Tables of others in the file may break
 // constraints of its own.
 func (db *DB) look(ctx context.Context, pragma string, within time.Duration) (whole bool, err error) {
 	wait, cancel := context.WithTimeout(ctx, within)

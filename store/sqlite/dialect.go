@@ -68,7 +68,7 @@ func (foreign) Succeed(ctx context.Context, tx base.Tx, session string, rows []b
 // Lease is nothing: the database is in this process, and a statement no journey.
 func (dialect) Lease([]base.Part, string, int) string { return "" }
 
-// LeaseNumber draws from the sequence. Nobody else writes meanwhile, so it is still
+// LeaseNumber draws from the sequence. There is no other writer meanwhile, so it is still
 // now.
 func (d dialect) LeaseNumber(ctx context.Context, tx base.Tx, now int64) (number, at int64, err error) {
 	drawn, err := d.NextIDs(ctx, tx, "lease", 1)

@@ -31,7 +31,7 @@ func translate(err error) error {
 }
 
 // ofCommit is the error of a commit. Where the disk failed, what was written of it
-// may be found by whoever opens the file next; what had no room never is.
+// may be found by the next opening of the file; a commit without room never is.
 func ofCommit(err error) error {
 	var e *sqlite.Error
 	if errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_IOERR {

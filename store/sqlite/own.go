@@ -18,7 +18,7 @@ import (
 //
 // The store opens connections of its own to that file, to write and to read, and
 // takes none of the handle's, whose settings stay as they are; so the handle may
-// allow a single connection. What the handle is for are the caller's
+// allow a single connection. The handle is for the caller's
 // transactions: one with [base.Store.EnqueueTx] in it waits for the store's
 // writes, and these for it, for which it needs a busy timeout, which New looks
 // for, and to be begun as a writer:

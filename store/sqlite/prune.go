@@ -9,8 +9,8 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// pruneStep bounds the rows that one transaction removes, so that nobody waits
-// long behind it.
+// pruneStep bounds the rows that one transaction removes, so that no other
+// waits long behind it.
 const pruneStep = 2000
 
 // histories are the tables that only grow, in the order of time, and the

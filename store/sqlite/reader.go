@@ -14,8 +14,8 @@ import (
 // cores are what bounds them.
 const readers = 4
 
-// reader runs reads one after the other on a connection of its own. What they ask
-// is kept prepared: to parse it was a quarter of the CPU of small reads. As in a
+// reader runs reads one after the other on a connection of its own. Their statements
+// are kept prepared: to parse them was a quarter of the CPU of small reads. As in a
 // transition, a query is not asked again before its answer has been read.
 type reader struct {
 	statements

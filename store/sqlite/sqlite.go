@@ -2,7 +2,7 @@
 //
 // One goroutine writes. It commits the transitions that arrive while it works
 // as one group, so a disk flush serves many of them. Readers use a pool of
-// their own and, thanks to the write-ahead log, wait for nobody. A lock on the
+// their own and, thanks to the write-ahead log, do not wait. A lock on the
 // file keeps a second process out.
 package sqlite
 
@@ -297,7 +297,7 @@ func makeFolder(folder string) error {
 }
 
 // createPrivate makes the file readable by its owner alone: jobs carry inputs
-// and outputs that are nobody else's business.
+// and outputs that are private.
 func createPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// SQLite keeps any bytes as a text. What PostgreSQL refuses is refused here too: a
+// SQLite keeps any bytes as a text. Texts that PostgreSQL refuses are refused here too: a
 // program that was tried on one database must not meet it on the other.
 
 var errNoText = errors.New("a text is not UTF-8, or has NUL")

@@ -11,7 +11,7 @@ import (
 // versions number what the writer has seen of the tables that the store
 // remembers rows of. A number never comes again.
 type versions struct {
-	all  int64 // changed by nobody knows what
+	all  int64 // changes without a known table
 	of   map[string]int64
 	file uint32 // of the file, after the last commit; 0: not known
 }

@@ -169,8 +169,8 @@ func (w *writer) Query(_ context.Context, query string, args ...any) (base.Rows,
 // reads reports that a query changes nothing, for all that its begin says.
 func reads(query string) bool { return strings.HasPrefix(strings.TrimLeft(query, "\n\t "), "select ") }
 
-// group runs first and whatever else waits in one transaction, so that one that
-// fails takes nobody with it.
+// group runs first and the other waiting transitions in one transaction, so that one that
+// fails does not fail the others.
 func (w *writer) group(first *request) {
 	group := append(make([]*request, 0, 16), first)
 	for len(group) < w.db.maxGroup {
@@ -306,7 +306,7 @@ func (w *writer) transact(group []*request, more func(run func(*request) error) 
 }
 
 // stuck looks whether a transition without a savepoint has failed and left
-// something. After a fault of a statement nobody knows: a full disk makes SQLite
+// something. After a fault of a statement that is unknown: a full disk makes SQLite
 // roll back the whole transaction, and what came next would be in none.
 func (w *writer) stuck(r *request) error {
 	if w.fault || r.err != nil && w.wrote {
@@ -332,7 +332,7 @@ func (w *writer) begin() error {
 		return fmt.Errorf("begin: %w", err)
 	}
 	version, err := fileVersion(w.conn)
-	if err != nil || version != w.tables.file { // somebody else has written
+	if err != nil || version != w.tables.file { // another process has written
 		w.tables.all++
 	}
 	w.tables.file = version

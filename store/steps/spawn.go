@@ -34,7 +34,7 @@ func (c *Change) spawn(parent int64, n job.NewJob) (int64, error) {
 }
 
 // holdChild keeps a job from ending until the step is there that waits for it, or refuses the wait: a step waits for what
-// its own job has enqueued. So nobody reads by a wait what they may not, and jobs cannot wait for each other in a ring.
+// its own job has enqueued. So a wait reads nothing that its caller may not, and jobs cannot wait for each other in a ring.
 func (c *Change) holdChild(parent, child int64) error {
 	_, own, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select number from belfry.steps where job_id = $1 and kind = 'spawn' and child = $2`, parent, child)
 	if err == nil && !own {

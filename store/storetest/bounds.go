@@ -130,7 +130,7 @@ func boundDrops(b *bench) {
 	want(b, "waiting after refusals", waitingIn(b, "narrow"), 3)
 	want(b, "dropped in all", b.count(`select count(*) from belfry.jobs_done where reason = 'dropped'`), 3)
 
-	// What is there for later counts and is dropped in its turn, and one that waits for a limit leaves it.
+	// A job that is there for later counts and is dropped in its turn, and one that waits for a limit leaves it.
 	later := narrow(0)
 	bound(b, "narrow", 1, "")
 	bound(b, "narrow", 4, job.OnFullDropOldest)

@@ -100,7 +100,7 @@ func caseACycleThatWasTurnedAroundUnderWayWaits(b *bench) {
 func caseTheIntervalOfAMemberCountsFromWhenIts(b *bench) {
 	r := b.ring("all", hourly("a"))
 	r.run("all")
-	b.clock.Move(50 * time.Minute) // nobody works
+	b.clock.Move(50 * time.Minute) // no worker runs
 	want(b, "order", r.works(well), "a")
 	b.clock.Move(10 * time.Minute)
 	want(b, "state", b.job(r.run("all").ID).State, job.Skipped)

@@ -278,7 +278,7 @@ func caseCyclesEndWhoeverCancels(b *bench, nodes []*store.Store) {
 	}
 	must(b.st.ResumeQueue(b.ctx, "default"))(b)
 	c.rest(1 << 20)
-	c.every = nil // whoever resets a timing has it run again
+	c.every = nil // a changed timing has it run again
 	if c.judge() < 3 {
 		b.Fatal("hardly a cycle came to its end")
 	}

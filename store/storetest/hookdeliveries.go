@@ -73,7 +73,7 @@ func caseEventsAreDeliveredInOrder(b *bench) {
 	b.clock.Move(view.AlertTaken)
 	second := must(b.st.TakeEvents(b.ctx, 32))(b)
 	want(b, "key", second.Messages[0].Message.Key, first.Messages[0].Message.Key)
-	// What the first says late about a failure is not that of the second; that it was taken is.
+	// A late report of the first about a failure is not that of the second; that it was taken is.
 	ok(b, b.st.SettleEvents(b.ctx, first.Messages[0], view.DeliveryResult{Error: "late"}))
 	want(b, "tries", must(b.st.HookStatus(b.ctx, "default", "all"))(b).Tries, 0)
 	ok(b, b.st.SettleEvents(b.ctx, first.Messages[0], view.DeliveryResult{}))

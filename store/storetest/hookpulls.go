@@ -108,7 +108,7 @@ func caseEventsArePulled(b *bench) {
 	want(b, "pending", status().Pending, 51)
 	must(b.st.PauseHook(b.ctx, "default", "all", false))(b)
 	want(b, "events once it is resumed", len(h.pull("all", after).Events), 1)
-	// Who waits gets what comes meanwhile.
+	// A waiting pull gets events that come meanwhile.
 	after = h.pull("all", after).Next
 	var waited hook.Pulled
 	var all sync.WaitGroup
@@ -170,7 +170,7 @@ func caseAHookIsPulledOrPosted(b *bench) {
 	saved := must(b.st.Hook(b.ctx, "default", "pulled"))(b)
 	saved.Description = "for people"
 	must(b.st.SaveHook(b.ctx, saved))(b)
-	// What is kept decides, also where the look for it by name finds nothing.
+	// Kept events decide, also where the look for one by name finds nothing.
 	ok(b, b.st.DB().Write(b.ctx, func(tx base.Tx, _ base.Moment) error {
 		return errOf(tx.Exec(b.ctx, `update belfry.hooks set name = 'elsewhere' where name = 'posted'`))
 	}))

@@ -254,7 +254,7 @@ func leftoversOfPausedSchedule(b *bench) {
 	sc := b.schedule("s", "t", every(time.Hour), func(s *schedule.Schedule) { s.Overlap = schedule.OverlapAllow })
 	backlogOf(b, "t")
 	b.sql(`update belfry.jobs set schedule_id = $1, schedule = 's', generation = 1, trigger = 'schedule'`, sc.ID)
-	by := b.enqueue(job.NewJob{Task: "t"}) // of nobody's schedule
+	by := b.enqueue(job.NewJob{Task: "t"}) // of no schedule
 	must(b.st.PauseSchedule(b.ctx, "default", "s", "too much"))(b)
 	skipped := func() int64 {
 		return b.count(`select count(*) from belfry.jobs_done where state = 'skipped' and reason = 'paused'`)

@@ -83,7 +83,7 @@ func limitByKey(b *bench) {
 	b.finish(s, first.Jobs[1], job.OutcomeOK)
 	want(b, "the next of a key is the one of the highest priority", b.claim(s, 10).Jobs[0].Job.ID, high.ID)
 	b.consistent()
-	// What has no value, and what has one that is long.
+	// A key without a value, and one that is long.
 	for _, input := range []string{`{}`, `null`, `{"customer":null}`, `{"customer":{"a":1}}`} {
 		must(b.st.Enqueue(b.ctx, []job.NewJob{{Task: "work", Input: []byte(input)}}))(b)
 	}
@@ -457,7 +457,7 @@ func limitHistories(b *bench) {
 		} else if b.most("each") <= int64(running) && b.most("all") <= int64(all) {
 			lowered = 0
 		}
-		// Nobody waits where there is room.
+		// No job waits where there is room.
 		b.promote()
 		if n := b.count(`
 			select count(*)

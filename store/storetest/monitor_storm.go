@@ -89,7 +89,7 @@ func caseMonitorsThatArePaused(b *bench, nodes []*store.Store) {
 	want(b, "jobs of nobody", b.count(`select count(*) from belfry.jobs where schedule_id not in (select schedule_id from belfry.monitors)`), 0)
 }
 
-// disturb does one thing to a monitor, or to all. What is refused because
+// disturb does one thing to a monitor, or to all. A refusal because
 // another was faster is no fault.
 func (w checker) disturb(ctx context.Context, st *store.Store, rng *rand.Rand, name string, jobs []job.LeasedJob) error {
 	results := []task.CheckResult{passed, failed, failed, ours}

@@ -226,7 +226,7 @@ func caseACheckIsSettledOnce(b *bench) {
 	want(b, "stale", w.finish(w.session, j, job.OutcomeOK, with(passed)).Stale, false)
 	want(b, "stale", w.finish(w.session, j, job.OutcomeOK, with(failed)).Stale, true)
 	want(b, "results", len(w.results("site")), 1)
-	// What no monitor asked for is a job like others.
+	// A job that no monitor asked for is a job like others.
 	b.task("plain")
 	s := b.session("plain")
 	plain := b.enqueue(job.NewJob{Task: "plain"})

@@ -71,7 +71,7 @@ func (c *Clock) Move(d time.Duration) {
 	c.mono += max(0, d)
 }
 
-// Set moves the clock while no time passes, as somebody who sets it does.
+// Set moves the clock while no time passes, as an operator who sets it does.
 func (c *Clock) Set(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

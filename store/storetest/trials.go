@@ -70,7 +70,7 @@ func caseADefinitionIsTriedAsAJobWithout(b *bench) {
 	}
 	want(b, "hidden tasks", b.count(`select count(*) from belfry.tasks where substr(name, 7, 7) = '.trial.'`), 100)
 	b.wantState(waits.Job.ID, job.Skipped)
-	for _, held := range []string{"default", "other"} { // those that nobody follows are removed by themselves
+	for _, held := range []string{"default", "other"} { // those without a follower are removed by themselves
 		must(b.st.TryTask(b.ctx, job.TaskTrial{Task: task.Task{Namespace: held, Command: &task.Command{Shell: "true"}}}))(b)
 	}
 	b.clock.Move(25 * time.Hour)

@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// anHour bounds sessions that nobody uses, in these cases.
+// anHour bounds unused sessions in these cases.
 var anHour = access.WebSessionLimits{Idle: core.Duration(time.Hour), Life: core.Duration(3 * time.Hour)}
 
 func init() {

@@ -280,7 +280,7 @@ func caseAWorkflowThatTakesTooLong(b *bench) {
 	b.wantState(j.ID, job.Failed)
 	want(b, "error", b.job(j.ID).Error, "the workflow took longer than its timeout of 1m")
 	want(b, "reason", string(b.job(j.ID).Reason), "timeout")
-	// Cleanup that nobody runs ends too.
+	// Cleanup without a worker ends too.
 	k := f.run("w", "")
 	f.clock.Move(2 * time.Minute)
 	f.engine()

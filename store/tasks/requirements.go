@@ -15,8 +15,8 @@ import (
 // are few, and what a number stands for never changes, so a claim asks for the
 // numbers of those that its session meets and leaves the rest to an index.
 //
-// One that nothing needs any more is idle first and goes a day later. Whoever
-// needs an idle one wakes it in the same transaction; whoever remembers one
+// An unneeded one is idle first and goes a day later. A task that
+// needs an idle one wakes it in the same transaction; a node that remembers one
 // that was not idle lately may use it without a look.
 type requirements struct {
 	mu      sync.Mutex
@@ -30,7 +30,7 @@ type requirements struct {
 
 const (
 	// requirementsFor is how long a requirement that another process made may be unknown
-	// here, if nobody told.
+	// here, if no announcement came.
 	requirementsFor = time.Second
 	// rememberedFor is how long a number may be used that was not looked up since.
 	rememberedFor = time.Hour
@@ -89,7 +89,7 @@ func (c *Change) RequirementID(d task.Requirement) (int64, error) {
 	}
 	c.After(known.forget)
 	c.Wake(base.TopicRequirements)
-	return c.wakeRequirement(line) // somebody else may have been faster
+	return c.wakeRequirement(line) // another node may have been faster
 }
 
 // wakeRequirement is the number of a requirement that from now on is not idle; 0: there is

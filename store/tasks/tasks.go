@@ -93,7 +93,7 @@ func (c *Change) AnyLimited() (bool, error) {
 	return some, err
 }
 
-// LockTask is task, and nobody else changes or deletes it before this
+// LockTask is task, and no other transaction changes or deletes it before this
 // transaction ends.
 func (c *Change) LockTask(namespace, name string) (task.Task, error) {
 	return c.s.taskWith(c.Ctx, c.Tx, namespace, name, c.SQL.ForUpdate("tasks"))

@@ -115,8 +115,8 @@ func (s *Store) Authenticate(ctx context.Context, secret string) (t access.Token
 	return t, nil
 }
 
-// note writes down that something was used. Whoever used it is not refused when
-// that fails: with a full disk, what is there can still be read.
+// note writes down that something was used. Its user is not refused when
+// that fails: with a full disk, data can still be read.
 func (s *Store) note(ctx context.Context, name, query string, args ...any) {
 	if err := s.write(ctx, name, func(c *Change) error {
 		_, err := c.Tx.Exec(ctx, query, args...)

@@ -101,7 +101,7 @@ func (c *change) hide(t task.Task) error {
 	return nil
 }
 
-// olderTrials are those of all namespaces that nobody may want any longer, found by a walk from namespace to namespace.
+// olderTrials are the abandoned ones of all namespaces, found by a walk from namespace to namespace.
 const olderTrials = `
 	with recursive spaces (name) as (
 		select (select namespace from belfry.tasks order by namespace limit 1)

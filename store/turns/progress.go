@@ -33,8 +33,8 @@ type progress struct {
 	since         time.Time
 }
 
-// writeEvery is how often how far claims have come is written at most. What another node, or this one after a crash, does not
-// know of is what claims took in that time: so far may a key that had nothing waiting be ahead of the others once.
+// writeEvery is how often how far claims have come is written at most. Another node, or this one after a crash, does not
+// know the claims of that time: so far may a key that had nothing waiting be ahead of the others once.
 const writeEvery = 50 * time.Millisecond
 
 const maxLines = 10_000 // beyond, all are forgotten, and read again

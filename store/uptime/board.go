@@ -23,7 +23,7 @@ const (
 )
 
 // Board is a status page with what it shows. A page that is off is not found,
-// so that nobody learns that there is one.
+// so that a visitor does not learn that there is one.
 func (s *Store) Board(ctx context.Context, namespace, name string) (b view.Board, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {

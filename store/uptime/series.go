@@ -21,8 +21,8 @@ const (
 	maxPoints    = 2000
 )
 
-// Series is what a monitor saw over time, put together by steps. What is over
-// for longer than single results are kept comes by the hour, and before that by
+// Series is what a monitor saw over time, put together by steps. Results older
+// than single results are kept come by the hour, and before that by
 // the day.
 func (s *Store) Series(ctx context.Context, q view.SeriesQuery) (points monitor.Series, err error) {
 	now, err := s.Now(ctx)

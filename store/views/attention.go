@@ -22,7 +22,7 @@ const (
 	afterwards = 100 // jobs of a task after its last failure
 )
 
-// overviewDay adds up what ended by half hours. What is summed are the rows that
+// overviewDay adds up ended jobs by half hours. It sums the rows that
 // the count of failures sums.
 func (s *Store) overviewDay(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) (err error) {
 	w := &base.Where{}

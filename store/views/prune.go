@@ -24,14 +24,14 @@ const keepAudit = 400 * 24 * time.Hour // a year, and a little
 
 const keepAlerts = 400 * 24 * time.Hour
 
-const keepRemovals = 24 * time.Hour // that nobody ended
+const keepRemovals = 24 * time.Hour // of removals without an end
 
 // Prune removes what retention no longer keeps, a bounded part at a time, and
 // reports whether there is more.
 func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 	keep := s.Opt.Keep
 	if err := s.DB().Read(ctx, func(tx base.Tx) error {
-		// What was not rolled up yet is in no history but its own.
+		// Jobs that are not rolled up yet are in no history but their own.
 		m, err := s.history.JobMark(ctx, tx)
 		keep.Before = base.Instant(max(1, m.Minute*60_000_000))
 		return err
@@ -96,8 +96,8 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 	return more || trials, err
 }
 
-// pruneMonitorHistory removes results and roll-ups that are not kept. What was
-// not rolled up yet stays.
+// pruneMonitorHistory removes results and roll-ups that are not kept. Results that are
+// not rolled up yet stay.
 func (c *Change) pruneMonitorHistory() (more bool, err error) {
 	at, err := c.s.uptime.Rolled(c.Ctx, c.Tx)
 	if err != nil {

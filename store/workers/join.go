@@ -44,7 +44,7 @@ func (s *Store) CreateJoinToken(ctx context.Context, t access.JoinToken) (out ac
 	return out, secret, err
 }
 
-// JoinTokens lists all join tokens, those included that nobody can use any more,
+// JoinTokens lists all join tokens, with those that are used up or expired,
 // oldest first.
 func (s *Store) JoinTokens(ctx context.Context) (all []access.JoinToken, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
@@ -57,7 +57,7 @@ func (s *Store) JoinTokens(ctx context.Context) (all []access.JoinToken, err err
 	return all, err
 }
 
-// RevokeJoinToken lets nobody join with it any more. The tokens that machines
+// RevokeJoinToken ends the use of a join token. The tokens that machines
 // got by it stay good. Revoking again changes nothing.
 func (s *Store) RevokeJoinToken(ctx context.Context, id int64) error {
 	return s.write(ctx, "revoke join token", func(c *Change) error {
@@ -78,7 +78,7 @@ func (s *Store) RevokeJoinToken(ctx context.Context, id int64) error {
 	})
 }
 
-// Join makes a token for the worker of a machine, for whoever has the secret of
+// Join makes a token for the worker of a machine that has the secret of
 // a join token. It counts as a use in the same transaction.
 func (s *Store) Join(ctx context.Context, secret, machine string) (made access.Token, own string, err error) {
 	own = base.NewSecret(base.SecretPrefix)

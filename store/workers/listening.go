@@ -14,14 +14,14 @@ import (
 type listening struct {
 	mu     sync.Mutex
 	node   string // of this life; empty: it does not listen
-	nobody bool   // it was told that nobody listens
+	nobody bool   // it was told that no node listens
 }
 
 // Listen says that this node can hear workers which reach the database through
 // it. Call it every [job.ListenEvery] for as long as that is so. Where
-// somebody does, sessions with [job.WorkerInfo.Remote] that were opened here
+// a node does, sessions with [job.WorkerInfo.Remote] that were opened here
 // are only given up for a silence in which a node listened: an engine that lives
-// while all nodes with the API are away hears nobody, and may not conclude that
+// while all nodes with the API are away hears no worker, and may not conclude that
 // they are dead.
 func (s *Store) Listen(ctx context.Context) error {
 	node := s.listening.begin()

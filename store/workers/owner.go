@@ -28,7 +28,7 @@ func (s *Store) SessionOwner(ctx context.Context, session string) (token int64, 
 // liveToken refuses a session to a token that was revoked or has expired. Nodes
 // may believe a token for some seconds longer. The lock keeps a token from
 // being revoked between this look and the end of the transaction, which would
-// leave a session behind that nobody ends.
+// leave a session behind without an end.
 func (c *Change) liveToken(id int64) error {
 	if id == 0 {
 		return nil

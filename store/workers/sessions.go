@@ -20,7 +20,7 @@ import (
 
 // OpenSession begins a session. A queue that does not exist, or not any more,
 // is left out of it, unless no other is left: a worker that comes back must
-// not be shut out because somebody deleted a queue meanwhile.
+// not be shut out because a queue was deleted meanwhile.
 func (s *Store) OpenSession(ctx context.Context, w job.WorkerInfo) (out job.Session, err error) {
 	if err := w.Validate(); err != nil {
 		return out, err
@@ -105,7 +105,7 @@ func (s *Store) Renew(ctx context.Context, session string, has job.Holdings) (ou
 		if err := c.reconcile(session, has, &out); err != nil {
 			return err
 		}
-		// Last, because it locks packs. What runs for longer than between two renewals is in no claim's way then.
+		// Last, because it locks packs. Jobs that run for longer than between two renewals are in no claim's way then.
 		return c.SQL.Unpack(ctx, c.Tx, base.Packed{Session: session, Before: base.Micros(c.Now.Add(-job.ClaimSettled))})
 	})
 	return out, err
@@ -204,7 +204,7 @@ func (c *Change) reconcile(session string, has job.Holdings, out *job.Renewal) e
 	}
 	for _, h := range has.Attempts {
 		ref := h.Ref
-		// What it holds and is not leased to it any more was ended over its
+		// Held jobs whose lease is another's now were ended over its
 		// head. Whether it has just been settled by its own finish, under way
 		// at this moment, makes no difference.
 		if h, ok := leased[ref]; !ok || !h.CancelAt.IsZero() {
@@ -251,7 +251,7 @@ func settled(rows []jobs.Held, now time.Time) (lease int64) {
 // Nudged returns a channel that is closed when the session should renew now.
 func (s *Store) Nudged(session string) <-chan struct{} { return s.Hub.On(base.TopicSession(session)) }
 
-// CloseSession ends a session. What it still holds is handed back.
+// CloseSession ends a session. Jobs that it still holds are handed back.
 func (s *Store) CloseSession(ctx context.Context, session string) error {
 	return s.write(ctx, "close session", func(c *Change) error {
 		n, err := c.Tx.Exec(ctx, `
@@ -325,8 +325,8 @@ func (s *Store) ReleaseLost(ctx context.Context) (out job.Released, err error) {
 }
 
 // TakeUp gives up the sessions of the process that had this database before, and settles what they held as lost,
-// up to a batch for each: [base.Store.ReleaseLost] settles the rest. Only
-// whoever knows that the process is dead may call it: on SQLite, who has got the lock of the file. Sessions of workers
+// up to a batch for each: [base.Store.ReleaseLost] settles the rest. Only a caller
+// that knows that the process is dead may use it: on SQLite, one that has got the lock of the file. Sessions of workers
 // elsewhere go on.
 func (s *Store) TakeUp(ctx context.Context) error {
 	return s.write(ctx, "take up", func(c *Change) error {
@@ -370,7 +370,7 @@ type sight struct {
 	begun       bool
 }
 
-// sightGap is a time without a look after which nobody can say who renewed
+// sightGap is a time without a look after which it is unknown which sessions were renewed
 // meanwhile, unless looks are that far apart anyway. An engine looks every two
 // seconds.
 const sightGap = 15 * time.Second

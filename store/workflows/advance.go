@@ -69,8 +69,8 @@ type effort float64
 
 func (c *Change) took(s *expression.Scope) { *base.Kept[effort](c.Change) += effort(s.Work()) }
 
-// full reports that expressions took as much as they may together in one transaction. Nobody else can write meanwhile on
-// SQLite: what is left goes on in the next.
+// full reports that expressions took as much as they may together in one transaction. There is no other writer meanwhile on
+// SQLite: the rest goes on in the next.
 func (c *Change) full() bool { return *base.Kept[effort](c.Change) >= 1 }
 
 // spared are the steps that go on though the run stops.
@@ -91,7 +91,7 @@ func (c *Change) leftToAsk(p *progress) bool {
 	return left || err != nil
 }
 
-// begin evaluates what a step needs, and begins it. What cannot be evaluated fails the step.
+// begin evaluates what a step needs, and begins it. An expression that cannot be evaluated fails the step.
 func (c *Change) begin(p *progress, i int) error {
 	step := p.plan.Workflow.Steps[i]
 	texts := []string{step.When, step.ForEach}

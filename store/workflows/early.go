@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/workflow"
 )
 
-// A run has a row from its begin on. What is sent to it before is kept under the lock of its job, with which it begins and ends.
+// A run has a row from its begin on. Signals sent before are kept under the lock of its job, with which it begins and ends.
 
 // lockEarly locks a run of a namespace, or the job of one that has not begun. That is answered as it would begin now, as is
 // one that was retried and has not begun again, and is not to be saved.

@@ -8,8 +8,8 @@ import (
 	"github.com/belfry-run/belfry/store/jobs"
 )
 
-// A transition locks jobs, and then the runs that it changes, all of them at once in the order of their ids. What it needs
-// beyond these, to end a run, it takes only if no other transaction has it.
+// A transition locks jobs, and then the runs that it changes, all of them at once in the order of their ids. Further
+// locks, to end a run, it takes only if no other transaction has them.
 
 // busyLook is how soon to look again at a run whose job another transaction was changing.
 const busyLook = 20 * time.Millisecond
@@ -76,7 +76,7 @@ func (c *Change) free(p *progress) (bool, error) {
 	if err != nil || trigger != string(job.TriggerCycle) {
 		return err == nil, err
 	}
-	return c.lockIfFree("member_timing", "task_id", 0) // whoever takes cycles further has this, and then locks runs
+	return c.lockIfFree("member_timing", "task_id", 0) // a transition that takes cycles further has this, and then locks runs
 }
 
 // lockIfFree locks a row unless another transaction has it. One that is not there is free.

@@ -65,7 +65,7 @@ func (s *Store) StartWorkflows(ctx context.Context) (out job.Promoted, err error
 		if out.Jobs = len(rows); err != nil || out.Jobs == 0 {
 			return err
 		}
-		// A clock that was set is followed first. Whoever follows it meanwhile does not see runs that are not committed, and
+		// A clock that was set is followed first. A node that follows it meanwhile does not see runs that are not committed, and
 		// would leave their times where they are.
 		if _, err := c.Trusted(); err != nil {
 			return err
@@ -212,7 +212,7 @@ func (s *Store) WakeWorkflows(ctx context.Context) (out job.Promoted, err error)
 	return out, err
 }
 
-// askToEnd asks the jobs of steps to end whose runs were stopped, a bounded part at a time. Whoever settles a job has
+// askToEnd asks the jobs of steps to end whose runs were stopped, a bounded part at a time. A transition that settles a job has
 // it before he takes its run further; so do these. It answers how many were asked.
 func (c *Change) askToEnd(due []int64) (asked int, err error) {
 	runs, err := base.Collect(c.Ctx, c.Tx, scanProgress, selectRuns+` where stopping = 1 and `+c.SQL.In("job_id", 1)+` order by job_id`, c.SQL.List(due))

@@ -202,7 +202,7 @@ func (s *Store) CompareZones(ctx context.Context, follow bool) (moving []string,
 			}
 		case schedule.ZoneKept:
 		}
-		// What a node has planned by data that it replaced, in this life or before a crash, is planned once more.
+		// Plans that a node made by data that it replaced, in this life or before a crash, are made once more.
 		if adopted := step == schedule.ZoneAdopted || starting && s.zones.adopts(row.Name); err == nil && follow && adopted {
 			err = s.planAnew(ctx, row.Name)
 			row.ReplanFrom = 0
