@@ -17,7 +17,7 @@ func Replan(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 // ZoneStep is what a node does about a zone of which the database holds other data than it uses itself.
 type ZoneStep string
 
-// What there is to do.
+// The work to do.
 const (
 	ZoneKept      ZoneStep = "kept"
 	ZoneAdopted   ZoneStep = "adopted"   // use the database's from now on

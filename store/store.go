@@ -4,13 +4,13 @@
 //
 // Store is thin. Each noun has a package of its own on package base, which has
 // the transaction, the dialect and the clock; they are listed in Store in the
-// order in which they know each other. What one does within another's
-// transition is plugged in by join.
+// order in which they know each other. The hooks of one in another's
+// transition are plugged in by join.
 //
 // The SQL stands beside its method and is one text for SQLite and PostgreSQL.
 // The differences go through [base.Dialect].
 //
-// What it guarantees: a nominal time of a schedule becomes at most one job,
+// Guarantees: a nominal time of a schedule becomes at most one job,
 // whatever crashes; a lease that was lost cannot write any more; a job that
 // ended has its attempt, its end and what follows from it for its schedule in
 // the same transaction.

@@ -14,8 +14,8 @@ import (
 type runKey struct{}
 
 // attemptContext is the context of an attempt: below its slot's, with a deadline.
-// What that takes, a timer and a place in the list of whom the slot's end
-// concerns, is made when somebody asks the context for anything but its run.
+// The cost of that, a timer and a place in the list of contexts that the slot's end
+// concerns, is paid when the handler asks the context for anything but its run.
 // Many a short handler never does.
 type attemptContext struct {
 	parent   context.Context
@@ -119,7 +119,7 @@ const settleFlush = 2 * time.Second
 // job has succeeded together with the work; when it does not, neither has.
 //
 // The worker reports afterwards as always. The answer that the lease is gone
-// is then expected. What the handler logs after FinishFor may be lost, because
+// is then expected. Lines that the handler logs after FinishFor may be lost, because
 // the settled lease accepts no more.
 func FinishFor(ctx context.Context, out any) (job.Finish, error) {
 	r, ok := runFrom(ctx)

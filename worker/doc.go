@@ -18,7 +18,7 @@
 // carries no context of the attempt: neither the job's end nor shutdown can
 // cancel it.
 //
-// What an attempt wrote is delivered before its report, because the report
+// The output of an attempt is delivered before its report, because the report
 // ends the lease under which logs are accepted. A log that cannot be delivered
 // holds its attempt up for seconds, never for good: the rest is dropped and
 // the attempt is marked as cut.

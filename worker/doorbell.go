@@ -42,7 +42,7 @@ func (l *lane) listen(ctx context.Context, want int) (a answer) {
 		a.early = time.Since(begun) < wait
 		return a
 	}
-	if ctx.Err() != nil { // nobody here has use for them
+	if ctx.Err() != nil { // no slot here has use for them
 		l.answers.Give(ctx, rings, bell.AtOnce)
 		return a
 	}

@@ -29,13 +29,13 @@ type Executor interface {
 var (
 	// ErrTimeout: the job ran as long as it may.
 	ErrTimeout = errors.New("timeout")
-	// ErrCanceled: somebody asked for the job to end. A handler may also
+	// ErrCanceled: the job was canceled. A handler may also
 	// return it, to end its own job as canceled.
 	ErrCanceled = errors.New("canceled")
 	// ErrShutdown: the worker stops; the job is handed back and starts again
 	// elsewhere.
 	ErrShutdown = errors.New("worker is shutting down")
-	// ErrLost: the worker's session is over and somebody else may start the
+	// ErrLost: the worker's session is over and another worker may start the
 	// job any moment. Stop at once, without any grace; no result is reported.
 	ErrLost = errors.New("session was lost")
 )
@@ -69,7 +69,7 @@ type Run struct {
 		Flush(time.Duration) (cut bool)
 	}
 	steps   stepBook
-	tell    *delivery.Teller // nil: nobody wants to know how far it is
+	tell    *delivery.Teller // nil: how far it is is not wanted
 	settled *atomic.Bool     // the result may have been reported elsewhere already
 }
 
@@ -131,7 +131,7 @@ func (r *Run) Until() (end time.Time, later <-chan struct{}) {
 }
 
 // Overtime is for what is left to do when the task has ended within its time: the timeout of the attempt, whose context is ctx,
-// is over with, and the context that it returns ends after d. What else ends the attempt ends that too. Of an attempt that has
+// is over with, and the context that it returns ends after d. Any other end of the attempt ends that too. Of an attempt that has
 // ended it is the end already.
 func (r *Run) Overtime(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if r.overtime == nil {
@@ -156,7 +156,7 @@ func outputLimit(t *task.Task) int {
 }
 
 // CutOff is an attempt that this machine ended in the middle, for no fault of
-// the job's: nobody knows how far it came, so that the task's on_lost says
+// the job's: it is unknown how far it came, so that the task's on_lost says
 // whether it may start again.
 func (r *Run) CutOff(why string) job.Finish {
 	return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeLost, Error: why}

@@ -46,7 +46,7 @@ func fromError(r *Run, err error) job.Finish {
 }
 
 // conclude says what an attempt's end means, given why its context ended, if
-// it did. Report is false when nobody wants to know any more.
+// it did. Report is false when the end need not be reported.
 //
 // An explicit answer stands: a success is a fact, and a handler that puts its
 // job off or forbids another try has said what it wants. Any other error after

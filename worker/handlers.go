@@ -27,8 +27,8 @@ type handler func(ctx context.Context, input json.RawMessage) (json.RawMessage, 
 // Handle registers fn as the handler of the task name and returns the task's
 // typed face. Each call gets a fresh In, decoded from the job's input; a job
 // without input gets the zero value, and fields that In does not have are
-// ignored, so that an older program runs the jobs of a newer one. What fn
-// returns becomes the job's output.
+// ignored, so that an older program runs the jobs of a newer one. The result of
+// fn becomes the job's output.
 //
 // Registering a bad name, or one twice, is a programmer's mistake and panics.
 func Handle[In, Out any](h *Handlers, name string, fn func(ctx context.Context, in In) (Out, error)) TaskOf[In, Out] {

@@ -392,7 +392,7 @@ func (l *lane) ahead(n int) map[string]int {
 	return map[string]int{l.queue: n}
 }
 
-// ask is one call. What arrives is held by the life before anybody else knows, so that the next renewal names it.
+// ask is one call. Jobs that arrive are held by the life before any other part knows, so that the next renewal names them.
 func (l *lane) ask(ctx context.Context, r job.ClaimRequest) (job.Claim, []*attempt, error) {
 	wait := r.Wait.D()
 	ctx, cancel := context.WithTimeout(ctx, wait+claimPatience)

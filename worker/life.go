@@ -186,8 +186,8 @@ func (l *life) leave(ctx context.Context) error {
 	return l.worker.options.Broker.CloseSession(closing, l.session.ID)
 }
 
-// warn stops what runs, gently, because the lease ends without a renewal.
-// What comes of it is not reported: somebody else may be asked for it.
+// warn stops running jobs, gently, because the lease ends without a renewal.
+// Their results are not reported: another worker may be asked for them.
 func (l *life) warn() {
 	l.worker.log.Warn("session could not be renewed in time, stopping its jobs",
 		"session", l.session.ID, "jobs", l.holding())
@@ -225,7 +225,7 @@ func (l *life) sawClaim(ctx context.Context, err error) error {
 }
 
 // hold takes a claim's jobs over. Those that arrive too late, or after the
-// session was lost, are not started: somebody else may have them by now.
+// session was lost, are not started: another worker may have them by now.
 func (l *life) hold(lane *lane, c job.Claim, inTime bool) []*attempt {
 	if len(c.Jobs) == 0 {
 		return nil
@@ -251,7 +251,7 @@ func (l *life) hold(lane *lane, c job.Claim, inTime bool) []*attempt {
 	return attempts
 }
 
-// decline hands jobs back at once. If they are with somebody else already the
+// decline hands jobs back at once. If another worker has them already the
 // answer is that the lease is stale, which is expected.
 func (l *life) decline(c job.Claim) {
 	l.worker.log.Warn("jobs arrived too late and are handed back", "session", l.session.ID, "jobs", len(c.Jobs))

@@ -8,7 +8,7 @@ import (
 )
 
 // piece is attempts of one claim. They come together and share their memory,
-// and are looked for one by one only when somebody cancels.
+// and are looked for one by one only for a cancellation.
 type piece struct {
 	lease    int64
 	attempts []attempt

@@ -23,7 +23,7 @@ type RunnerOptions struct {
 	Queue string
 	// Concurrency is how many jobs run at the same time; 0: as many as the queue itself says.
 	Concurrency int
-	// Poll is the fallback to wake-ups: how often the runner looks for jobs that nobody announced. 10ms to 5s; default:
+	// Poll is the fallback to wake-ups: how often the runner looks for jobs without an announcement. 10ms to 5s; default:
 	// 1s.
 	Poll time.Duration
 	// Lease is how long its jobs stay with it when the program is lost. 1s to 10m; default: the broker's, 30s.

@@ -68,7 +68,7 @@ func (l *life) serveLanes(ctx context.Context) {
 	}
 	l.mu.Unlock()
 	<-ctx.Done()
-	l.mu.Lock() // whoever starts one now sees that it is over
+	l.mu.Lock() // a later start sees that it is over
 	l.running = nil
 	l.mu.Unlock()
 	l.serving.Wait()

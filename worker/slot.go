@@ -44,7 +44,7 @@ func (s *slot) open() {
 }
 
 // refresh makes the slot fit for the next attempt when the one before was
-// canceled. Nobody else holds the slot then.
+// canceled. Nothing else holds the slot then.
 func (s *slot) refresh() {
 	if s.ctx.Err() != nil {
 		s.open()

@@ -49,7 +49,7 @@ func Step[T any](ctx context.Context, name string, fn func(ctx context.Context) 
 	if err != nil {
 		return out, hopeless(err)
 	}
-	// What is returned was read from JSON also where fn has just run, so that
+	// The result was read from JSON also where fn has just run, so that
 	// the first attempt sees no more of it than later ones do.
 	if err := json.Unmarshal(raw, &out); err != nil {
 		return out, NoRetry(fmt.Errorf("result of step %q does not fit its type: %w", name, err))

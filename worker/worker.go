@@ -127,8 +127,8 @@ type shift struct {
 	bounded map[task.Kind]Bounded
 }
 
-// startShift starts the deliverers. Stop ends them, when nobody hands anything
-// over any more, and waits for them.
+// startShift starts the deliverers. Stop ends them, when all was handed
+// over, and waits for them.
 func (w *Worker) startShift() (s *shift, stop func()) {
 	o := w.options
 	s = &shift{

@@ -114,7 +114,7 @@ func Begin(p Plan, r Run, now time.Time) Run {
 // Items are items of a step whose jobs are to be written: from Begun on, so many.
 type Items struct{ Step, Count int }
 
-// Move moves the times of a run under way by how far the clock was set. What has ended stays.
+// Move moves the times of a run under way by how far the clock was set. Ended steps stay.
 func (r *Run) Move(by time.Duration) {
 	move := func(t *time.Time) {
 		if !t.IsZero() {
@@ -430,8 +430,8 @@ func (r *Run) ItemEnded(i int, state job.State, failure string) {
 	}
 }
 
-// StopFor ends a run early: no steps begin but cleanup, and a second time, or when it is hard, not even these. What was
-// stopped hard stays so.
+// StopFor ends a run early: no steps begin but cleanup, and a second time, or when it is hard, not even these. A run
+// that was stopped hard stays so.
 func (r *Run) StopFor(reason core.Reason, note string, hard bool) {
 	again := r.Stop != nil && !r.CleanupAt.IsZero()
 	r.Stop = &Stop{Reason: reason, Note: note, Hard: hard || again || r.hard()}

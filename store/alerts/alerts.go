@@ -73,8 +73,8 @@ func (c *Change) titleOf(namespace, task string) (string, error) {
 	return text, err
 }
 
-// TellMissed does the same for nominal times that will never run though nobody
-// wanted that.
+// TellMissed does the same for nominal times that will never run, against
+// the plan.
 func (c *Change) TellMissed(sc schedule.Schedule, o schedule.Occurrence) error {
 	n, missed := alert.ScheduleMissedNotification(sc, o)
 	if !missed {

@@ -42,7 +42,7 @@ func (s *Store) SaveChannel(ctx context.Context, d alert.Channel) (alert.Channel
 	return documents.Save(ctx, s.Store, Channels, d)
 }
 
-// DeleteChannel removes a channel. What was to be told through it is not.
+// DeleteChannel removes a channel, with the notifications that wait for it.
 func (s *Store) DeleteChannel(ctx context.Context, namespace, name string) error {
 	return documents.Delete(ctx, s.Store, Channels, namespace, name)
 }

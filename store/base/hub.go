@@ -87,8 +87,8 @@ type WaitingClaim struct {
 }
 
 // takenPatience bounds how long a claim that was taken waits for its answer once
-// it has nothing else to wait for: a database that hangs must not hang those who
-// do not ask for it themselves. What is leased to them after all they give back
+// it has nothing else to wait for: a database that hangs must not hang claims that
+// do not ask for it themselves. Jobs leased to them after all are given back
 // with a renewal.
 const takenPatience = 2 * time.Second
 

@@ -17,9 +17,9 @@ type want struct {
 	lowest int // their lowest priority
 }
 
-// Admit refuses n jobs for which the quotas of their namespaces or their queues have no room: all of them, or none. What
-// it lets in is counted, and has to be written by the same transition. Of queues that drop the oldest it drops what is in
-// the way. The observer is told of a refusal unless who asks does so: what is refused together may be asked for again
+// Admit refuses n jobs for which the quotas of their namespaces or their queues have no room: all of them, or none.
+// Admitted jobs are counted, and have to be written by the same transition. Of queues that drop the oldest it drops those in
+// the way. The observer is told of a refusal unless the caller does so: jobs that are refused together may be asked for again
 // alone.
 func (c *Change) Admit(tell bool, n int, at func(i int) *job.Job) error {
 	if err := c.s.quotas.In(c.Change).Admit(tell, n, func(i int) (string, string) { return at(i).Namespace, at(i).ActiveKey }); err != nil {
@@ -249,7 +249,7 @@ func (c *Change) Room(j *job.Job, wanted int, drop bool) (room int, why string, 
 	return room, q.FullNote(used), true, nil
 }
 
-// Take counts jobs for which there was [Change.Room]. What is to be dropped for them is dropped by [Change.DropPicked].
+// Take counts jobs for which there was [Change.Room]. [Change.DropPicked] drops the jobs that make room for them.
 func (c *Change) Take(j *job.Job, jobs int) error {
 	bounded, err := c.Of([]string{j.Queue})
 	if err != nil || !bounded[j.Queue].Bounded() || !counts(j) {

@@ -7,7 +7,7 @@ import (
 )
 
 // Clear begins a transition again that has locked the row of a queue, where another transaction has one of some rows that are
-// locked before queues: it may wait for the queue. The rows that nobody has are locked. A transaction of the caller's cannot
+// locked before queues: it may wait for the queue. Free rows are locked. A transaction of the caller's cannot
 // begin again, and waits.
 func (c *Change) Clear(table string, ids []int64) error {
 	if len(ids) == 0 || !c.s.Far || c.Foreign || len(*base.Kept[accounts](c.Change)) == 0 {

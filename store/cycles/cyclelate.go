@@ -29,7 +29,7 @@ func (s *Store) EndLateCycles(ctx context.Context) (out job.Promoted, err error)
 		if sure, err := c.Trusted(); err != nil || !sure {
 			return err
 		}
-		// Whoever settles a member has its job before he takes its cycle further.
+		// A transition that settles a member has its job before it takes its cycle further.
 		var ids []int64
 		for _, l := range runs {
 			ids = append(ids, l.job)

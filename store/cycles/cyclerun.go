@@ -166,7 +166,7 @@ func (c *Change) advance(run cycle.Run) error {
 type ending struct{ job, task int64 }
 
 // stillEnding finds a member of an earlier run that was canceled, whose worker has not ended it yet: no member of the next run
-// may run beside it. Whoever settles it goes on with those that wait for its task, as for a member of another cycle.
+// may run beside it. The transition that settles it goes on with those that wait for its task, as for a member of another cycle.
 func (c *Change) stillEnding(run cycle.Run) (ending, error) {
 	names := make([]string, len(run.Members))
 	for i, m := range run.Members {
@@ -190,9 +190,9 @@ func (c *Change) stillEnding(run cycle.Run) (ending, error) {
 	return ending{}, nil
 }
 
-// sinceSet is an instant as it will be when somebody has made up for a clock
-// that was set a moment ago, as [base.Change.shiftClock] does. Whoever settles a
-// member does not do that himself: he has locks that others wait for who do.
+// sinceSet is an instant as it will be when a node has made up for a clock
+// that was set a moment ago, as [base.Change.shiftClock] does. A transition that settles a
+// member does not do so itself: it has locks that those that do may wait for.
 func (c *Change) sinceSet(t time.Time) (time.Time, error) {
 	if t.IsZero() {
 		return t, nil
@@ -322,7 +322,7 @@ func (c *Change) memberSucceeded(e jobs.MemberEnd, run cycle.Run) error {
 	if err != nil {
 		return err
 	}
-	// What is in attempts does not follow a clock that is set; the turn does.
+	// Instants in attempts do not follow a clock that is set; the turn does.
 	began = min(max(began, turn), base.Micros(c.Now))
 	// Zero for a cycle that was asked for, and for a member that was retried.
 	// Of a clock that was set back meanwhile, the start knows and this does not.

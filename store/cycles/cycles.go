@@ -199,7 +199,7 @@ func (s *Store) SkipMember(ctx context.Context, namespace, name, member string) 
 		if err != nil {
 			return err
 		}
-		// Whoever settles the member that runs has its job first.
+		// A transition that settles the member that runs has its job first.
 		run, _, err := base.First(ctx, c.Tx, ScanRun, `select doc from belfry.cycle_runs where task_id = $1 order by job_id limit 1`, t.ID)
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ import (
 
 // Apply makes the database as the manifest says. It is planned on a read of the
 // database, outside of any write: a plan that is refused, and a dry run, write
-// nothing and hold up nobody. What the plan changes is then written in one
+// nothing and hold up no writer. The changes are then written in one
 // transaction, all of it or nothing; what it keeps is not touched again.
 func (s *Store) Apply(ctx context.Context, m view.Manifest, o view.ApplyOptions) (out view.Applied, err error) {
 	if o.Namespace == "" {
@@ -338,7 +338,7 @@ func childrenFirst(rows []monitors.MonitorRow) []monitors.MonitorRow {
 }
 
 // Export is everything of a namespace that a manifest can hold, and all queues.
-// What would be more than one may hold is refused before it is read.
+// An export that would be more than one may hold is refused before it is read.
 func (s *Store) Export(ctx context.Context, namespace string) (m view.Manifest, err error) {
 	if namespace == "" {
 		namespace = core.DefaultNamespace

@@ -25,7 +25,7 @@ import (
 )
 
 // planner works out, from one read of the database, what an apply would do. It
-// writes nothing and locks nothing: whoever plans holds up nobody.
+// writes nothing and locks nothing, so it holds up no writer.
 type planner struct {
 	s   *Store
 	ctx context.Context //nolint:containedctx // of one plan
@@ -34,7 +34,7 @@ type planner struct {
 	m   view.Manifest
 	o   view.ApplyOptions
 
-	// What is there, and then what would be.
+	// The objects that exist, and then those that would.
 	queues    map[string]job.Queue
 	tasks     map[base.TaskName]task.Task
 	calendars map[base.TaskName]schedule.Calendar

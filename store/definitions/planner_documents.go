@@ -19,7 +19,7 @@ import (
 )
 
 // compared is a definition as a plan compares it, and the fields that hold
-// secrets which it may not compare: whoever may not see a secret does not learn
+// secrets which it may not compare: a caller that may not see a secret does not learn
 // either whether a guess at it is right. Those it takes for the ones that are
 // kept.
 func compared[T any](o view.ApplyOptions, d T, shown func(T) T) (fresh T, hidden []string) {

@@ -75,8 +75,8 @@ func (s *Store) resealDocs(ctx context.Context, key string) (n int, err error) {
 	return n, nil
 }
 
-// resealers seal anew, a bounded number at a time, what is sealed with another
-// key than this, and answer how many secrets of people that were. What is sealed
+// resealers seal anew, a bounded number at a time, secrets that are sealed with another
+// key than this, and answer how many secrets of people that were. A package with secrets
 // in a table of its own adds itself here.
 var resealers = []func(c *Change, key string) (int, error){
 	func(c *Change, key string) (int, error) { return programs.ResealSecrets(c.programs(), key) },

@@ -18,11 +18,11 @@ import (
 //
 // The rows of a minute replace each other. Those of days are added to, so they
 // go together with the mark, which moves from schedule to schedule of a minute:
-// whoever finds that it has moved, wrote nothing. Nothing here is done by those
-// who claim and finish.
+// a node that finds that it has moved, wrote nothing. Claims and finishes
+// do nothing here.
 const (
-	// jobGrace is how long after its end a minute is final. What is committed
-	// later than that, by a transaction that was open for so long, is in no day.
+	// jobGrace is how long after its end a minute is final. Jobs committed
+	// later than that, by a transaction that was open for so long, are in no day.
 	jobGrace = 2 * time.Minute
 
 	KeepMinutes = 48 * time.Hour
@@ -77,8 +77,8 @@ func (s *Store) RollJobs(ctx context.Context) (more bool, err error) {
 	return true, s.writeFinal(ctx, m, what)
 }
 
-// freshMinute writes the rates of a minute that is just over. What is committed
-// later comes when the minute is final.
+// freshMinute writes the rates of a minute that is just over. Jobs committed
+// later come when the minute is final.
 func (s *Store) freshMinute(ctx context.Context, minute int64) error {
 	what, err := s.minute(ctx, minute)
 	if err != nil || len(what.minutes) == 0 {
@@ -88,7 +88,7 @@ func (s *Store) freshMinute(ctx context.Context, minute int64) error {
 }
 
 // skipMinutes moves the mark over a time in which nothing ended: to begin
-// with, and when nobody was there to roll up.
+// with, and when no node rolled up.
 func (s *Store) skipMinutes(ctx context.Context, m jobMark, last int64) error {
 	to := last
 	err := s.DB().Read(ctx, func(tx base.Tx) error {
@@ -123,7 +123,7 @@ func (s *Store) skipMinutes(ctx context.Context, m jobMark, last int64) error {
 	})
 }
 
-// moveMark moves the mark, unless somebody else has.
+// moveMark moves the mark, unless another node has.
 func (c *Change) moveMark(from, to jobMark) (bool, error) {
 	n, err := c.Tx.Exec(c.Ctx, `update belfry.rolled_jobs set minute = $1, after = $2 where minute = $3 and after = $4`, to.Minute, to.after, from.Minute, from.after)
 	return n == 1, err

@@ -11,7 +11,7 @@ import (
 // Recorded looks for what is stale in the answers to finishes of a session: one that says again what it said before, under
 // the same lease and with the same outcome, is answered as recorded. Its state is known if it ended its job.
 //
-// It looks only for outcomes that nobody but a worker says. An attempt that was canceled, timed out or was handed back may
+// It looks only for outcomes that only a worker reports. An attempt that was canceled, timed out or was handed back may
 // have been ended by a node, and then what its worker says is late.
 func (s *Store) Recorded(ctx context.Context, session string, fs []job.Finish, answers []job.Finished) error {
 	if !slices.ContainsFunc(answers, func(a job.Finished) bool { return a.Stale }) {

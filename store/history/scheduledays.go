@@ -28,8 +28,8 @@ type dayRow struct {
 // liveLook bounds what is counted of a schedule since the last roll-up.
 const liveLook = 5000
 
-// ScheduleDays says what became of a schedule's runs, day by day. What was not
-// rolled up yet is counted as it is.
+// ScheduleDays says what became of a schedule's runs, day by day. Runs that are not
+// rolled up yet are counted as they are.
 func (s *Store) ScheduleDays(ctx context.Context, q view.DaysQuery) (out view.ScheduleDays, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {

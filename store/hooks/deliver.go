@@ -83,7 +83,7 @@ func (s *Store) TakeEvents(ctx context.Context, hooks int) (out view.TakenAlerts
 	return out, err
 }
 
-// nextOf is when to look again. What is due and was not chosen waits for the end of a delivery, which is a reason to look.
+// nextOf is when to look again. Due events that were not chosen wait for the end of a delivery, which is a reason to look.
 func nextOf(all []alert.WaitingChannel, now time.Time) (next time.Time) {
 	for _, w := range all {
 		at := core.Later(w.Due, w.Taken)
@@ -288,8 +288,8 @@ func (c *Change) Prune(beyond map[int64]int64) (more bool, err error) {
 	return more, nil
 }
 
-// drop removes events, and counts those that were never delivered. Hooks are locked before their events, by id, as by
-// whoever settles a delivery. Those of a hook that is being delivered to wait: their receiver may have taken them.
+// drop removes events, and counts those that were never delivered. Hooks are locked before their events, by id, as when a
+// delivery is settled. Those of a hook that is being delivered to wait: their receiver may have taken them.
 //
 // Events of a pulled hook that have no place yet take one with them, so that readers see the gap. Those that stay get
 // theirs after it.

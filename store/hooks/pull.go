@@ -114,8 +114,8 @@ func (s *Store) pull(ctx context.Context, namespace, name, after string) (id int
 	return id, out, unplaced, err
 }
 
-// placedAfter are the events after a place, as many as one answer may have, and whether there may be more. What is
-// beyond [hook.MaxPayload] is not read.
+// placedAfter are the events after a place, as many as one answer may have, and whether there may be more. Events
+// beyond [hook.MaxPayload] are not read.
 func placedAfter(ctx context.Context, tx base.Tx, at hook.Place) (out []recorded, full bool, err error) {
 	rows, err := tx.Query(ctx, selectEvents+`
 		where hook_id = $1 and seq > 0 and seq > $2
@@ -153,7 +153,7 @@ func pulled(h hookRow, at hook.Place, rows []recorded) hook.Pulled {
 	return out
 }
 
-// place gives events their places. The row of the hook is locked, so that nobody sees a place before all that come
+// place gives events their places. The row of the hook is locked, so that no reader sees a place before all that come
 // before it.
 func (s *Store) place(ctx context.Context, namespace, name string) error {
 	type placed struct {

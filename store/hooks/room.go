@@ -118,7 +118,7 @@ func pullStays() error {
 // edited is set in a transition that changes a hook: what it reads of them is not what others see.
 type edited struct{ is bool }
 
-// changed raises the version of all hooks together, last in the transition: it is one row, and whoever held it while it
+// changed raises the version of all hooks together, last in the transition: it is one row, and a transition that held it while it
 // waits for another document would hold up all that save hooks, or wait for one of them that waits for it.
 func changed(c *base.Change) error {
 	k := base.Kept[edited](c)
@@ -186,7 +186,7 @@ func (s *Store) HookSecrets(ctx context.Context, namespace, name string) (alert.
 	return Docs.Open(s.Store, d).Channel(), err
 }
 
-// PauseHook pauses the deliveries of a hook, or resumes them. What is recorded meanwhile waits. To resume one that was
+// PauseHook pauses the deliveries of a hook, or resumes them. Events recorded meanwhile wait. To resume one that was
 // disabled tries again at once.
 func (s *Store) PauseHook(ctx context.Context, namespace, name string, paused bool) (out hook.Hook, err error) {
 	err = s.write(ctx, "pause hook", func(c *Change) error {

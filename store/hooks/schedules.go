@@ -44,7 +44,7 @@ func (c *Change) Changed(s schedule.Schedule, kind string) error {
 	return c.gather(hook.OfSchedule(s, kind, c.Now))
 }
 
-// Missed records runs of a schedule that will never be, if nobody wanted that.
+// Missed records runs of a schedule that will never be, against the plan.
 func (c *Change) Missed(s schedule.Schedule, o schedule.Occurrence) error {
 	e, missed := hook.OfMissed(s, o, c.Now)
 	if !missed {

@@ -50,7 +50,7 @@ func (s *Store) AcknowledgeIncident(ctx context.Context, namespace string, id in
 	return i, err
 }
 
-// UnacknowledgeIncident takes an acknowledgement back, whoever made it. Without
+// UnacknowledgeIncident takes an acknowledgement back, by any person. Without
 // one it changes nothing.
 func (s *Store) UnacknowledgeIncident(ctx context.Context, namespace string, id int64) (i monitor.Incident, err error) {
 	err = s.Write(ctx, "unacknowledge incident", func(c *base.Change) error {

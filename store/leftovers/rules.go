@@ -40,7 +40,7 @@ var rules = map[Kind]rule{
 }
 
 // notUnderWay leaves cycles and workflows alone that are under way. A finish holds the row of its job and may wait for the
-// schedule's, which whoever withdraws holds.
+// schedule's, which a withdrawal holds.
 const notUnderWay = `not (kind in ('cycle', 'workflow') and state = 'waiting')`
 
 // theirs is the condition on the jobs of an owner, whose key is the first argument.

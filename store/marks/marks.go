@@ -21,9 +21,9 @@ import (
 // A job that becomes ready gets a place by the instant of its transaction, or in
 // a fair queue behind what its transaction saw claimed. So it can only come before
 // the mark when that transaction was not seen to have
-// ended ([base.Moment.Stable]), when it was stepped over because somebody held its
+// ended ([base.Moment.Stable]), when it was stepped over because a transaction held its
 // row and let go of it again, or when a clock was set back. For these, a claim
-// looks everywhere now and then, and where that is dear somebody else looks back
+// looks everywhere now and then, and where that is dear a look back is made apart
 // meanwhile.
 type Marks struct {
 	mu    sync.Mutex
@@ -99,7 +99,7 @@ func KeyOf(w job.WorkerState, met []int64, queue string, era int64) Key {
 }
 
 // Begin is where a claim may begin, if it need not look everywhere, and whether
-// somebody is to look back.
+// a look back is due.
 func (l *Marks) Begin(k Key, now time.Time) (m Mark, ok, lookBack bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -216,7 +216,7 @@ func (l *Marks) Overdue() {
 	}
 }
 
-// Looking reports that somebody looks back.
+// Looking reports that a look back is under way.
 func (l *Marks) Looking() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Owed keeps whom to wake for attempts that were settled in transactions of the caller's, whose commits nobody tells of. A
+// Owed keeps whom to wake for attempts that were settled in transactions of the caller's, whose commits are not seen. A
 // worker reports each attempt once more: by then its transaction has ended.
 type Owed struct {
 	mu     sync.Mutex

@@ -20,9 +20,9 @@ type checked struct {
 	monitor.Observation
 }
 
-// SettleChecks settles attempts that bring what they saw. Their jobs leave no
-// row among the finished ones: the result is their record. What is not a check
-// at all is settled like any other attempt that went well.
+// SettleChecks settles attempts that bring the results of checks. Their jobs leave no
+// row among the finished ones: the result is their record. An attempt that is not a check
+// is settled like any other that went well.
 func (c *Change) SettleChecks(session string, fs []job.Finish) (states map[job.Ref]job.State, other []job.Finish, err error) {
 	states = make(map[job.Ref]job.State, len(fs))
 	if len(fs) == 0 {
@@ -65,7 +65,7 @@ func (c *Change) SettleChecks(session string, fs []job.Finish) (states map[job.R
 
 // checkLate is how late a check may begin and still count from its time. One
 // that waited longer, for a worker or because no node lived, says nothing of
-// its time: it counts from when somebody looked.
+// its time: it counts from when the target was looked at.
 const checkLate = 10 * time.Second
 
 func checkedOf(j jobs.JobRow, m task.CheckResult, startedIn time.Duration, ended time.Time) checked {

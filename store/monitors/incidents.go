@@ -19,8 +19,8 @@ type spanRow struct {
 	Cause     string `json:"cause"`
 }
 
-// writeSpans adds entries to a timeline. What was held from the first of them
-// on turned out to be otherwise, and goes.
+// writeSpans adds entries to a timeline. Entries from the first of them
+// on turned out to be wrong, and go.
 func (c *Change) writeSpans(monitor int64, spans []monitor.Span) error {
 	if len(spans) == 0 {
 		return nil

@@ -11,15 +11,15 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// judgedKept is how many judged checks are remembered for those who watch. Who
+// judgedKept is how many judged checks are remembered for those that watch. A watcher that
 // falls further behind misses some, and reads again what is shown anyway.
 const judgedKept = 256
 
 // judged is what this process judged last. Checks that go well leave no row
 // that could be read in the order of their ends, and to write one for people
-// who may watch would cost every check. So these events are known to the
-// process that settled the check, and to nobody else: with several nodes, who
-// watches another one does not hear of them.
+// that may watch would cost every check. So these events are known to the
+// process that settled the check alone: with several nodes, watchers
+// of another one do not hear of them.
 type judged struct {
 	mu     sync.Mutex
 	life   int64 // of this process, so that cursors of another one mean nothing here

@@ -36,7 +36,7 @@ func (s *Store) LapseMonitors(ctx context.Context) (out view.Lapsed, err error) 
 		out.Monitors = len(rows)
 		for i := range rows {
 			if m := rows[i]; !m.State.PausedAt.IsZero() && m.scheduleID > 0 && !slices.Contains(resumable, m.scheduleID) {
-				continue // somebody changes it at this moment
+				continue // another transaction is changing it
 			}
 			if err := c.lapse(&rows[i]); err != nil {
 				return err
@@ -53,7 +53,7 @@ func (s *Store) LapseMonitors(ctx context.Context) (out view.Lapsed, err error) 
 }
 
 // resumable locks the schedules of the first monitors whose pause may be over,
-// as far as nobody else holds them. Schedules are locked before monitors. They
+// as far as no other transaction holds them. Schedules are locked before monitors. They
 // are taken in the order of these, or a batch could have one part of each and
 // nothing of both.
 func (c *Change) resumable() ([]int64, error) {

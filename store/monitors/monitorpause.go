@@ -50,7 +50,7 @@ func (s *Store) PauseMonitor(ctx context.Context, namespace, name string, until 
 
 // withdrawAdded ends the checks that verdicts have asked for while the schedule
 // of a monitor was being stopped. They are written under the monitor's lock, so
-// whoever has got it at last sees all of them. Those that somebody holds are
+// the transition that has got it at last sees all of them. Those that another holds are
 // not waited for, because a check that ends holds its job when it comes for its
 // monitor: such a job runs, or ends when it is claimed.
 func (c *Change) withdrawAdded(row MonitorRow, reason core.Reason, note string) error {
@@ -68,7 +68,7 @@ func (c *Change) withdrawAdded(row MonitorRow, reason core.Reason, note string) 
 	return c.jobs().WithdrawJobs(ids, reason, note)
 }
 
-// ResumeMonitor takes up a paused monitor. What it held before is forgotten: it
+// ResumeMonitor takes up a paused monitor. Its former state is forgotten: it
 // is new, and its next check says how its target is.
 func (s *Store) ResumeMonitor(ctx context.Context, namespace, name string) (out view.MonitorView, err error) {
 	err = s.write(ctx, "resume monitor", func(c *Change) error {

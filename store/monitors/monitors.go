@@ -77,8 +77,8 @@ func noMonitor(namespace, name string) error {
 	return core.Errorf(core.NotFound, "no monitor %q in namespace %q", name, namespace).WithHint("see: belfry monitor list")
 }
 
-// ReadMonitor reads one row; with lock, nobody else changes it before this
-// transaction ends. Whoever locks schedules or jobs too locks them before: a
+// ReadMonitor reads one row; with lock, no other transaction changes it before this
+// ends. A transition that locks schedules or jobs too locks them before: a
 // check that ends holds its job when it comes for its monitor.
 func (s *Store) ReadMonitor(ctx context.Context, tx base.Tx, namespace, name string, lock bool) (MonitorRow, error) {
 	suffix := ""

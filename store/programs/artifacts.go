@@ -42,7 +42,7 @@ func (s *Store) CreateArtifact(ctx context.Context, a task.Artifact) (task.Uploa
 	if err := a.Validate(); err != nil {
 		return task.Upload{}, err
 	}
-	if _, err := s.Bytes(); err != nil { // before there is a row that nobody could fill
+	if _, err := s.Bytes(); err != nil { // before there is a row that cannot be filled
 		return task.Upload{}, err
 	}
 	err := s.write(ctx, "create artifact", func(c *Change) error {
@@ -81,7 +81,7 @@ func (s *Store) ArtifactUpload(ctx context.Context, namespace, digest string) (u
 }
 
 // refer makes a namespace's row of an artifact, or locks the one that is there:
-// until this transaction ends nobody deletes it. It refuses another size than
+// until this transaction ends it cannot be deleted. It refuses another size than
 // the one that is known. It answers whether the row is new.
 func (c *Change) refer(namespace, digest string, size int64) (made bool, err error) {
 	type found struct{ size, created, posted int64 }
@@ -133,7 +133,7 @@ func (s *Store) ConfirmArtifact(ctx context.Context, namespace, digest string) (
 			update belfry.artifacts
 			set posted_at = $3, posted_by = $4
 			where namespace = $1 and sha256 = $2 and posted_at = 0`, namespace, digest, base.Micros(c.Now), access.ActorOf(ctx))
-		if err != nil || n == 0 { // somebody else did, or it was deleted: the look below tells
+		if err != nil || n == 0 { // another transaction did, or it was deleted: the look below tells
 			return err
 		}
 		if err := c.releaseUploads(`(select id from belfry.tasks where namespace = $2 and artifact = $3 and artifact <> '')`, namespace, digest); err != nil {

@@ -12,12 +12,12 @@ import (
 
 // How bytes are collected.
 //
-// A reference is a row: of an artifact, or of whatever else names bytes by their
-// digest and is known to artifactsInUse. Who relies on bytes commits the
+// A reference is a row: of an artifact, or of another noun that names bytes by their
+// digest and is known to artifactsInUse. A transition that relies on bytes commits the
 // reference first, asks then whether they are being removed, and looks for them
-// last. Who removes bytes commits that he begins, asks then again whether there
-// is a reference, and removes them last. So either he sees the reference, or the
-// other sees that he has begun, whatever happens in between and on which node.
+// last. A removal of bytes commits that it begins, asks then again whether there
+// is a reference, and removes them last. So either it sees the reference, or the
+// other sees that it has begun, whatever happens in between and on which node.
 
 // removalDead is the age from which a removal is one whose node has died. The
 // engine stops one after half of that.
@@ -118,7 +118,7 @@ func (s *Store) PruneArtifacts(ctx context.Context) (more bool, err error) {
 }
 
 // BeginRemoval answers which of some bytes may be removed: nothing refers to
-// them, and nobody will rely on their bytes until [base.Store.EndRemoval].
+// them, and nothing will rely on their bytes until [base.Store.EndRemoval].
 func (s *Store) BeginRemoval(ctx context.Context, names []string) (free []string, err error) {
 	used, err := s.ArtifactsInUse(ctx, names)
 	if err != nil {

@@ -23,8 +23,8 @@ const (
 // DeclareOutput announces a file that an attempt is about to leave, and answers
 // a link to send it, or nothing when the namespace has sent its bytes already. The attempt
 // has to run: a file that is announced under another lease is another file, and
-// bytes are called by their digest, so nobody can replace those of somebody
-// else. What the attempt's report does not name is forgotten.
+// bytes are called by their digest, so one namespace cannot replace those of
+// another. Files that the attempt's report does not name are forgotten.
 func (s *Store) DeclareOutput(ctx context.Context, session string, ref job.Ref, o task.Output) (*task.SignedRequest, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func (s *Store) SetSecret(ctx context.Context, namespace, name string, value cor
 		return k, err
 	}
 	err = s.write(ctx, "set secret", func(c *Change) error {
-		// In here: after a rotation whoever has begun before has committed, or seals
+		// In here: after a rotation a transition that began before has committed, or seals
 		// with the new key.
 		key, sealed, err := s.Sealer().Seal(purposeOfSecret(namespace, name), []byte(value))
 		if err != nil {

@@ -21,7 +21,7 @@ const (
 	checkFor = 24 * time.Hour
 )
 
-// How a seed is kept: sealed, or for want of a sealer as it is. Who reads the
+// How a seed is kept: sealed, or for want of a sealer as it is. A reader of the
 // database then can speak for attempts that run, and could write their ends
 // into it as well.
 const (

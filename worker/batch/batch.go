@@ -61,7 +61,7 @@ func (o Options) validate() error {
 //
 // The context of fn ends when no job is left that it could work for: when those without a result have been canceled, have
 // run into their timeouts, have lost their lease or are stopped with the worker. [context.Cause] is that of the last of
-// them. What ends one job alone ends [Job.Context], and the batch goes on with the others; a job that ends before its
+// them. A cause that ends one job alone ends [Job.Context], and the batch goes on with the others; a job that ends before its
 // batch begins is left out of it. A job whose context has ended and that has no result is left behind after the worker's
 // patience, as with any handler.
 //

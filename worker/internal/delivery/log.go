@@ -228,7 +228,7 @@ func (l *Log) change() chan struct{} {
 	return l.changed
 }
 
-// Close ends the log with a line about what is missing. What comes later is
+// Close ends the log with a line about what is missing. Later lines are
 // ignored.
 func (l *Log) Close() {
 	l.mu.Lock()
@@ -289,7 +289,7 @@ func (l *Log) begun() (n int) {
 	return n
 }
 
-// expired reports that nobody waits for the delivery any more.
+// expired reports that the delivery is not waited for.
 func (l *Log) expired(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 
 // Teller delivers how far attempts are: the last that each said, all in one call, at most once in [job.ProgressPace].
 type Teller struct {
-	broker job.ProgressKeeper // nil: nobody wants to know
+	broker job.ProgressKeeper // nil: progress is not kept
 
 	sending chan struct{} // one call at a time, so that none overtakes another
 
@@ -77,7 +77,7 @@ func (t *Teller) Flush(ref job.Ref) {
 	}
 }
 
-// deliver sends what waits, of one attempt or of all. What fails is not sent again: the next progress takes its place.
+// deliver sends the waiting progress, of one attempt or of all. A failed call is not repeated: the next progress takes its place.
 func (t *Teller) deliver(ctx context.Context, only *job.Ref) {
 	select {
 	case t.sending <- struct{}{}:

@@ -45,8 +45,8 @@ type watcher interface {
 	Reported(results, stale int, took time.Duration, err error)
 }
 
-// Reporter delivers results, one call at a time. What arrives while a call is
-// under way goes into the next, so an idle worker adds no delay and a busy one
+// Reporter delivers results, one call at a time. Results that arrive while a call is
+// under way go into the next, so an idle worker adds no delay and a busy one
 // fills its calls. Where results come faster than one call after the other takes
 // them, there is a second beside it.
 type Reporter struct {
@@ -107,8 +107,8 @@ func (r *Reporter) Flush(ctx context.Context) bool {
 	}
 }
 
-// Run delivers until the context ends, which is to be when nobody puts any
-// more. What is left then is logged as lost.
+// Run delivers until the context ends, which is to be when all results were
+// put. Those left then are logged as lost.
 func (r *Reporter) Run(ctx context.Context) {
 	defer r.giveUp()
 	var second sync.WaitGroup
@@ -152,7 +152,7 @@ func (r *Reporter) giveUp() {
 }
 
 // take is the next batch: results of one session, in the order they came.
-// Where calls fail, nobody but one tries.
+// Where calls fail, only one delivery tries.
 func (r *Reporter) take(least int) []Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,7 +170,7 @@ func (r *Reporter) take(least int) []Report {
 	return batch
 }
 
-// reuse takes a batch back that nobody looks at any more.
+// reuse takes a batch back that is not in use.
 func (r *Reporter) reuse(batch []Report) {
 	clear(batch)
 	r.mu.Lock()
@@ -266,7 +266,7 @@ func (r *Reporter) settle(batch []Report, answers []job.Finished) {
 	r.reuse(batch)
 }
 
-// stale is a normal answer: the lease had been lost, so somebody else settled
+// stale is a normal answer: the lease had been lost, so another worker settled
 // or will settle the job, and what this worker did does not count.
 func (r *Reporter) stale(rep Report) {
 	level := slog.LevelWarn
@@ -278,7 +278,7 @@ func (r *Reporter) stale(rep Report) {
 }
 
 // deliverRefused finds the result at fault and reports a failure in its place,
-// so that one bad result holds nobody else up and its own job still ends.
+// so that one bad result holds up no other and its own job still ends.
 func (r *Reporter) deliverRefused(ctx context.Context, batch []Report, err error) {
 	if len(batch) > 1 {
 		for _, rep := range batch {

@@ -28,7 +28,7 @@ type Shipper struct {
 	mu     sync.Mutex
 	todo   []*Log        // with something to deliver
 	wake   chan struct{} // something is to be done
-	hurry  chan struct{} // and somebody waits for it
+	hurry  chan struct{} // and a caller waits for it
 	outage patience.Outage
 }
 

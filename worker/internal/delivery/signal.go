@@ -1,6 +1,6 @@
 package delivery
 
-// signal wakes whoever listens, without waiting; several wake-ups before it
+// signal wakes a listener, without waiting; several wake-ups before it
 // looks are one.
 func signal(wake chan struct{}) {
 	select {

@@ -16,8 +16,8 @@ const (
 	// microseconds say little of those behind them.
 	paceOver  = 20 * time.Millisecond
 	leastBusy = paceOver / 4
-	// paceKept is how long a lane that has nothing remembers its rate. What comes
-	// after that may take long, and would be kept from other workers; the rate of
+	// paceKept is how long a lane that has nothing remembers its rate. Later jobs
+	// may take long, and would be kept from other workers; the rate of
 	// short jobs is found again in a few claims.
 	paceKept = time.Second
 )

@@ -63,7 +63,7 @@ func Open(dir string) (*Spool, error) {
 // Dir is the folder of this process.
 func (s *Spool) Dir() string { return s.own.Dir }
 
-// read takes up what an ended process left. What cannot be read was not
+// read takes up what an ended process left. A result that cannot be read was not
 // written in full, and is worth as much as nothing.
 func (s *Spool) read(dir string) {
 	torn, _ := filepath.Glob(filepath.Join(dir, "*"+unfinished))
@@ -139,7 +139,7 @@ func removed(file string) error {
 	return err
 }
 
-// Close lets go of the folder. What could not be delivered stays for the next
+// Close lets go of the folder. Undelivered results stay for the next
 // process.
 func (s *Spool) Close() error {
 	err := s.own.Close()

@@ -360,7 +360,7 @@ func (b *Book) Version(ctx context.Context, change string, current int) (int, er
 	return current, err
 }
 
-// save records a step that has been done. What ends the attempt meanwhile does not end the call at once: the effect is
+// save records a step that has been done. The end of the attempt meanwhile does not end the call at once: the effect is
 // there, and without the record it would come a second time.
 func (b *Book) save(ctx context.Context, n job.NewStep) (s job.Step, err error) {
 	n.Number = b.met + 1

@@ -15,7 +15,7 @@ import (
 const maxVariable = 100 << 10
 
 // OfInput are BELFRY_INPUT and one BELFRY_INPUT_<KEY> for each key of
-// an object whose value is a string, number or boolean. What is too long for a
+// an object whose value is a string, number or boolean. A value that is too long for a
 // variable is on standard input only.
 func OfInput(input json.RawMessage) []string {
 	if len(input) == 0 {
