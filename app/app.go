@@ -120,7 +120,7 @@ func (a *App) Wait(ctx context.Context) error {
 
 // Start starts everything, or nothing: when a part does not start, those
 // before it are stopped again. It returns when the node's own worker has
-// registered, so that whoever makes a task next finds it. ctx bounds the start
+// registered, so that a later task finds it. ctx bounds the start
 // and not the life of the node. A node starts once.
 func (a *App) Start(ctx context.Context) error {
 	a.mu.Lock()
@@ -136,9 +136,9 @@ func (a *App) Start(ctx context.Context) error {
 	//            of this node and their results go into the store.
 	//   API      ends next, and not before: clients that wait for a job hear
 	//            of its end, remote workers can hand in results.
-	//   engine   has nobody who depends on it, but what the API accepted in
+	//   engine   has no part that depends on it, but calls that the API accepted in
 	//            its last second may need the store's wake-ups to be heard.
-	//   store    last, when nobody is left who could write.
+	//   store    last, when no writer is left.
 	for _, part := range []struct {
 		name  string
 		start func(context.Context) error
@@ -318,7 +318,7 @@ func (a *App) startAPI(ctx context.Context) error {
 }
 
 // sayListening tells all nodes that workers elsewhere can renew through this
-// one. Until it can, nobody is given up, and the next time is soon.
+// one. Until it can, no session is given up, and the next time is soon.
 func (a *App) sayListening(ctx context.Context) {
 	if err := a.store.Listen(ctx); err != nil && ctx.Err() == nil {
 		a.log.Debug("cannot say that this node listens", "error", err)

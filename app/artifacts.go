@@ -255,7 +255,7 @@ func (a *Artifacts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.ServeHTTP(w, r)
 }
 
-// checkArtifacts opens what somebody has named, so that a fault shows at the
+// checkArtifacts opens the named place, so that a fault shows at the
 // start, and says what nodes beside this one need.
 func (a *App) checkArtifacts(ctx context.Context) error {
 	if a.opt.Artifacts == "" {

@@ -225,7 +225,7 @@ type figures struct {
 // leftBehind is how much runs on this node that did not stop when it had to.
 type leftBehind struct{ Attempts, Alerts int }
 
-// gauges are read from the database when somebody looks, for no longer than
+// gauges are read from the database at each scrape, for no longer than
 // [gaugeTime], and of no more queues, channels and monitors than the bounds.
 type gauges struct {
 	read func(ctx context.Context) (figures, error)

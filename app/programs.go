@@ -52,7 +52,7 @@ func (w *Workers) openPrograms(ctx context.Context) *programs {
 	return &programs{}
 }
 
-// tryPrograms opens what runs programs. What is offered to them is what the configuration says and no more.
+// tryPrograms opens what runs programs. Programs get the offers of the configuration and no more.
 func (w *Workers) tryPrograms(ctx context.Context) (*programs, error) {
 	dir, err := w.Config.StateFolder(w.node)
 	if err != nil {

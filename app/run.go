@@ -14,7 +14,7 @@ import (
 )
 
 // RunTask executes a command or a request once, in this process and beside all
-// queues. Nothing of it is kept. Whoever calls it has decided that a command
+// queues. Nothing of it is kept. Its caller has decided that a command
 // may run here.
 func RunTask(ctx context.Context, c config.Config, version string, t task.Task, input json.RawMessage, stdout, stderr io.Writer) (job.Finish, error) {
 	c.AllowCommands = true

@@ -61,8 +61,8 @@ func ReadToken(path string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// WriteToken keeps a secret in a file that nobody else can read, whoever could
-// read what was there before.
+// WriteToken keeps a secret in a file that its owner alone can read, whatever the mode of the file
+// before.
 func WriteToken(path, secret string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("make the folder of the token file: %w", err)
@@ -193,8 +193,8 @@ func usableTokens(ctx context.Context, tokens httpapi.Tokens) (bool, error) {
 	return false, nil
 }
 
-// mayHaveTokens is false for a database that is not there yet, when nobody
-// brings a token for it.
+// mayHaveTokens is false for a database that is not there yet, and for which no
+// token is brought.
 func mayHaveTokens(c config.Config) bool {
 	path := c.SQLitePath()
 	if path == "" || c.InitialTokens != "" {
@@ -205,7 +205,7 @@ func mayHaveTokens(c config.Config) bool {
 }
 
 // mayListen refuses an address that others can reach while what they would
-// send could be read on the way, or while nobody could have been given a
+// send could be read on the way, or while no caller could have a
 // token.
 func mayListen(c config.Config, usable bool) error {
 	if !c.Has(config.RoleAPI) || config.IsLoopback(c.Listen) {

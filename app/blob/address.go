@@ -105,7 +105,7 @@ type Place struct {
 }
 
 // parsePlace reads what follows "s3:". It never repeats what it refuses, which
-// may hold a secret that somebody put in the wrong place.
+// may hold a secret in the wrong place.
 func parsePlace(rest string) (Place, error) {
 	u, err := url.Parse("s3:" + rest)
 	if err != nil || !strings.HasPrefix(rest, "//") || u.Fragment != "" {

@@ -10,11 +10,11 @@
 // # What it guarantees
 //
 // An artifact is there as a whole or not at all, and its bytes have the digest
-// that it is called by. What ends in the middle, is of another length or of
-// another content leaves nothing behind. An artifact never changes: who sends
-// it again is told that it is there.
+// that it is called by. An upload that ends in the middle, or is of another length or
+// another content, leaves nothing behind. An artifact never changes: a caller that
+// sends it again is told that it is there.
 //
-// What a digest says is checked before it becomes part of a path or a key. No
+// A digest is checked before it becomes part of a path or a key. No
 // error and no log line holds a link or a credential.
 //
 // # What it relies on
@@ -26,7 +26,7 @@
 //
 // # What it does not
 //
-// It does not know who needs an artifact. Who collects what nothing refers to
+// It does not know who needs an artifact. A caller that collects unreferenced bytes
 // must make the reference first and ask whether it is there second: an
 // artifact that was seen may be gone when nothing referred to it meanwhile.
 package blob
@@ -46,7 +46,7 @@ import (
 // [core.NotFound], one over the limit [core.TooLarge], and a store that is
 // full or out of reach [core.Unavailable].
 type Store interface {
-	// SignPut makes a link that takes exactly these bytes once. Who uses it when
+	// SignPut makes a link that takes exactly these bytes once. A use of it when
 	// the artifact is there is answered 412, which is as good as taken.
 	SignPut(ctx context.Context, up Upload, expires time.Duration) (SignedRequest, error)
 	// SignGet makes a link that gives the artifact, also in parts (Range) and
@@ -54,7 +54,7 @@ type Store interface {
 	SignGet(ctx context.Context, digest string, expires time.Duration) (SignedRequest, error)
 	// Stat says what is there.
 	Stat(ctx context.Context, digest string) (Info, error)
-	// Open reads an artifact. Who runs it hashes it again: a disk may rot.
+	// Open reads an artifact. A caller that runs it hashes it again: a disk may rot.
 	Open(ctx context.Context, digest string) (io.ReadCloser, error)
 	// Put keeps what r gives, which must be exactly these bytes. If they are
 	// there, r may not be read, and that is no error.

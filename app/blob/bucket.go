@@ -79,7 +79,7 @@ func OpenBucket(ctx context.Context, place Place, o Options) (*Bucket, error) {
 	}, nil
 }
 
-// apply sets the options of S3. Checksums that nobody asked for break services
+// apply sets the options of S3. Checksums that were not asked for break services
 // other than AWS; ours is always asked for.
 func (p Place) apply(o *s3.Options, endpoint string) {
 	o.UsePathStyle = p.PathStyle
@@ -132,7 +132,7 @@ func (b *Bucket) prefix() string {
 	return b.place.Prefix + "/" + shelves + "/"
 }
 
-// Stat says what is there. What the service says of its SHA-256 counts only if
+// Stat says what is there. The service's SHA-256 counts only if
 // it is the digest.
 func (b *Bucket) Stat(ctx context.Context, digest string) (Info, error) {
 	if err := task.CheckDigest(digest); err != nil {
@@ -183,7 +183,7 @@ func (b *Bucket) Put(ctx context.Context, up Upload, r io.Reader) error {
 		return err
 	}
 	if info, err := b.Stat(ctx, up.Digest); err == nil {
-		if info.Size != up.Size { // somebody else's: delete it first
+		if info.Size != up.Size { // of another upload: delete it first
 			return notThese("the bucket holds %d bytes under the digest of %d", info.Size, up.Size)
 		}
 		return nil

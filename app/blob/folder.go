@@ -35,7 +35,7 @@ type Folder struct {
 	coming  chan struct{} // one for each upload under way
 	swept   atomic.Int64  // when tmp was last swept, in Unix seconds
 
-	// What a connection is given; tests make it less.
+	// Limits of a connection; tests make them less.
 	patience time.Duration // to send the next piece
 	slowest  int64         // bytes per second that an exchange makes on the whole
 }
@@ -162,7 +162,7 @@ func (f *Folder) Open(ctx context.Context, digest string) (io.ReadCloser, error)
 }
 
 func (f *Folder) open(ctx context.Context, digest string) (*os.File, error) {
-	// The look before keeps a pipe that somebody put there from being waited for.
+	// The look before keeps a pipe in its place from being waited for.
 	if _, err := f.Stat(ctx, digest); err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (f *Folder) open(ctx context.Context, digest string) (*os.File, error) {
 	return file, nil
 }
 
-// Delete removes an artifact. Who reads it now reads it to the end.
+// Delete removes an artifact. Reads under way go on to the end.
 func (f *Folder) Delete(ctx context.Context, digest string) error {
 	if err := cmp.Or(ctx.Err(), task.CheckDigest(digest)); err != nil {
 		return err

@@ -105,7 +105,7 @@ func (f *Folder) give(w http.ResponseWriter, r *http.Request) error {
 	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(f.longest(info.Size()))); err != nil {
 		return fmt.Errorf("limit the time of an answer: %w", err)
 	}
-	// Nothing that somebody uploaded may act as a page of this server.
+	// An uploaded file may not act as a page of this server.
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", "attachment")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
@@ -147,7 +147,7 @@ func (p *paced) Read(b []byte) (int, error) {
 	return p.r.Read(b)
 }
 
-// What only HTTP can say.
+// Faults that only HTTP can have.
 var (
 	errThere    = errors.New("the artifact is there")
 	errBusy     = errors.New("too many artifacts are being sent: try again")
@@ -191,7 +191,7 @@ func statusOf(err error) int {
 		return http.StatusInsufficientStorage
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return http.StatusRequestTimeout
-	case errors.Is(err, context.Canceled) || errors.Is(err, net.ErrClosed): // nobody reads the answer
+	case errors.Is(err, context.Canceled) || errors.Is(err, net.ErrClosed): // the client has left
 		return http.StatusBadRequest
 	}
 	switch core.CodeOf(err) {

@@ -128,7 +128,7 @@ func (f *Folder) permitted(r *http.Request) (link, error) {
 }
 
 // readLink takes the digest from the end of the path: what is before it is the
-// business of whoever mounted the handler.
+// business of the handler that it is mounted below.
 func readLink(r *http.Request) (l link, mac []byte, err error) {
 	query := r.URL.Query()
 	l = link{method: r.Method, digest: r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]}

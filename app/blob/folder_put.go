@@ -88,7 +88,7 @@ func full(cause error) error {
 	}
 }
 
-// kept explains what the disk did. What the sender did stays as it is.
+// kept explains an error of the disk. An error of the sender stays as it is.
 func kept(err error) error {
 	var ours *core.Error
 	switch {
@@ -100,11 +100,11 @@ func kept(err error) error {
 	return fmt.Errorf("keep artifact: %w", err)
 }
 
-// abandoned is the age from which a file in tmp is nobody's. It counts from
+// abandoned is the age from which a file in tmp is abandoned. It counts from
 // the last write, and no connection may be silent for so long.
 const abandoned = time.Hour
 
-// sweepSometimes needs nobody to call it: only uploads leave anything to sweep.
+// sweepSometimes needs no caller of its own: only uploads leave anything to sweep.
 func (f *Folder) sweepSometimes(now time.Time) {
 	last := f.swept.Load()
 	if now.Unix()-last >= int64(abandoned/time.Second) && f.swept.CompareAndSwap(last, now.Unix()) {

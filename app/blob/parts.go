@@ -14,9 +14,9 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// A part is a store below the address of another. Parts share no bytes: what
-// was sent to one is not there in the next, whoever asks. One that belongs to
-// an owner so tells nobody else what it holds.
+// A part is a store below the address of another. Parts share no bytes: bytes
+// sent to one are not there in the next, for any caller. One that belongs to
+// an owner so tells no other what it holds.
 
 // Part is the address of the part of a name, which [core.ValidName] accepts.
 func Part(address, name string) (string, error) {

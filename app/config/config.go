@@ -95,7 +95,7 @@ type Config struct {
 	Brokers map[string]string `json:"brokers" group:"node,worker,broker" doc:"Brokers that ring for the workers of a queue, as queue=URL with sqs://REGION/QUEUE or nats://HOST:PORT/STREAM; workers elsewhere then claim its jobs by tickets, and nodes leave it to them"`
 }
 
-// Default is the configuration of somebody who set nothing.
+// Default is the configuration without any settings.
 func Default() Config {
 	var c Config
 	for _, k := range Keys() {
@@ -234,7 +234,7 @@ func (c Config) Validate() error {
 }
 
 // checkBrokers sees to what needs no knowledge of a broker. It repeats no URL,
-// which may hold a secret that somebody put in the wrong place.
+// which may hold a secret in the wrong place.
 func (c Config) checkBrokers() (bad []core.FieldError) {
 	const hint = "such as render=sqs://eu-central-1/render or render=nats://nats.internal:4222/RENDER"
 	taken := map[string]string{}
@@ -297,7 +297,7 @@ var fitSchema = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,38}$`)
 
 // ArtifactStore is the address of the artifacts as package blob has it, or
 // empty if there is none: nodes that share a database share a place for these
-// too, which somebody has to name.
+// too, which the configuration has to name.
 func (c Config) ArtifactStore() string {
 	switch scheme, _, found := strings.Cut(c.Artifacts, ":"); {
 	case found && (scheme == "s3" || scheme == "folder"):
@@ -311,7 +311,7 @@ func (c Config) ArtifactStore() string {
 }
 
 // SealKey is the file with the key that secrets are sealed with, and whether it
-// is Belfry's own. It is empty where somebody has to name one.
+// is Belfry's own. It is empty where the configuration has to name one.
 func (c Config) SealKey() (path string, own bool) {
 	if c.SealKeyFile != "" {
 		return c.SealKeyFile, false

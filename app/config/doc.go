@@ -1,7 +1,7 @@
 // Package config reads the files that people write for Belfry: the
 // configuration of a node, and manifests of definitions.
 //
-// Both are read strictly. A key that nobody knows, a value of the wrong type,
+// Both are read strictly. An unknown key, a value of the wrong type,
 // a number without a unit: each is an error that names the file, line and
 // column, shows the line, and says what was probably meant. Every fault of a
 // file is told at once. YAML anchors, aliases, merge keys and tags are refused,

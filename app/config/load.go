@@ -161,7 +161,7 @@ func (l Loaded) Source(key string) string {
 	return "default"
 }
 
-// Given reports whether somebody set the key.
+// Given reports whether the key was set.
 func (l Loaded) Given(key string) bool { return l.sources[key] != "" }
 
 // Load puts together flags, environment, file and defaults, in this order of

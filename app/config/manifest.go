@@ -101,7 +101,7 @@ func fileError(path string, err error) error {
 }
 
 // ParseManifest reads the documents of all sources as one manifest and says
-// everything that is wrong with it, place by place. What names no namespace
+// everything that is wrong with it, place by place. An object that names no namespace
 // is checked as if it were in the given one, and left as it was written.
 func ParseManifest(srcs []Source, namespace string) (Definitions, error) {
 	defs := Definitions{places: map[string]Place{}, sources: map[string]string{}}

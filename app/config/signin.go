@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// WebLimits is how long somebody stays signed in to the web interface.
+// WebLimits is how long a person stays signed in to the web interface.
 func (c Config) WebLimits() access.WebSessionLimits {
 	return access.WebSessionLimits{Idle: c.ConsoleIdle, Life: c.ConsoleLife}
 }
@@ -67,7 +67,7 @@ func (c Config) checkSignIn() (bad []core.FieldError) {
 	return bad
 }
 
-// confidential reports whether nobody between can read what is sent to u.
+// confidential reports whether messages to u cannot be read on the way.
 func confidential(u *url.URL) bool {
 	return u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && IsLoopback(u.Host))
 }

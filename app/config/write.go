@@ -14,7 +14,7 @@ import (
 // WriteYAML writes v as YAML, with the names and the order of its JSON.
 //
 // What it writes, [Decode] reads as the same: a text is written without quotes
-// only when nobody could take it for anything but a text.
+// only when it cannot be taken for anything but a text.
 func WriteYAML(w io.Writer, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {

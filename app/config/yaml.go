@@ -270,15 +270,15 @@ func (d *decoder) structure(node ast.Node, v reflect.Value, path string) {
 		case !known:
 			d.unknown(pair, name, path, written(v.Type(), fields))
 		case v.Type().FieldByIndex(field).Tag.Get("readOnly") == "true":
-			// What show -o yaml printed may be applied again. What only Belfry
-			// sets is passed over, as the API does.
+			// Output of show -o yaml may be applied again. Fields that only Belfry
+			// sets are passed over, as the API does.
 		default:
 			d.value(pair.Value, v.FieldByIndex(field), sub)
 		}
 	}
 }
 
-// written is the names of the fields that people write. What only Belfry sets is passed over, so it helps nobody.
+// written is the names of the fields that people write. Fields that only Belfry sets are passed over: they help no reader.
 func written(t reflect.Type, fields map[string][]int) (names []string) {
 	for name, field := range fields {
 		if t.FieldByIndex(field).Tag.Get("readOnly") != "true" {
@@ -298,7 +298,7 @@ func (d *decoder) unknown(pair *ast.MappingValueNode, name, path string, names [
 	d.fault(pair.Key.GetToken(), join(path, name), "", "is not a known key", hint)
 }
 
-// hide keeps the texts of a value out of what is shown of faults. It stands where it does not belong, so nobody knows
+// hide keeps the texts of a value out of what is shown of faults. It stands where it does not belong, so it is unknown
 // whether it is a secret. Short ones are words such as http, which are in many a line.
 func (d *decoder) hide(node ast.Node) {
 	ast.Walk(hiding{d.hidden}, node)

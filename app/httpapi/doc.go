@@ -11,8 +11,8 @@
 // Every route but /healthz, /readyz, /docs, /openapi, /beat and /badge wants a
 // bearer token with the scope that the route names. A token is good for one namespace, or
 // for all. A request that names no namespace means the token's, or "default"
-// for a token that is good for all. What belongs to no namespace (queues,
-// tokens, workers) is changed only with a token for all of them.
+// for a token that is good for all. Objects that belong to no namespace (queues,
+// tokens, workers) are changed only with a token for all of them.
 //
 // A token that was found good is believed for ten seconds without asking
 // again. So a revocation takes up to ten seconds to reach every node; the node
@@ -27,8 +27,8 @@
 //
 // No answer has a secret: those of tasks, monitors and channels are written and
 // never read, and the key of a heartbeat is shown to those who may operate. A
-// worker's claim alone has all that is needed to do the work. What sends
-// something out because somebody asks (a check that is tried, a channel that is
+// worker's claim alone has all that is needed to do the work. A call that sends
+// something out on request (a check that is tried, a channel that is
 // tested) is rare, and is bounded for the whole server.
 //
 // # Errors

@@ -33,13 +33,13 @@ type Options struct {
 	Service Service
 	Auth    Authenticator
 
-	// What a node may be able to do besides. A route whose ability is missing
+	// Abilities that a node may have besides. A route whose ability is missing
 	// says so.
 	Links     Links    // answers the key of a link; usually the Service
 	Prober    Prober   // tries checks
 	Notifier  Notifier // tests channels
 	Secrets   Secrets  // for both; usually the Service
-	Audit     Recorder // keeps who was refused and who enqueued; usually the Service; default: nobody
+	Audit     Recorder // keeps who was refused and who enqueued; usually the Service; default: none
 	Calls     Calls    // counts calls by the quotas of namespaces; usually the Service; nil: none has one
 	Attempts  Attempts // lets programs be run by who holds no more than the right to one attempt; usually the Service
 	PublicURL string   // where people reach this node; for messages of tests
@@ -265,6 +265,6 @@ func (s *Server) Close() {
 
 // Transport carries the calls of a [client.Client] to the server in this process,
 // without a socket. They are authenticated, checked, limited and measured as
-// any other. What calls while it answers a request of a browser does so from
+// any other. A call made while a request of a browser is answered comes from
 // the browser's address, as it was found out there. The host name of a call does not matter.
 func (s *Server) Transport() http.RoundTripper { return s.api.Transport() }

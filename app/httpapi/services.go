@@ -32,7 +32,7 @@ type (
 	// Artifacts keeps what programs are made of. Bytes go straight to where they
 	// lie, by links.
 	Artifacts = programs.Artifacts
-	// KeptSecrets keeps values that programs get and nobody sees.
+	// KeptSecrets keeps values that programs get and that are never shown.
 	KeptSecrets = programs.KeptSecrets
 	// Schedules keeps when to run it.
 	Schedules = schedules.Schedules
@@ -93,7 +93,7 @@ type (
 	Health = health.Health
 )
 
-// What a node may be able to do besides.
+// Abilities that a node may have besides.
 type (
 	// Authenticator knows tokens by their secrets, and sessions by their tokens.
 	Authenticator = api.Authenticator
@@ -104,7 +104,7 @@ type (
 	Attempts = api.Attempts
 	// Calls counts calls by the quotas of namespaces.
 	Calls = api.Calls
-	// Prober looks at targets because somebody asked, for no monitor. It is an
+	// Prober looks at targets on request, for no monitor. It is an
 	// ability of nodes that run checks.
 	Prober = monitors.Prober
 	// Notifier tells people. An error says what went wrong, without secrets.

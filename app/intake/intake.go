@@ -8,7 +8,7 @@
 // and does not keep the others from being read; it is not in the manifest. The
 // manifest is always valid, and applying it twice changes nothing.
 //
-// What is carried over behaves as it did, not as Belfry's defaults would have
+// Imported entries behave as they did, not as Belfry's defaults would have
 // it: an entry of a crontab may overlap with itself, is not retried, is not
 // made up for and has the longest timeout there is, because cron does no more.
 // Names are made of the commands, and those of monitors of their names, so the

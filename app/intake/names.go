@@ -38,8 +38,8 @@ const (
 )
 
 // Crontab reads a whole crontab of Vixie cron and its heirs (cronie, Debian,
-// the BSDs). An error is about the file as a whole: it is too large, or nobody
-// can tell whether its lines name users. Everything else is in the lines.
+// the BSDs). An error is about the file as a whole: it is too large, or it is
+// unclear whether its lines name users. Everything else is in the lines.
 //
 // Variables count from where they are set. CRON_TZ moves the times, TZ only
 // the command, as in cronie. An unescaped % ends the command; what follows is

@@ -34,7 +34,7 @@ type item struct {
 // fact is a name and a value.
 type fact struct{ name, value string }
 
-// Limits of a card, before a channel's own. Whoever wants all of it follows
+// Limits of a card, before a channel's own. A reader who wants all of it follows
 // the link.
 const (
 	maxTitle = 250

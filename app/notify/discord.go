@@ -22,8 +22,8 @@ type discordMessage struct {
 	Mentions discordMentions `json:"allowed_mentions"`
 }
 
-// discordMentions with an empty list means nobody is called, whatever a text
-// says.
+// discordMentions with an empty list means that no text can mention a
+// user.
 type discordMentions struct {
 	Parse []string `json:"parse"`
 }

@@ -238,7 +238,7 @@ type refusals struct{ forGood, forNow []error }
 
 func (r refusals) count() int { return len(r.forGood) + len(r.forNow) }
 
-// err is nil if nobody was refused. It is permanent if no other try would
+// err is nil if no recipient was refused. It is permanent if no other try would
 // change anything.
 func (r refusals) err(sent, all int, host string) error {
 	if r.count() == 0 {

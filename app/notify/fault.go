@@ -25,8 +25,8 @@ func (f *fault) Error() string { return joined(": ", f.host, f.text, f.said) }
 
 func (f *fault) Unwrap() error { return f.cause }
 
-// Permanent says that trying again will end the same way until somebody
-// changes the channel: its address or its secret is wrong, the receiver refused
+// Permanent says that trying again will end the same way until the
+// channel changes: its address or its secret is wrong, the receiver refused
 // the message, or a policy of this node forbids it.
 func Permanent(err error) bool {
 	var f *fault

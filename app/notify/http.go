@@ -28,7 +28,7 @@ type answer struct {
 	whole  bool // body is not cut
 }
 
-// post sends one request and judges the status of its answer. What comes back
+// post sends one request and judges the status of its answer. An answer returned
 // with an error is still the answer, if there was one.
 func (s *Sender) post(ctx context.Context, address string, header http.Header, body []byte) (*answer, error) {
 	return s.request(ctx, http.MethodPost, address, header, body)
@@ -62,7 +62,7 @@ func (s *Sender) request(ctx context.Context, method, address string, header htt
 	}
 	defer func() { _ = resp.Body.Close() }()
 	a := &answer{host: u.Host, status: resp.StatusCode, header: resp.Header}
-	// What cannot be read of the body does not change what the status said.
+	// A part of the body that cannot be read does not change what the status said.
 	a.body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	a.whole = err == nil && len(a.body) <= maxAnswer
 	a.body = a.body[:min(len(a.body), maxAnswer)]

@@ -11,9 +11,9 @@
 // metadata services are refused unless the operator allows them. Redirects are
 // not followed at all: a channel's address is where its secret belongs.
 //
-// What is sent is bounded and valid, whatever a message holds: texts are made
+// Messages are bounded and valid, whatever they hold: texts are made
 // valid UTF-8 without control characters, escaped for their channel, and cut to
-// what the channel takes, never within an escape. What was left out is counted.
+// what the channel takes, never within an escape. Omitted notifications are counted.
 //
 // No error holds a secret. Addresses of incoming webhooks are secrets as a
 // whole, so errors name the host alone, and what a receiver answered is

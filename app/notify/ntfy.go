@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 )
 
-// Limits of ntfy, in bytes. A longer text becomes a file that nobody opens.
+// Limits of ntfy, in bytes. A longer text becomes a file, which is not read.
 const (
 	ntfyText  = 4000
 	ntfyTitle = 250

@@ -43,7 +43,7 @@ type pagerDutyPayload struct {
 // pagerDuty sends an event for each outage that the message tells of: what
 // begins triggers, what is over resolves, and one key holds them together.
 //
-// Of several notifications with one key the last is sent: nobody is called for what
+// Of several notifications with one key the last is sent: there is no call for
 // is over already. An event that was refused does not keep the others back; one
 // that may pass later ends the try, and the next goes on from there.
 func (s *Sender) pagerDuty(ctx context.Context, c alert.Channel, m alert.Message) error {
@@ -135,8 +135,8 @@ func pagerDutySeverity(t alert.NotificationType) string {
 	return info
 }
 
-// pagerDutyKeyOf is the same for the begin of something and its end. What has
-// no end has a key of its own, the same for every try.
+// pagerDutyKeyOf is the same for the begin of something and its end. An event
+// without an end has a key of its own, the same for every try.
 func pagerDutyKeyOf(n alert.Notification, message string, i int) string {
 	parts := []string{n.Namespace, subjectOf(n)}
 	switch n.Type {

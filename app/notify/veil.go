@@ -109,7 +109,7 @@ func secretsOf(c alert.Channel) []string {
 	return secrets
 }
 
-// pieces of a secret address by which somebody could use it.
+// pieces of a secret address that would make it usable.
 func pieces(address string) []string {
 	found := []string{address}
 	add := func(all ...string) {

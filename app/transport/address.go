@@ -19,7 +19,7 @@ type Address struct {
 const addressHint = "such as sqs://eu-central-1/render or nats://nats.internal:4222/RENDER?creds=/etc/belfry/nats.creds"
 
 // ParseAddress reads an address that may have these options, each once. It
-// never repeats what it refuses, which may hold a secret that somebody put in the
+// never repeats what it refuses, which may hold a secret in the
 // wrong place.
 func ParseAddress(text string, options ...string) (Address, error) {
 	u, err := url.Parse(text)

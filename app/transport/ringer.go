@@ -32,9 +32,9 @@ type Observer interface {
 //
 // A ticket is made, and its row committed, before it is published: a crash in
 // between, like a broker that loses messages, is healed by the desk, which lets
-// ring again for jobs that were not claimed in time. What a broker refuses is
-// kept and tried again, and until it is gone no more tickets are made: what a
-// ringer holds is one batch.
+// ring again for jobs that were not claimed in time. Refused tickets are
+// kept and tried again, and until they are gone no more tickets are made: a
+// ringer holds one batch.
 type Ringer struct {
 	Queue     string
 	Desk      Desk

@@ -14,8 +14,8 @@
 // Workers acknowledge a message right after the claim and long before the job
 // ends, so no limit of a broker on how long a message may be held matters.
 //
-// What a broker carries says nothing about the job, and is of no use to who is
-// not a worker with a session. Credentials come from where the tools of the broker
+// A message of a broker says nothing about the job, and is of no use without
+// a worker's session. Credentials come from where the tools of the broker
 // take them, and never from an address, so that addresses may be logged.
 package transport
 
@@ -38,8 +38,8 @@ type Publisher interface {
 // Source is the worker's end.
 type Source interface {
 	// Receive waits for the first message, up to wait, and answers at most n that
-	// are there. None is no error. What it answers belongs to the caller for
-	// [Hold], and is delivered again unless it is acknowledged before.
+	// are there. None is no error. The messages belong to the caller for
+	// [Hold], and are delivered again unless they are acknowledged before.
 	Receive(ctx context.Context, n int, wait time.Duration) ([]job.Ring, error)
 	// Ack says that messages need not come again.
 	Ack(ctx context.Context, rs []job.Ring) error

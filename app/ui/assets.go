@@ -11,7 +11,7 @@ import (
 //go:embed status
 var files embed.FS
 
-// The templates and the assets are read when somebody asks for a status page, and not by every process.
+// The templates and the assets are read at the first request for a status page, and not by every process.
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").ParseFS(files, "status/*.html"))
 })

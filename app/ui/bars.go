@@ -30,7 +30,7 @@ type badDay struct {
 	Down   string
 }
 
-// A day is a bar of barWidth and a gap. What colour tells, shape tells too: up
+// A day is a bar of barWidth and a gap. Shape repeats colour: up
 // is a whole bar, downtime hangs from the top above a gap, a day that was down
 // from begin to end does not reach the bottom, and nothing known is a stub.
 const (

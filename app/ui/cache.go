@@ -177,7 +177,7 @@ func (c *cache) refuse(k key, r refusal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.shown, k)
-	if len(c.refused) >= maxRefused { // somebody makes up names; none is worth keeping
+	if len(c.refused) >= maxRefused { // names are made up; none is worth keeping
 		clear(c.refused)
 	}
 	c.refused[k] = r

@@ -1,7 +1,7 @@
 // Package attempttoken makes and checks the tokens of attempts: a right to one
 // attempt of one job, under one lease, for a short time, and to nothing else.
 //
-// A token is a JWT (RFC 7519) signed with Ed25519. Whoever checks one knows the
+// A token is a JWT (RFC 7519) signed with Ed25519. A verifier knows the
 // public keys of all that sign, and takes no other algorithm, issuer or
 // audience, and no token without an end. A token that is good here says who
 // asks; whether the attempt still runs is for the row of its lease to say, at

@@ -110,7 +110,7 @@ func (p Place) settings() ([]nats.Option, error) {
 		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond),
 		nats.ReconnectJitter(500*time.Millisecond, time.Second), nats.IgnoreAuthErrorAbort(),
 		nats.Timeout(shortWait), nats.PingInterval(20 * time.Second), nats.MaxPingsOutstanding(2),
-		// What is sent while nobody listens is an error now and not a surprise later.
+		// A message without a listener is an error now and not a surprise later.
 		nats.ReconnectBufSize(-1),
 	}
 	if p.TLS {
@@ -139,7 +139,7 @@ func (p Place) settings() ([]nats.Option, error) {
 	return list, nil
 }
 
-// Close gives up the connection. What was received and not acknowledged comes
+// Close gives up the connection. Messages received and not acknowledged come
 // again to others.
 func (s *Stream) Close() error {
 	closed := make(chan struct{})
@@ -229,7 +229,7 @@ func (s *Stream) Receive(ctx context.Context, n int, wait time.Duration) (rings 
 	return append(rings, more...), nil
 }
 
-// take reads one batch to its end. What arrived counts, whatever came after it.
+// take reads one batch to its end. Messages that arrived count, whatever came after them.
 func (s *Stream) take(ctx context.Context, fetch func() (jetstream.MessageBatch, error)) (rings []job.Ring, err error) {
 	batch, err := fetch()
 	if err != nil {

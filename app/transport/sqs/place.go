@@ -11,7 +11,7 @@ import (
 type Place struct {
 	Region   string
 	Queue    string // its name
-	Dead     string // the name of the queue for what nobody could read, which Setup makes; default: Queue and "-dead"
+	Dead     string // the name of the queue for unreadable messages, which Setup makes; default: Queue and "-dead"
 	Endpoint string // the service, unless it is AWS
 }
 

@@ -28,7 +28,7 @@ type Options struct {
 	Provider *signin.Provider
 	Tokens   Tokens
 
-	Limits  access.WebSessionLimits // how long somebody stays signed in
+	Limits  access.WebSessionLimits // how long a person stays signed in
 	Logger  *slog.Logger            // default: the default logger
 	Version string                  // shown at the foot of pages
 	Now     func() time.Time        // default: time.Now
@@ -128,7 +128,7 @@ func New(o Options) (*Console, error) {
 	c.register(areas())
 	// The cookie is SameSite, and every browser names the origin of a POST, or
 	// says in Sec-Fetch-Site that it is another: a page elsewhere, on a
-	// subdomain too, can send no form in somebody's name. A token in each form
+	// subdomain too, can send no form in another person's name. A token in each form
 	// would add nothing to that but something to forget.
 	c.handler = http.NewCrossOriginProtection().Handler(http.HandlerFunc(c.serve))
 	return c, nil

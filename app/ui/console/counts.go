@@ -43,7 +43,7 @@ func (p *page) fill() {
 }
 
 // counts are the figures of the navigation, of the namespace that is shown.
-// Each is counted by an index and no further than a cap. What cannot be counted
+// Each is counted by an index and no further than a cap. A figure that cannot be counted
 // is left out: a page is shown without it.
 func (p *page) counts(ctx context.Context) frame.NavCounts {
 	found := make([]core.Counted, 4)

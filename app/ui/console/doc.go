@@ -13,7 +13,7 @@
 // channels), windows, statuspages. No area imports another.
 // This package mounts them, signs people in and keeps pages up to date.
 //
-// What areas share stands in internal: parts is what pages are made of, and how
+// Shared code stands in internal: parts is what pages are made of, and how
 // numbers, times and nouns are written; frame is the request, the layout, links
 // and answers; forms is how definitions are made and edited, with the inputs of
 // each kind of task in forms/kinds.go.
@@ -45,11 +45,11 @@
 //     .Data is what the handler shows, and the methods of page are at hand, from
 //     within range and with too, as $.Link, $.When and so on. All links are made
 //     with .Link or .LinkIn (which know prefix and namespace), and changed with
-//     .With and .Here. What somebody may not do stands in
-//     {{if .Can "operate"}}. What only formats is a function, in funcs.
+//     .With and .Here. Actions that the reader may not use stand in
+//     {{if .Can "operate"}}. A function that only formats is in funcs.
 //  5. Give the parts that change an id and data-live="job queue", the nouns
 //     whose changes they show: they are then read again by themselves. Give rows
-//     ids too. What is within must look the same for the same data. Monitors
+//     ids too. Parts must look the same for the same data. Monitors
 //     that are judged are the noun check, and check:shop for one of them. Only
 //     the node that settled a check tells of it, so parts about monitors have
 //     data-every="10" besides, and are read again after so many seconds.

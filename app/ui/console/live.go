@@ -30,8 +30,8 @@ const (
 // With several nodes it need not be this one: pages about monitors are read
 // again every 10 s besides, by data-every.
 //
-// What has changed while the page was on its way, since the cursor that came with
-// it, is said at once.
+// Changes made while the page was on its way, since the cursor that came with
+// it, are said at once.
 //
 // The counts of the navigation come in events named counts.
 //

@@ -20,17 +20,17 @@ type Tokens interface {
 	RevokeToken(ctx context.Context, id int64) error
 }
 
-// trip is what a browser keeps while somebody is at the provider. It is in a
-// cookie of its own, since nobody is signed in yet, and nobody but the browser
+// trip is what a browser keeps while a person is at the provider. It is in a
+// cookie of its own, since the person is not signed in yet, and only the browser
 // itself could misuse it.
 type trip struct {
 	signin.Flow
 	Next      string `json:"next,omitempty"`      // where to go then
-	Namespace string `json:"namespace,omitempty"` // that somebody chose
+	Namespace string `json:"namespace,omitempty"` // that was chosen
 }
 
 const (
-	tripAge = 10 * 60 // seconds that somebody may be away
+	tripAge = 10 * 60 // seconds that a person may be away
 	maxNext = 1 << 10 // bytes of where to go then; cookies are small
 )
 

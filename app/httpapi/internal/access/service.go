@@ -34,7 +34,7 @@ type Tokens interface {
 	RevokeJoinToken(ctx context.Context, id int64) error
 	JoinTokens(ctx context.Context) ([]access.JoinToken, error)
 	// Join makes a token for the worker of a machine, and its secret, for
-	// whoever has the secret of a join token. Others get Unauthorized.
+	// a holder of the secret of a join token. Others get Unauthorized.
 	Join(ctx context.Context, secret, machine string) (access.Token, string, error)
 }
 

@@ -118,7 +118,7 @@ func (s *server) sendPulled(ctx context.Context, out *api.Sse, ns, name string, 
 		if err != nil {
 			return err
 		}
-		if len(next.Events) == 0 { // whoever answers at once that there is nothing must not make us spin
+		if len(next.Events) == 0 { // a service that answers at once that there is nothing must not make us spin
 			if err := wire.Pause(ctx, min(s.Beat, s.Look)-time.Since(asked)); err != nil {
 				return err
 			}

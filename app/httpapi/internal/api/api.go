@@ -64,7 +64,7 @@ type API struct {
 	Mux     *http.ServeMux
 	Huma    huma.API
 	Signing signing
-	Trials  *rate.Limiter // what sends something out because somebody asked
+	Trials  *rate.Limiter // calls that send something out on request
 	Streams streams
 	Console http.Handler // answers for all paths that nothing else is at, or nil
 

@@ -78,7 +78,7 @@ func (g *guard) token(ctx context.Context, r *http.Request) (access.Token, error
 	return token, nil
 }
 
-// stillGood reports that the token of a request that was let in has not been revoked since. What cannot be found out counts as
+// stillGood reports that the token of a request that was let in has not been revoked since. An answer that cannot be had counts as
 // good, and a token that is not is no guess.
 func (g *guard) stillGood(ctx context.Context, r *http.Request) bool {
 	secret, err := bearer(r)

@@ -88,7 +88,7 @@ func (a *API) wrap(h http.Handler) (http.Handler, error) {
 			return nil, fmt.Errorf("httpapi: origin %q: %w", origin, err)
 		}
 	}
-	// Who calls a heartbeat brings its key, and nothing that a browser adds by itself.
+	// A call of a heartbeat brings its key, and nothing that a browser adds by itself.
 	for _, prefix := range []string{wire.BeatPrefix, PushPrefix, ExternalPrefix} {
 		cross.AddInsecureBypassPattern(prefix)
 	}
@@ -191,7 +191,7 @@ func (a *API) knownHost(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := hostOnly(r.Host)
 		// Probes of a cluster ask for the bare address, and learn nothing worth
-		// guarding. Who calls a heartbeat by whatever name brings its key.
+		// guarding. A call of a heartbeat by any name brings its key.
 		open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || isBeat(r.URL.Path)
 		if !open && !slices.ContainsFunc(a.Options.Hosts, func(known string) bool { return strings.EqualFold(hostOnly(known), host) }) {
 			e := core.Errorf(core.Forbidden, "this server does not answer to the host name %q", wire.Shorten(host)).
@@ -266,7 +266,7 @@ func textFault(field string, values ...string) error {
 var versionRule = regexp.MustCompile(`^/[vV][0-9]+(/|$)`)
 
 // forPrograms tells requests that no person makes in a browser: by their path,
-// or because they bring a token. Who calls a heartbeat by a wrong address must
+// or because they bring a token. A caller of a heartbeat by a wrong address must
 // hear of it, and not be taken to a page for signing in that answers 200.
 func forPrograms(r *http.Request) bool {
 	path := r.URL.Path

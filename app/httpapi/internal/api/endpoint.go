@@ -236,7 +236,7 @@ func (a *API) describeBody(e Endpoint, kind string, schema *huma.Schema) {
 	op.RequestBody = &huma.RequestBody{Required: !e.Bare, Content: map[string]*huma.MediaType{kind: {Schema: schema}}}
 }
 
-// Stream registers a route that writes its answer itself. What prepare returns
+// Stream registers a route that writes its answer itself. The function that prepare returns
 // runs when nothing can be refused any more.
 func Stream[I any](a *API, e Endpoint, types map[string]reflect.Type, prepare func(ctx context.Context, c *Call, in *I) (func(http.ResponseWriter), error)) {
 	op := a.operation(e)
@@ -367,8 +367,8 @@ func (a *API) counted(ctx context.Context) error {
 	return nil
 }
 
-// authorize finds out who asks and whether they may. What is done under the
-// context it returns is done in their name.
+// authorize finds out who asks and whether they may. Calls under the
+// context it returns are made in their name.
 func (a *API) authorize(ctx context.Context, r *http.Request, scope access.Scope) (context.Context, error) {
 	token, err := a.Guard.token(ctx, r)
 	if err != nil {

@@ -62,7 +62,7 @@ func newGuesses() *guesses {
 	return &guesses{addresses: map[guesser]*rate.Limiter{}, tokens: map[guesser]*rate.Limiter{}, lookups: make(chan struct{}, maxLookups)}
 }
 
-// enter lets a secret be looked up that is not known yet. What it answers is
+// enter lets a secret be looked up that is not known yet. The function it returns is
 // called when that is done. A token that failed too often is refused unseen;
 // another one of an address that did waits for its turn.
 func (g *guesses) enter(ctx context.Context, who guesser) (leave func(), err error) {

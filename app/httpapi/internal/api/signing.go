@@ -57,7 +57,7 @@ const (
 	// keysFor is how long keys are not asked for again: a key that another node
 	// made is known here by then, or is asked for when a token names it.
 	keysFor = time.Minute
-	// keysFloor bounds how often names that nobody knows make us ask.
+	// keysFloor bounds how often unknown names make us ask.
 	keysFloor = time.Second
 	// keyKnown is how old a key is before it signs, if there is an older one: every
 	// node has read it by then. One that had just asked would refuse its tokens.

@@ -10,7 +10,7 @@ import (
 
 // Transport carries the calls of a [client.Client] to the server in this process,
 // without a socket. They are authenticated, checked, limited and measured as
-// any other. What calls while it answers a request of a browser does so from
+// any other. A call made while a request of a browser is answered comes from
 // the browser's address, as it was found out there. The host name of a call does not matter.
 func (a *API) Transport() http.RoundTripper {
 	return &local{handler: a.Observed(http.HandlerFunc(a.route))}
@@ -64,7 +64,7 @@ func (l *local) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// localBody ends the handler when nobody reads any more.
+// localBody ends the handler when its reader has left.
 type localBody struct {
 	*io.PipeReader
 	cancel context.CancelFunc

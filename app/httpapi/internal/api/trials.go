@@ -6,7 +6,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// How often something is sent out because somebody asked, on the whole server.
+// How often something is sent out on request, on the whole server.
 const trialsPerSecond = 5
 
 // TrialsAtOnce is how often at the same time.

@@ -11,7 +11,7 @@ import (
 func init() { huma.DefaultArrayNullable = false } // in the OpenAPI document
 
 // FullArrays makes every array of an answer one: an empty list is [], and never
-// null. What has none is answered as it is, and nothing is changed in place:
+// null. An answer without arrays is kept as it is, and nothing is changed in place:
 // answers share parts with what the store remembers.
 func FullArrays(_ huma.Context, _ string, v any) (any, error) {
 	if v == nil || !mayHoldArrays(reflect.TypeOf(v)) {

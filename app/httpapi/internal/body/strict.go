@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// What encoding/json lets pass and two readers of one body may understand
+// Faults that encoding/json lets pass and two readers of one body may understand
 // differently: names in another case, a name twice in an object, and text that is
 // no text. A body that has any of it is refused.
 

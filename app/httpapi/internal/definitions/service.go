@@ -9,8 +9,8 @@ import (
 
 // Definitions applies and exports whole sets of definitions.
 type Definitions interface {
-	// Apply makes the database as the manifest says, in one transaction. What
-	// the manifest does not name is left alone, unless prune is set: then all
+	// Apply makes the database as the manifest says, in one transaction. Objects
+	// that the manifest does not name are left alone, unless prune is set: then all
 	// but queues that it does not name is deleted from the namespace.
 	// A dry run changes nothing and answers the same plan.
 	Apply(ctx context.Context, m view.Manifest, o wire.ApplyOptions) (view.Applied, error)

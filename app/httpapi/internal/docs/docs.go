@@ -36,7 +36,7 @@ func Policy(h http.Handler) http.Handler {
 	})
 }
 
-// What the docs page shows of the OpenAPI document.
+// The parts of the OpenAPI document that the docs page shows.
 type (
 	docsData struct {
 		Title, Version, About string

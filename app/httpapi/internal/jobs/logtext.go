@@ -69,8 +69,8 @@ func (s *server) logTextRoutes() {
 	})
 }
 
-// sendLog sends a log part by part, as far as it was written at the begin. Who
-// reads slowly gets it all as long as each part arrives in time.
+// sendLog sends a log part by part, as far as it was written at the begin. A slow
+// reader gets it all as long as each part arrives in time.
 func (s *server) sendLog(ctx context.Context, w http.ResponseWriter, ns string, id int64, q job.LogQuery, part job.LogText) {
 	ctx, cancel := s.WhileGood(ctx)
 	defer cancel()

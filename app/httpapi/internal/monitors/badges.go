@@ -45,7 +45,7 @@ func (s *server) badge(w http.ResponseWriter, r *http.Request) {
 // badgeWindows are the spans that a badge can be about.
 var badgeWindows = []string{"24h", "7d", "30d", "90d", "1y"}
 
-// badgeWindow is the one when nobody says.
+// badgeWindow is the default.
 const badgeWindow = "30d"
 
 func (s *server) badgeOf(ctx context.Context, r *http.Request) (badge.Badge, error) {

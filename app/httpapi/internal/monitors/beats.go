@@ -17,8 +17,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// MaxBeatBody is how much is read of what a caller says, in bytes. What is
-// more is not kept, and is no fault of the call.
+// MaxBeatBody is how much is read of what a caller says, in bytes. The rest
+// is not kept, and is no fault of the call.
 const MaxBeatBody = 10 << 10
 
 // beatKeyRule is what a key looks like. Anything else is unknown without

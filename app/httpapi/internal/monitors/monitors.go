@@ -15,8 +15,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// monitorBody is a monitor as it is written. What only an answer says may
-// stand in it and means nothing, so that an answer can be sent back.
+// monitorBody is a monitor as it is written. Fields of an answer alone may
+// stand in it and mean nothing, so that an answer can be sent back.
 type monitorBody struct {
 	monitor.Monitor
 	Status monitor.Status `json:"status,omitempty" readOnly:"true" doc:"As it was shown; nothing comes of it"`

@@ -63,7 +63,7 @@ func (s *server) subscriberRoutes() {
 	s.visitorRoutes()
 }
 
-// visitorRoutes are for visitors, who bring no token. What makes Belfry send something is counted.
+// visitorRoutes are for visitors, who bring no token. Calls that make Belfry send something are counted.
 func (s *server) visitorRoutes() {
 	if s.opts.Subscribe == nil {
 		return
@@ -81,7 +81,7 @@ func (s *server) visitorRoutes() {
 	s.Mux.Handle("POST "+public.SubscriptionPath+"{key}", s.opts.Subscribe)
 }
 
-// refuser answers a person with a page. What takes subscriptions may be one.
+// refuser answers a person with a page. The handler of subscriptions may be one.
 type refuser interface {
 	Refuse(w http.ResponseWriter, r *http.Request, status int, err *core.Error)
 }

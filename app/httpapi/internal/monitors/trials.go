@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Prober looks at targets because somebody asked, for no monitor. It is an
+// Prober looks at targets on request, for no monitor. It is an
 // ability of nodes that run checks.
 type Prober interface {
 	// Try looks once at the target of a task, within the task's timeout.

@@ -12,8 +12,8 @@ import (
 	"github.com/belfry-run/belfry/monitor"
 )
 
-// shownOccasions is how many occurrences of a window are shown when nobody
-// says.
+// shownOccasions is how many occurrences of a window are shown by
+// default.
 const shownOccasions = 10
 
 func (s *server) windowRoutes() {

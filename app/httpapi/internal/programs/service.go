@@ -25,7 +25,7 @@ type Artifacts interface {
 	DeleteArtifact(ctx context.Context, namespace, digest string) error
 }
 
-// KeptSecrets keeps values that programs get and nobody sees.
+// KeptSecrets keeps values that programs get and that are never shown.
 type KeptSecrets interface {
 	SetSecret(ctx context.Context, namespace, name string, value core.Secret) (task.KeptSecret, error)
 	KeptSecrets(ctx context.Context, f view.DocumentFilter) (core.Page[task.KeptSecret], error)

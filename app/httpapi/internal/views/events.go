@@ -96,7 +96,7 @@ func (s *server) sendEvents(ctx context.Context, out *api.Sse, ns string, evs []
 			if err := out.Beat(); err != nil {
 				return err
 			}
-			// Whoever answers at once that there is nothing must not make us spin.
+			// A service that answers at once that there is nothing must not make us spin.
 			if err := wire.Pause(ctx, min(s.Beat, s.Look)-time.Since(asked)); err != nil {
 				return err
 			}

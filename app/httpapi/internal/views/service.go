@@ -22,7 +22,7 @@ type History interface {
 	ScheduleDays(ctx context.Context, q view.DaysQuery) (view.ScheduleDays, error)
 	// TaskDays says what became of the jobs of tasks, day by day in UTC.
 	TaskDays(ctx context.Context, q view.TaskDaysQuery) (view.TaskDaysFound, error)
-	// Titles are the display titles of named things of one namespace. What has none is left out.
+	// Titles are the display titles of named things of one namespace. A thing without one is left out.
 	Titles(ctx context.Context, q view.Named) (view.Titles, error)
 }
 

@@ -75,7 +75,7 @@ type attemptOf struct {
 
 func (in *attemptOf) ref() job.Ref { return job.Ref{JobID: in.Job, Lease: in.Lease} }
 
-// attemptRoutes are for programs of strangers: whoever runs one holds the token
+// attemptRoutes are for programs of strangers: such a program holds the token
 // of its attempt and nothing else.
 func (s *server) attemptRoutes() {
 	const path = "/v1/attempts/{job}/{lease}"

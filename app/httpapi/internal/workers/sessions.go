@@ -185,8 +185,8 @@ func checkEach[T interface{ Validate() error }](field string, items []T) error {
 	return nil
 }
 
-// claim waits for jobs until the worker leaves or the server stops. What was
-// leased by then is answered in either case; what was not, is an empty claim.
+// claim waits for jobs until the worker leaves or the server stops. Jobs leased
+// by then are answered in either case; without any it is an empty claim.
 func (s *server) claim(ctx context.Context, req job.ClaimRequest) (job.Claim, error) {
 	waiting, cancel := s.Until(ctx)
 	defer cancel()
@@ -220,7 +220,7 @@ func (s *server) ownSession(ctx context.Context, t access.Token, id string) erro
 		var err error
 		owner, err = s.Options.Auth.SessionOwner(ctx, id)
 		if core.CodeOf(err) == core.NotFound {
-			return nil // nobody has it, and the service answers as for one that has ended
+			return nil // no owner has it, and the service answers as for one that has ended
 		}
 		if err != nil {
 			return err

@@ -34,7 +34,7 @@ const nextShown = 3
 
 // Options says what a file does not. The zero value works.
 type Options struct {
-	Namespace string            // of what is made; default: none is written, and whoever applies it decides
+	Namespace string            // of what is made; default: none is written, and apply decides
 	Zone      string            // where times are read that have no zone of their own; default: UTC
 	Format    Format            // of a crontab; default: found out
 	Queue     string            // lane of the tasks, or of the checks of monitors; default: default, or checks

@@ -39,7 +39,7 @@ func NewWatching(o Options) *Watching {
 	}
 }
 
-// Entry is one entry of a file while it is read. What is said of it begins with
+// Entry is one entry of a file while it is read. A message about it begins with
 // its name, because a file may well be one line.
 type Entry struct {
 	*Line

@@ -14,7 +14,7 @@ import (
 func (c *crontab) entry(l *base.Line, text string, start int) {
 	e, ok := c.split(l, text, start)
 	s := schedule.Schedule{
-		// What cron does: it starts at its time or never, whatever runs.
+		// As cron does: it starts at its time or never, whatever runs.
 		Zone: c.zone, Overlap: schedule.OverlapAllow, Catchup: schedule.CatchupNone, Jitter: c.delay,
 	}
 	if ok {

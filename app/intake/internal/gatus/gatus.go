@@ -192,7 +192,7 @@ func (g *gatus) text(e *base.Entry, t *tree.Tree, path string) string {
 	return filled
 }
 
-// secret is a value that nobody may see. One that is not in the file is as
+// secret is a value that must not be shown. One that is not in the file is as
 // good as one that is kept.
 func (g *gatus) secret(e *base.Entry, t *tree.Tree, path string) core.Secret {
 	filled, name := unset(g.Spend(e, t.At, t.Text))

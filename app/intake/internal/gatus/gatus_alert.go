@@ -21,7 +21,7 @@ type receiver struct {
 	remind  core.Duration
 }
 
-// What an alert of Gatus is about. A target that flaps is told of once instead
+// The subjects of an alert of Gatus. A target that flaps is told of once instead
 // of with every change, and one of which nothing is known would else be silent.
 var (
 	wrong    = []alert.NotificationType{alert.NotificationDown, alert.NotificationFlapping, alert.NotificationStale}

@@ -17,7 +17,7 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// maintenance is the time in which nobody is told of anything.
+// maintenance is the time without notifications.
 func (g *gatus) maintenance(t *tree.Tree) {
 	e := base.NewEntry(t.At, "maintenance", "maintenance from "+t.Get("start").Text)
 	w, on, why := g.window(t)

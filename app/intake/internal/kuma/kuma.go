@@ -243,7 +243,7 @@ func (k *kuma) tellOf(t *tree.Tree, monitor string, remind core.Duration) {
 	}
 }
 
-// unnotified says of an entry which of its notifications nobody gets.
+// unnotified says of an entry which of its notifications are not sent.
 func (k *kuma) unnotified(e *base.Entry, t *tree.Tree) {
 	for _, id := range notified(t) {
 		k.unheard = k.unheard || !k.telling

@@ -17,7 +17,7 @@ type grower struct {
 	copied int              // values that aliases have stood for
 }
 
-// tree makes data of a node. What makes YAML more than data is refused, but
+// tree makes data of a node. YAML that is more than data is refused, but
 // for anchors where they are read.
 func (g *grower) tree(node ast.Node, parent Place) (*Tree, *misread) {
 	t := &Tree{At: placeOf(node.GetToken(), g.before, parent), size: 1}
@@ -72,7 +72,7 @@ func (g *grower) anchor(n *ast.AnchorNode, at Place) (*Tree, *misread) {
 	return t, nil
 }
 
-// alias is the same tree once more: nothing is copied, but whoever reads it
+// alias is the same tree once more: nothing is copied, but a reader
 // reads it again.
 func (g *grower) alias(n *ast.AliasNode, at Place) (*Tree, *misread) {
 	if g.known == nil || n.Value == nil {

@@ -104,7 +104,7 @@ func (d hookData) PendingTone() string {
 	return ""
 }
 
-// DroppedTone marks events that nobody ever got.
+// DroppedTone marks events that were never delivered.
 func (d hookData) DroppedTone() string {
 	if d.Status.Dropped > 0 {
 		return "bad"

@@ -182,7 +182,7 @@ type hookFormData struct {
 	Name string
 }
 
-// hookGroups are the inputs of a hook. What is posted and what is pulled differs in them, and neither becomes the other.
+// hookGroups are the inputs of a hook. Posted and pulled hooks differ in them, and neither becomes the other.
 func hookGroups(isNew, pull bool) []forms.InputGroup {
 	channel, _ := alert.KindOf("webhook")
 	inputs, _ := forms.KindInputs("", channel.Fields)

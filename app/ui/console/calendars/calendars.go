@@ -136,7 +136,7 @@ func beginOf(day time.Time, zone *time.Location) time.Time {
 	return at
 }
 
-// calendarForm is a calendar as somebody writes it.
+// calendarForm is a calendar as a person writes it.
 type calendarForm struct {
 	forms.Edit
 	AsText      forms.AsText
@@ -315,7 +315,7 @@ func saveCalendar(p *page) error {
 
 // checkCalendar says which closings cannot be read, which the API says of the
 // first alone and without its place, and refuses to replace a calendar that
-// somebody did not mean.
+// was not meant.
 func (p *page) checkCalendar(f calendarForm, c schedule.Calendar) error {
 	var faults []core.FieldError
 	for i, cl := range c.Closings {

@@ -32,7 +32,7 @@ var cycleFormRoutes = routes{
 	"POST /cycles/{name}/edit": saveCycle,
 }
 
-// cycleForm is a cycle as somebody edits it. It is shown again after each press
+// cycleForm is a cycle as a person edits it. It is shown again after each press
 // of a button that moves a member, so that it needs no script.
 type cycleForm struct {
 	forms.Edit

@@ -119,7 +119,7 @@ func (d homeData) Title() string {
 	}
 }
 
-// Fresh reports that nobody has done anything here yet.
+// Fresh reports that nothing has been done here yet.
 func (d homeData) Fresh() bool {
 	return len(d.Running)+len(d.Failed)+len(d.Next)+len(d.Incidents)+len(d.Minutes)+len(d.Day)+d.Monitors.Count == 0
 }

@@ -27,7 +27,7 @@ var jobsRoutes = routes{
 	"POST /jobs/-bulk": jobsBulk,
 }
 
-// jobSearch is a search for jobs as somebody wrote it: the text is what the
+// jobSearch is a search for jobs as a person wrote it: the text is what the
 // address and the input show.
 type jobSearch struct {
 	Text   string
@@ -97,7 +97,7 @@ type jobsData struct {
 	Jobs   core.Page[job.Job]
 	Count  job.Count
 	Titles view.Titles
-	Fresh  bool // nobody searched for anything
+	Fresh  bool // without a search
 }
 
 func jobList(p *page) error {

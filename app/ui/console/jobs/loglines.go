@@ -206,7 +206,7 @@ func (x *logIndex) mark(set streamSet, before int) logMark {
 	return logMark{}
 }
 
-// rows are lines of a set from one on, in their order. What follows the last of
+// rows are lines of a set from one on, in their order. The lines after the last of
 // them is read as long as one has no end yet, within bounds.
 func (x *logIndex) rows(ctx context.Context, read logReader, set streamSet, from, count int) ([]*logged, error) {
 	var rows []*logged

@@ -20,7 +20,7 @@ import (
 // tasksOffered is how many tasks a form offers by name; others can be typed.
 const tasksOffered = 500
 
-// newJobData is the form for a job that somebody enqueues by hand, as it was
+// newJobData is the form for a job that a person enqueues by hand, as it was
 // filled in.
 type newJobData struct {
 	Like  *job.Job // the job that it is to be like

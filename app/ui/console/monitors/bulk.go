@@ -90,7 +90,7 @@ func (b *bulkMonitors) find(p *page) error {
 	return nil
 }
 
-// fields are what somebody may say besides.
+// fields are the optional inputs.
 func (b *bulkMonitors) fields() {
 	if b.Do == "pause" {
 		b.Fields = pauseFields(b.For, b.Reason, b.Err)

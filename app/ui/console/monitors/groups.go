@@ -86,7 +86,7 @@ func worse(a, b bool) int {
 
 const latencyHigh = 20 // units of a drawing that has one for each step to the right
 
-// latencyLine draws latencies as a line, from none to the largest. What is zero
+// latencyLine draws latencies as a line, from none to the largest. A zero
 // leaves a gap, and fewer than two are nothing to see.
 func latencyLine(all []core.Duration) parts.Spark {
 	s := parts.Spark{Tone: "busy line", Width: max(len(all)-1, 1), Height: latencyHigh}

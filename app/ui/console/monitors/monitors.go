@@ -63,12 +63,12 @@ type monitorsData struct {
 	Bars     map[string]monitor.Bars // by namespace and name
 	View     string                  // list or grid
 	Span     monitor.BarSpan
-	Asked    bool // somebody chose the span
+	Asked    bool // the span was chosen
 	Grouped  bool // by tag
 	Now      time.Time
 }
 
-// Fresh reports that there is no monitor, and nobody searched for one.
+// Fresh reports that there is no monitor, and no search for one.
 func (d monitorsData) Fresh() bool { return len(d.Monitors.Items) == 0 && !d.Filtered() }
 
 // Filtered reports that not all monitors are asked for.

@@ -24,8 +24,8 @@ type uptimeBars struct {
 	None    bool
 }
 
-// uptimePart is bars side by side of which the same is to be said: a list has thousands. What colour tells, shape tells
-// too: up is a whole bar, downtime hangs from the top, and nothing known is a stub.
+// uptimePart is bars side by side of which the same is to be said: a list has thousands. Shape repeats colour
+// here: up is a whole bar, downtime hangs from the top, and nothing known is a stub.
 type uptimePart struct {
 	Title string
 	Paths []uptimePath

@@ -19,14 +19,14 @@ import (
 )
 
 // Edit is the part "edit" of a form about a definition that exists: the version
-// that the form was filled from, so that a save overwrites nobody's change, and
-// what to decide once somebody has changed the definition meanwhile.
+// that the form was filled from, so that a save overwrites no other change, and
+// what to decide once the definition has changed meanwhile.
 type Edit struct {
 	Version string
 	Clash   *clash
 }
 
-// clash is a change by somebody else that a save would overwrite.
+// clash is a change by another person that a save would overwrite.
 type clash struct {
 	By     string // empty: not known
 	At     parts.Moment

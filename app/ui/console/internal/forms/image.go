@@ -11,7 +11,7 @@ import (
 // Kept is the value of an image that is as it was saved.
 const Kept = public.LogoKept
 
-// What stands behind the path of an image, in the names of its inputs.
+// Endings of the path of an image, in the names of its inputs.
 const (
 	fileOf   = "-file"
 	removeOf = "-remove"

@@ -97,7 +97,7 @@ func (d Document) Values(inputs []Input) url.Values {
 	return v
 }
 
-// What stands behind the path of pairs, in the names of the inputs of a row.
+// Endings of the path of pairs, in the names of the inputs of a row.
 const (
 	nameOf  = "[name]"
 	valueOf = "[value]"

@@ -1,7 +1,7 @@
 package frame
 
 // Routes are pages and actions by their pattern, as [net/http.ServeMux] has it,
-// for an area whose pages are of the type P. What a handler returns as an error
+// for an area whose pages are of the type P. An error of a handler
 // becomes a page with the API's status.
 type Routes[P any] map[string]func(P) error
 

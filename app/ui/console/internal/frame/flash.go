@@ -44,7 +44,7 @@ func (p *Page) takeFlash() {
 	}
 }
 
-// SetTheme keeps how somebody wants to see pages.
+// SetTheme keeps the theme in which a person wants to see pages.
 func (s *Site) SetTheme(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 8<<10)
 	theme, age := r.PostFormValue("theme"), year

@@ -1,4 +1,4 @@
-// Package frame is what all pages of the console have in common: the request of somebody, the frame around a page and how it
+// Package frame is what all pages of the console have in common: the request of a person, the frame around a page and how it
 // is answered, links, and the pages of an area.
 package frame
 
@@ -19,14 +19,14 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Page is one request of somebody, and what its template sees: fields and
+// Page is one request of a person, and what its template sees: fields and
 // methods with capitals. Areas have a page of their own around it.
 type Page struct {
 	Site *Site
 	W    http.ResponseWriter
 	R    *http.Request
 
-	Token      access.Token // of who is signed in; without a name: nobody
+	Token      access.Token // of the person who is signed in; without a name: none
 	Namespace  string       // that is shown; * for all
 	Theme      string       // light, dark, or auto
 	Times      Times        // how times are shown
@@ -44,7 +44,7 @@ type Page struct {
 	templates Templates
 }
 
-// NewPage is a request of nobody yet.
+// NewPage is a request before its person is known.
 func (s *Site) NewPage(w http.ResponseWriter, r *http.Request) *Page {
 	p := &Page{Site: s, W: w, R: r, Now: s.Now(), Namespace: core.DefaultNamespace, Theme: "auto"}
 	if cookie, err := r.Cookie(themeCookie); err == nil && (cookie.Value == "light" || cookie.Value == "dark") {
@@ -59,7 +59,7 @@ func (p *Page) Of(view any, templates Templates) {
 	p.view, p.templates = view, templates
 }
 
-// Enter is that somebody with a token is let in: the page is about what it may
+// Enter lets a person with a token in: the page is about what it may
 // see, and of that about what the address asks for.
 func (p *Page) Enter(t access.Token) {
 	p.Token = t
@@ -69,7 +69,7 @@ func (p *Page) Enter(t access.Token) {
 	}
 }
 
-// home is the namespace that is meant when nobody names one.
+// home is the namespace by default.
 func (p *Page) home() string {
 	if p.Token.Namespace == core.AnyNamespace {
 		return core.DefaultNamespace
@@ -107,7 +107,7 @@ func (p *Page) render(t *template.Template, name string, view any) {
 		}
 	}
 	p.W.Header().Set("Content-Type", kind)
-	// What an action answers is sent as it is: it may show a secret, once.
+	// The answer of an action is sent as it is: it may show a secret, once.
 	if p.R.Method == http.MethodGet {
 		body = asset.Pack(p.W.Header(), p.R, body)
 	}
@@ -207,7 +207,7 @@ func Get[T any](to *T, read func() (T, error)) func() error {
 	}
 }
 
-// Can reports whether who is signed in has a scope. What they cannot do is not
+// Can reports whether the person signed in has a scope. Other actions are not
 // offered; the API would refuse it anyhow.
 func (p *Page) Can(scope access.Scope) bool { return access.Allows(p.Token.Scopes, scope) }
 

@@ -41,7 +41,7 @@ type Site struct {
 // Asset is the address of a file of the assets.
 func (s *Site) Asset(name string) string { return s.Prefix + "/assets/" + s.Assets().Link(name) }
 
-// Secure reports whether a browser gets the cookie back over TLS only. Who
+// Secure reports whether a browser gets the cookie back over TLS only. A person who
 // works on the machine itself may go past the proxy.
 func (s *Site) Secure(r *http.Request) bool {
 	return r.TLS != nil || strings.HasPrefix(s.Origin, "https:") && !IsLoopback(r.Host)
@@ -83,12 +83,12 @@ func OfPort(name string, r *http.Request) string {
 func (s *Site) SetCookie(w http.ResponseWriter, r *http.Request, name, value string, age int) {
 	http.SetCookie(w, &http.Cookie{
 		Name: name, Value: value, Path: s.Prefix + "/", MaxAge: age,
-		// Lax, so that links in alerts find somebody signed in.
+		// Lax, so that a person who follows a link in an alert is signed in.
 		HttpOnly: true, Secure: s.Secure(r), SameSite: http.SameSiteLaxMode,
 	})
 }
 
-// LocalPath is a path of this console that somebody asked to come back to, or
+// LocalPath is a path of this console to come back to, or
 // the home page. Anything that a browser could read as another host is not one.
 func LocalPath(text string) string {
 	if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.Contains(text, "\\") || strings.ContainsFunc(text, unicode.IsControl) {

@@ -17,7 +17,7 @@ const (
 	// Asks is the header with which a page asks for itself again.
 	Asks = "X-Belfry-Live"
 	// Knows is the header with the parts that it has: "list=digest states=digest".
-	// Who does not send it gets the page as always.
+	// Without it the page comes as always.
 	Knows = "X-Belfry-Parts"
 )
 

@@ -12,7 +12,7 @@ import (
 const mostRemembered = 16 << 20
 
 // Memory are the parts that were sent last, by reader and digest. The zero value is
-// empty. What is not remembered is sent whole.
+// empty. A part that is not remembered is sent whole.
 type Memory struct {
 	mu    sync.Mutex
 	texts map[[2]string]*list.Element

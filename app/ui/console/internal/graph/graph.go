@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Most is how many steps a drawing has at most. What is larger is read in a table.
+// Most is how many steps a drawing has at most. A larger one is read in a table.
 const Most = 80
 
 // Measures of a drawing, in pixels. The template of parts has those of a node too.

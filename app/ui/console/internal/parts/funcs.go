@@ -31,7 +31,7 @@ var Funcs = template.FuncMap{
 	"tabs": func(ts ...Tab) []Tab { return ts }, "stats": func(ss ...Stat) []Stat { return ss },
 	"faults": FaultsOf, "problem": ProblemOf, "above": above, "document": NewDocument,
 
-	// What several areas say of jobs, tasks, workers and queues.
+	// Words of several areas about jobs, tasks, workers and queues.
 	"assignments": Assignments, "commandLine": CommandLine, "reason": ReasonText, "taskName": taskName, "called": Called, "hover": Hover,
 	"jobChip": jobChip, "jobTook": jobTook, "jobRows": NewJobRows, "twin": twin, "workerWord": workerWord, "isolation": isolationText,
 	"loadLag": loadLag, "loadRate": loadRate, "loadWord": loadWord, "waited": waited, "throughput": throughput,

@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// What stands here is the data of parts.html, one type per part.
+// The data of parts.html, one type per part.
 
 // Chip is a state as a word with a mark, so that it is never told by colour alone.
 type Chip struct{ Word, Tone, Mark string }
