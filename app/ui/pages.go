@@ -30,12 +30,12 @@ type Options struct {
 	// complete links by themselves. Default: links without a host.
 	PublicURL string
 	// Prefix is what stands before /status in the addresses that people see,
-	// such as /belfry, where a proxy or [http.StripPrefix] takes it away. What
-	// requests say of it is not believed. Default: the path of PublicURL.
+	// such as /belfry, where a proxy or [http.StripPrefix] takes it away. Headers of
+	// requests are not believed. Default: the path of PublicURL.
 	Prefix string
 }
 
-// DefaultMaxAge is how old a status page may be when nobody says.
+// DefaultMaxAge is how old a status page may be by default.
 const DefaultMaxAge = time.Minute
 
 var prefixRule = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*$`)
@@ -157,7 +157,7 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request) {
 	case at.form == asLogo && len(shown.board.Logo.Bytes) == 0:
 		p.refuse(w, r, at, core.Errorf(core.NotFound, "no logo"))
 		return
-	case at.form == asLogo: // whoever opens it alone gets an image, whatever is in it
+	case at.form == asLogo: // opened alone it is shown as an image, whatever is in it
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'")
 	}
 	shown.forms[at.form].Serve(w, r)

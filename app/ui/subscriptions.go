@@ -88,7 +88,7 @@ func (s subscriptions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.pages.serve(w, r)
 		return
 	}
-	// What was asked for counts though the visitor leaves.
+	// A request counts though the visitor leaves.
 	s.say(w, r, s.ask(context.WithoutCancel(r.Context()), w, r, at.page))
 }
 

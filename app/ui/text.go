@@ -26,8 +26,8 @@ func percent(ratio float64) string {
 		decimals = 3
 	}
 	scale := math.Pow10(decimals)
-	// What is a whole number but for the last bits of a float stays one; what
-	// is under 1 by however little does not become 100.
+	// A whole number but for the last bits of a float stays one; a value
+	// under 1 by however little does not become 100.
 	floored := min(math.Floor(ratio*100*scale+1e-7), 100*scale-1) / scale
 	text := strconv.FormatFloat(floored, 'f', decimals, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + "%"

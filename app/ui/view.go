@@ -261,7 +261,7 @@ func newWindows(b view.Board) (out []windowView) {
 	return out
 }
 
-// summarise says the worst there is, and of what. What nobody watches does not
+// summarise says the worst there is, and of what. A monitor that is not watched does not
 // make all operational.
 func summarise(order []string, states map[string]state, labels map[string]string) (state, string) {
 	count, names := map[state]int{}, map[state][]string{}

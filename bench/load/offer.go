@@ -72,7 +72,7 @@ func (f *offering) until(ctx context.Context, at int64) error {
 	return ctx.Err()
 }
 
-// sendEach is a caller who takes the next job that nobody has, and enqueues it
+// sendEach is a caller that takes the next free job, and enqueues it
 // when it is due.
 func (f *offering) sendEach(ctx context.Context, next *atomic.Int64) error {
 	for {

@@ -62,7 +62,7 @@ func StartRemote(cmd *exec.Cmd) (*Remote, error) {
 	return r, nil
 }
 
-// PID is the process, for whoever counts what it costs.
+// PID is the process, to count what it costs.
 func (r *Remote) PID() int { return r.cmd.Process.Pid }
 
 func (r *Remote) answer(is any) error {

@@ -53,7 +53,7 @@ func (t *tally) ran(job int64) {
 
 // wait returns when n different jobs have run, or the context ends.
 func (t *tally) wait(ctx context.Context, n int64) error {
-	t.target.Store(n) // before the look at the count, or a last job between the two would wake nobody
+	t.target.Store(n) // before the look at the count, or a last job between the two would wake no waiter
 	for t.count.Load() < n {
 		select {
 		case <-t.wake:

@@ -30,7 +30,7 @@ func main() {
 	os.Exit(Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 }
 
-// echo is how soon after the first signal another one says nothing new. Who
+// echo is how soon after the first signal another one says nothing new. A sender that
 // signals a process and then its group, as timeout does, sends each one twice.
 const echo = 250 * time.Millisecond
 

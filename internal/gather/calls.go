@@ -12,8 +12,8 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Calls are calls of Enqueue that are carried out together when they come at the same moment. Whoever finds too few at it
-// carries out what has gathered, his own first; those who come meanwhile wait, and the first of them is the next. So
+// Calls are calls of Enqueue that are carried out together when they come at the same moment. A caller that finds a free place
+// carries out what has gathered, its own first; those that come meanwhile wait, and the first of them is the next. So
 // a lone call is not held up, and many cost little more than one.
 type Calls struct {
 	Most    int  // bytes of inputs that are carried out together; 0: any
@@ -26,7 +26,7 @@ type Calls struct {
 
 	answered int           // how many calls were answered together the last time
 	took     time.Duration // how long that took
-	rallying chan struct{} // closed when as many wait again; nil: nobody waits for them
+	rallying chan struct{} // closed when as many wait again; nil: they are not waited for
 }
 
 // New is for a database or a server across a wire, or a database in this process. Across a
@@ -52,7 +52,7 @@ type Call struct {
 	turn  chan struct{} // closed when its caller is to carry out what has gathered
 }
 
-// NewCall is a call that nobody has begun with.
+// NewCall is a call that has not begun.
 func NewCall(actor string, jobs []job.NewJob) *Call {
 	a := &Call{actor: actor, Jobs: jobs, done: make(chan struct{}), turn: make(chan struct{})}
 	for _, n := range jobs {
@@ -81,8 +81,8 @@ func (l Left) Unwrap() error { return l.Err }
 
 const maxGathered = core.MaxBatch // jobs of calls that are carried out together
 
-// Do has a call carried out, by itself or by whoever carries out what has gathered. The end of its context ends it as long
-// as nobody has begun with it.
+// Do has a call carried out, by itself or by the caller that carries out what has gathered. The end of its context ends it as long
+// as it has not begun.
 func (g *Calls) Do(ctx context.Context, actor string, jobs []job.NewJob, together func(ctx context.Context, calls []*Call)) ([]job.Enqueued, error) {
 	a := NewCall(actor, jobs)
 	if !g.join(a) {
@@ -133,7 +133,7 @@ const (
 
 // rally waits until as many calls have gathered as were answered together the last time, or for a small part of what that
 // took. Callers that ask for one job after the other come back at once: without it the first of them goes alone, and the
-// others wait for its answer. A lone caller waits for nobody.
+// others wait for its answer. A lone caller waits for no other.
 func (g *Calls) rally(ctx context.Context) {
 	g.mu.Lock()
 	if !g.Rallies || g.rallying != nil || len(g.waiting) >= g.answered {
@@ -173,7 +173,7 @@ func (g *Calls) noteAnswered(calls int, took time.Duration) {
 	g.answered, g.took = calls, took
 }
 
-// leave takes back a call that nobody has begun with, and passes on its turn.
+// leave takes back a call that has not begun, and passes on its turn.
 func (g *Calls) leave(a *Call) bool {
 	g.mu.Lock()
 	i := slices.Index(g.waiting, a)
@@ -182,7 +182,7 @@ func (g *Calls) leave(a *Call) bool {
 	}
 	g.mu.Unlock()
 	select {
-	case <-a.turn: // just now; somebody else has to
+	case <-a.turn: // just now; another caller has to
 		g.pass()
 	default:
 	}
@@ -197,7 +197,7 @@ func (g *Calls) pass() {
 	g.next()
 }
 
-// next gives a turn that is free to the first who waits. Who is rallied is taken by whoever waits for them.
+// next gives a turn that is free to the first that waits. A rallied call is taken by the caller that waits for it.
 func (g *Calls) next() {
 	if g.atIt >= g.places || g.rallying != nil {
 		return

@@ -87,7 +87,7 @@ var (
 	nat64      = netip.MustParsePrefix("64:ff9b::/96")
 )
 
-// metadata services, which hand the machine's credentials to whoever asks.
+// metadata services, which hand out the machine's credentials.
 var metadata = addrs(
 	"169.254.169.254", // AWS, Google Cloud, Azure, and most others
 	"fd00:ec2::254",   // AWS over IPv6

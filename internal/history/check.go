@@ -321,7 +321,7 @@ func (c *checker) order(s *story) {
 	if good || undecided {
 		return
 	}
-	// What it rests on: the steps of which one less would be explained, in the order of their lines.
+	// The evidence: the steps of which one less would be explained, in the order of their lines.
 	var rests []Step
 	for i, p := range steps {
 		if p.Line == 0 {

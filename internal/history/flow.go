@@ -46,7 +46,7 @@ func (r *reader) workflow(w Workflow) error {
 	return nil
 }
 
-// stretch is a time in which a handler certainly ran under a lease that nobody had taken from it.
+// stretch is a time in which a handler certainly ran under a lease that was not taken from it.
 type stretch struct {
 	job      int64
 	from, to int64

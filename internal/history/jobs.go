@@ -125,7 +125,7 @@ func (s *story) attempts(precision int64) []attempt {
 		x := of(e.V.Lease, e.Line)
 		x.claim[1] = min(x.claim[1], e.V.Start+precision)
 		if x.outcome == "ok" || x.outcome == "error" && e.V.Outcome == "error" {
-			// Its worker reported what the handler saw. What was lost or handed back may have ended before it began.
+			// Its worker reported what the handler saw. An attempt that was lost or handed back may have ended before it began.
 			x.settle[0] = max(x.settle[0], e.V.Start, e.V.End)
 		}
 	}
@@ -188,7 +188,7 @@ func newText(existing bool) string {
 	return "new"
 }
 
-// madeAfter is when a job can have been made at the earliest: with an idempotency key, when somebody first asked for it.
+// madeAfter is when a job can have been made at the earliest: with an idempotency key, at the first request for it.
 func (s *story) madeAfter(keys map[string][]*Operation) int64 {
 	if s.record == nil || s.record.V.Key == "" || len(keys[s.record.V.Key]) == 0 {
 		return 0

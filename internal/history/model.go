@@ -33,7 +33,7 @@ const (
 	Done    Answer = "done"
 	Already Answer = "already" // of a creation: the job existed
 	Left    Answer = "left"
-	Unheard Answer = "unheard" // nobody knows
+	Unheard Answer = "unheard" // the answer is unknown
 )
 
 // Step is one operation on one job, which took effect at one moment from Invoked to Ended.

@@ -46,7 +46,7 @@ func (c *checker) uptime(at At[Monitor], log []At[Target]) {
 			}
 		}
 	}
-	// What was not observed, and each change for as long as it may be seen late, may count either way.
+	// A time that was not observed, and each change for as long as it may be seen late, may count either way.
 	unseen := m.Maintenance + m.Paused + m.Unknown + changes*m.Slack
 	if first := log[0].V.Time; first > m.From {
 		unseen += min(first, m.To) - m.From

@@ -43,7 +43,7 @@ func NewWriter(out io.Writer, h Header, clock func() int64) *Writer {
 // Now is the clock of the history, in microseconds.
 func (w *Writer) Now() int64 { return w.now() }
 
-// write needs the lock, or nobody else who knows of w.
+// write needs the lock, or a w that is not shared yet.
 func (w *Writer) write(text []byte) {
 	if w.err == nil && !w.closed {
 		_, w.err = w.out.Write(text)

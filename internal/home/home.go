@@ -23,13 +23,13 @@ type Home struct {
 const lockSuffix = ".lock"
 
 // Open makes a folder below dir, which is made as well, and takes over those
-// whose processes have ended. Everybody may pass through them, and nobody but
+// whose processes have ended. All users may pass through them, and only
 // this user can list or change them.
 func Open(dir string) (own *Home, left []*Home, err error) {
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return nil, nil, err
 	}
-	// While this is held nobody takes a folder for left whose lock is about to come.
+	// While this is held no process takes a folder for left whose lock is about to come.
 	door := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
 	if err := door.Lock(); err != nil {
 		return nil, nil, fmt.Errorf("lock %s: %w", dir, err)

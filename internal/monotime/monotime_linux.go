@@ -1,4 +1,4 @@
-// Package monotime has times that two processes of one machine mean alike, whoever sets the clock.
+// Package monotime has times that two processes of one machine mean alike, however the clock is set.
 package monotime
 
 import (
@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Now is the machine's clock that nobody sets, in nanoseconds.
+// Now is the machine's clock that cannot be set, in nanoseconds.
 func Now() int64 {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)

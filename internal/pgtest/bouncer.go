@@ -81,8 +81,8 @@ func (s *Server) bounce(t testing.TB, mode string, settings []string) (func(data
 	return address, awaitBouncer(address("postgres"), filepath.Join(dir, "log"))
 }
 
-// startBouncer starts the program and has it end with the test, or with this process: a shell ends it when nobody holds
-// the shell's input any more.
+// startBouncer starts the program and has it end with the test, or with this process: a shell ends it when its input
+// is closed.
 func (s *Server) startBouncer(t testing.TB, program, dir, ini string) error {
 	cmd := exec.Command("/bin/sh", "-c", `"$0" "$1" & pid=$!; read -r line; kill -INT $pid 2>/dev/null; wait $pid`, program, ini)
 	cmd.Dir, cmd.Env = dir, environment()

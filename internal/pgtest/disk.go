@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// SmallDisk mounts a file system of its own for a database, of a size such as "64m". Where nobody may mount, it says
+// SmallDisk mounts a file system of its own for a database, of a size such as "64m". Where mounts are not allowed, it says
 // why not.
 func SmallDisk(t testing.TB, size string) (dir, why string) {
 	t.Helper()

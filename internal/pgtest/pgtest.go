@@ -39,7 +39,7 @@ var shared struct {
 const template = "migrated" // the name of that database
 
 // New creates an empty database for this test in the server that the tests of this process share,
-// and returns its URL. The database is dropped when the test ends, with whoever is still connected.
+// and returns its URL. The database is dropped when the test ends, with all connections to it.
 func New(t testing.TB) string {
 	t.Helper()
 	return server(t).New(t)

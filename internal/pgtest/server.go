@@ -228,7 +228,7 @@ func (s *Server) awaitLocked(logStart int64) error {
 		s.endLocked(syscall.SIGKILL))
 }
 
-// errBusy says that somebody else holds the port, or that backends which outlived Kill hold the data.
+// errBusy says that another process holds the port, or that backends which outlived Kill hold the data.
 var errBusy = errors.New("its port or its data is still in use")
 
 func (s *Server) startError(logStart int64) error {
@@ -242,7 +242,7 @@ func (s *Server) startError(logStart int64) error {
 }
 
 // New creates an empty database for this test and returns its URL. The database is dropped when the
-// test ends, with whoever is still connected; a server that the test has stopped keeps it.
+// test ends, with all connections to it; a server that the test has stopped keeps it.
 func (s *Server) New(t testing.TB) string {
 	t.Helper()
 	return s.newLike(t, "template0")
@@ -386,7 +386,7 @@ func (s *Server) exitedLocked() bool {
 		return false
 	}
 	s.pid = 0
-	_ = s.dog.guard(0) // the number may now become somebody else's
+	_ = s.dog.guard(0) // the number may now become another process's
 	return true
 }
 
@@ -433,7 +433,7 @@ func environment() []string {
 	return env
 }
 
-// freePort finds a port that nobody listens on, below the range that systems hand out for outgoing
+// freePort finds a port without a listener, below the range that systems hand out for outgoing
 // connections. In that range a client that tries to connect while the server is down could be given
 // the server's own port, and connect to itself.
 func freePort() (int, error) {

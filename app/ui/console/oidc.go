@@ -59,7 +59,7 @@ func (c *Console) callback(r *http.Request) (string, error) {
 	return c.site.Base(r) + "/sign-in/oidc/callback", nil
 }
 
-// leave sends somebody to the provider. It answers a link and not a form: our
+// leave sends a person to the provider. It answers a link and not a form: our
 // policy lets forms go nowhere else, by way of a redirect either.
 func (c *Console) leave(w http.ResponseWriter, r *http.Request) {
 	p := c.newPage(w, r)
@@ -80,7 +80,7 @@ func (c *Console) leave(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, address, http.StatusSeeOther)
 }
 
-// arrive lets somebody in who comes back from the provider.
+// arrive lets a person in who comes back from the provider.
 func (c *Console) arrive(w http.ResponseWriter, r *http.Request) {
 	p := c.newPage(w, r)
 	t := c.trip(r)
@@ -118,10 +118,10 @@ func (p *page) refused(t trip, err error) {
 	p.signInPage(signInData{Next: t.Next, Err: err})
 }
 
-// actorOf is what the audit calls somebody where no token acts yet, or any more.
+// actorOf is the person's name in the audit where no token acts yet, or any more.
 func actorOf(name string) string { return "oidc:" + name }
 
-// admit opens a session for somebody, with a token of their name that ends with
+// admit opens a session for a person, with a token of their name that ends with
 // it: so rights, limits and the audit are those of any other token.
 func (p *page) admit(name string, g access.Grant) error {
 	ctx := access.WithActor(p.R.Context(), actorOf(name))
@@ -132,7 +132,7 @@ func (p *page) admit(name string, g access.Grant) error {
 		return err
 	}
 	if err := p.open(actorOf(name), sealed{Secret: secret, Own: t.ID}); err != nil {
-		_ = p.c.opt.Tokens.RevokeToken(ctx, t.ID) // nobody has it, and it ends by itself
+		_ = p.c.opt.Tokens.RevokeToken(ctx, t.ID) // it is not in use, and ends by itself
 		return err
 	}
 	return nil

@@ -20,7 +20,7 @@ var readAssets = sync.OnceValue(func() asset.Set { return asset.Read(files, "ass
 // templates are the pages of the console itself.
 var templates = frame.NewTemplates(frame.Set{Files: files})
 
-// page is one request of somebody, with what it may ask of the node.
+// page is one request of a person, with what it may ask of the node.
 type page struct {
 	*frame.Page
 	c   *Console
@@ -50,6 +50,6 @@ func (p *page) enter(secret string) (err error) {
 	return nil
 }
 
-// handler shows a page or does what a form asks for. What it returns as an
-// error becomes a page with the API's status.
+// handler shows a page or does what a form asks for. An error of it
+// becomes a page with the API's status.
 type handler func(p *page) error

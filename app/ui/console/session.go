@@ -225,10 +225,10 @@ func (p *page) form() string {
 type signInData struct {
 	Next      string
 	Once      string // the code of a link that signs in once
-	Why       string // ended, refused or out: why somebody is not signed in any more
+	Why       string // ended, refused or out: why the person is not signed in any more
 	Err       error
 	TokenFile string
-	Choices   []access.Grant // of somebody who has several, of which a session holds one
+	Choices   []access.Grant // of a person who has several, of which a session holds one
 }
 
 func (p *page) signInPage(d signInData) {
@@ -280,7 +280,7 @@ func (p *page) trySignIn(secret string) error {
 	return p.open("token:"+p.Token.Name, sealed{Secret: secret})
 }
 
-// open opens a session for somebody, as the audit calls them, and ends the one that this browser had before.
+// open opens a session for a person, as the audit calls them, and ends the one that this browser had before.
 func (p *page) open(who string, s sealed) error {
 	k := newKey()
 	box, err := k.seal(s)

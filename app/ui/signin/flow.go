@@ -33,7 +33,7 @@ type Person struct {
 	Grants []access.Grant // at least one
 }
 
-// Begin answers where to send somebody, who comes back to redirect.
+// Begin answers where to send a person, who comes back to redirect.
 func (p *Provider) Begin(ctx context.Context, redirect string) (address string, f Flow, err error) {
 	e, err := p.find(ctx)
 	if err != nil {
@@ -176,7 +176,7 @@ func (p *Provider) unbelievable(err error) error {
 	return refuse(core.Unauthorized, err, "begin again; if it stays, the server's log says why", "what %s said cannot be believed", p.host)
 }
 
-// claims is what the ID token says of somebody. Some providers tell groups, or
+// claims is what the ID token says of a person. Some providers tell groups, or
 // all but the subject, only to those who ask for them with the access token.
 func (p *Provider) claims(ctx context.Context, e *endpoint, token *oauth2.Token, said *oidc.IDToken) (map[string]any, error) {
 	var claims map[string]any
@@ -196,7 +196,7 @@ func (p *Provider) claims(ctx context.Context, e *endpoint, token *oauth2.Token,
 	if err := info.Claims(&more); err != nil || info.Subject != said.Subject {
 		return nil, p.unbelievable(errors.Join(err, fmt.Errorf("told of %q when asked for %q", info.Subject, said.Subject)))
 	}
-	// What is signed counts before what is not; and whether an address is verified
+	// Signed claims count before others; and whether an address is verified
 	// belongs to that address.
 	if mail, there := claims["email"]; there && mail != more["email"] {
 		delete(more, "email_verified")

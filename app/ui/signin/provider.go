@@ -29,7 +29,7 @@ type Options struct {
 	Secret func() (string, error)
 
 	Scopes      []string // to ask for; default: openid, profile, email
-	NameClaim   string   // who somebody is, for the audit; default: email
+	NameClaim   string   // the claim with the person's name, for the audit; default: email
 	GroupsClaim string   // default: groups
 	Admission   access.Admission
 
@@ -68,7 +68,7 @@ type endpoint struct {
 	verifier *oidc.IDTokenVerifier
 }
 
-// New makes a provider. It asks nobody anything yet.
+// New makes a provider. It does not call it yet.
 func New(o Options) (*Provider, error) {
 	u, err := url.Parse(o.Issuer)
 	if err != nil || u.Host == "" || o.ClientID == "" {
@@ -95,7 +95,7 @@ func New(o Options) (*Provider, error) {
 	return &Provider{
 		opt: o, host: u.Host, log: o.Logger,
 		client: &http.Client{Timeout: callTimeout, Transport: bounded{http.DefaultTransport.(*http.Transport).Clone()},
-			// Nobody is led elsewhere with the client's secret or a code.
+			// A redirect is not followed with the client's secret or a code.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		finding: make(chan struct{}, 1), calls: make(chan struct{}, maxCalls),
 	}, nil
@@ -139,7 +139,7 @@ func (p *Provider) find(ctx context.Context) (*endpoint, error) {
 	if e := p.known.Load(); e != nil {
 		return e, nil
 	}
-	// Whoever waited for somebody else's try gets its answer.
+	// A call that waited for another's try gets its answer.
 	if p.failed != nil && p.opt.Now().Sub(p.tried).Abs() < findEvery {
 		return nil, p.failed
 	}
@@ -192,7 +192,7 @@ func (p *Provider) unreachable(err error) error {
 }
 
 // refuse says to people what went wrong. The cause is for the log alone: it may
-// hold what foreigners wrote, or addresses that are nobody's business.
+// hold what foreigners wrote, or private addresses.
 func refuse(code core.Code, cause error, hint, format string, args ...any) error {
 	e := core.Errorf(code, format, args...).WithHint("%s", hint)
 	e.Err = cause
@@ -208,14 +208,14 @@ func Cause(err error) string {
 	return err.Error()
 }
 
-// brief bounds what somebody else wrote.
+// brief bounds a foreign text.
 func brief(text string) string {
 	text, _ = core.CleanText(text, 500)
 	return text
 }
 
-// Confidential reports whether nobody between can read what is sent to an
-// address: it is https, or on this machine.
+// Confidential reports whether messages to an address cannot be read on the
+// way: it is https, or on this machine.
 func Confidential(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {

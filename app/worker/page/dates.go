@@ -23,7 +23,7 @@ const (
 	ordinal  = `(?:st|nd|rd|th|er|\.|º)?`
 )
 
-// What is taken for a date where a number begins. Careful ones only: three
+// Forms taken for a date where a number begins. Careful ones only: three
 // numbers with dots are a version, if the last has not four digits; a day and
 // a month without a year may be anything, and so may two numbers with a colon,
 // if the first has one digit.
@@ -76,7 +76,7 @@ func maskDates(text string) (string, int) {
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // dateAt is the place of the date whose first number, of so many digits, is at
-// i; to is 0 if there is none. What is before floor has been looked at.
+// i; to is 0 if there is none. Text before floor has been looked at.
 func dateAt(text string, floor, i, digits int) (from, to int) {
 	if digits == 3 || digits > 4 || i > 0 && isNameByte(text[i-1]) && text[i-1] < 0x80 && text[i-1] != '-' ||
 		i > 1 && strings.IndexByte(".:/-", text[i-1]) >= 0 && isDigit(text[i-2]) {

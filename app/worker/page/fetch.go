@@ -54,7 +54,7 @@ func request(g *task.PageCheck, agent string) (*http.Request, error) {
 	return req, nil
 }
 
-// isBinary reports that an answer has a body that nobody can read.
+// isBinary reports that an answer has a body that is no text.
 func isBinary(a reach.Answer) bool {
 	if len(a.Body) == 0 {
 		return false

@@ -12,7 +12,7 @@ import (
 )
 
 // query is an expression of jq's language that selects: no environment, no
-// modules, no input, no definitions, no loops. What is left cannot make much
+// modules, no input, no definitions, no loops. The rest cannot make much
 // out of little, so a deadline and a cap on its answers bound it.
 type query struct{ code *gojq.Code }
 

@@ -6,8 +6,8 @@
 // and the task's cap on the body. Here alone cookies are kept from hop to hop.
 // The second makes a text of
 // it that can be compared with an earlier one: pure, versioned, and bounded in
-// memory and time whatever the document is. What the text is compared with,
-// and what a difference means, is not decided here.
+// memory and time whatever the document is. The text it is compared with,
+// and the meaning of a difference, are not decided here.
 //
 // A page that cannot be fetched, is not there or has lost what is looked for
 // is the page's fault. One that is fine and still cannot be read, because it

@@ -8,8 +8,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// PreviewResult is what a page's settings make of it now, for whoever is
-// writing them.
+// PreviewResult is what a page's settings make of it now, for the author
+// of the settings.
 type PreviewResult struct {
 	task.CheckResult
 	First   []string `json:"first,omitempty" doc:"Texts of the first elements that the selector found, before the ignore rules"`
@@ -22,8 +22,8 @@ const (
 	previewText    = 1 << 10 // bytes of one match
 )
 
-// Preview looks at the page once and shows its work. What was wrong, of the
-// page or of its settings, stands in the result.
+// Preview looks at the page once and shows its work. Faults of the
+// page or of its settings stand in the result.
 func (e *Executor) Preview(ctx context.Context, t task.Task) PreviewResult {
 	m, out, ok := e.look(ctx, t)
 	p := PreviewResult{CheckResult: m}

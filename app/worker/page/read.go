@@ -57,7 +57,7 @@ func (f *found) value(text string) {
 
 func (f *found) full() bool { return f.bytes > maxCollected }
 
-// What can be wrong with a document or its settings, besides the context.
+// Faults of a document or its settings, besides the context.
 type (
 	tooComplex struct{ error } // more than we want to read
 	unreadable struct{ error } // not what it says it is

@@ -27,7 +27,7 @@ type RunOptions struct {
 }
 
 // reportFor is how long the result is offered to a server that is away. There
-// is nobody after this process who could.
+// is no process after this one that could.
 const reportFor = 10 * time.Minute
 
 // Run runs what was handed over and reports it. That the program failed is no
@@ -60,7 +60,7 @@ func Run(ctx context.Context, o RunOptions) error {
 	return err
 }
 
-// failed says that this machine cannot run the program, so that nobody has to
+// failed says that this machine cannot run the program, so that the server need not
 // wait for the end of the lease.
 func failed(ctx context.Context, b job.Leaser, h Handover, why error) error {
 	f := h.unstarted(ctx, why)

@@ -175,7 +175,7 @@ func (l *look) exchange(ctx context.Context, trip *reach.Trip, network string, s
 }
 
 // serverFault is what went wrong with a server, which here is the target. One
-// of our own that nobody listens at is our fault.
+// of our own that does not listen is our fault.
 func (l *look) serverFault(ctx context.Context, trip *reach.Trip, s server, err error) *reach.Fault {
 	f := l.NetFault(ctx, trip, err)
 	switch {

@@ -14,7 +14,7 @@
 // values, query values and passwords of URLs do not appear in logs, errors,
 // outputs and snapshots.
 //
-// What is our own fault, or cannot be decided, is an outcome of error and says
+// A fault of our own, or one that cannot be decided, is an outcome of error and says
 // nothing of the target: a denied address, settings that mean nothing, a
 // machine without a network, a check that waited for its turn for too long.
 // The machine counts as cut off when its own system says that the network is

@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// request is what the task asks for. What it says itself stands; beside that
+// request is what the task asks for. Headers of the task stand; beside these
 // the server of a job learns which job asks, with a key that is the same on
 // every attempt, so that it can tell a retry from a new request. A check says
 // no more than who asks.

@@ -67,7 +67,7 @@ func (d dialogue) say(turns ...string) error {
 // maxLines of one answer; of one line no more than the reader holds.
 const maxLines = 100
 
-// hear reads one answer: of IMAP, lines that are for nobody until the wanted
+// hear reads one answer: of IMAP, all lines up to the wanted
 // one; of SMTP and FTP, all lines of a number.
 func (d dialogue) hear(want string) error {
 	isNumber := len(want) == 3

@@ -30,7 +30,7 @@ func (l *look) tcp(ctx context.Context) *reach.Fault {
 	return l.talk(ctx, trip, conn, want)
 }
 
-// connect opens a connection when it is the address's turn. What it took is told
+// connect opens a connection when it is the address's turn. The turn is told
 // and given back by leave.
 func (l *look) connect(ctx context.Context, address string, family task.IPFamily) (trip *reach.Trip, conn net.Conn, leave func(), f *reach.Fault) {
 	next, f := l.Turn(ctx, address)

@@ -15,8 +15,8 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 const markName = "BELFRY_RUN_ID"
 
 // environment is all that a program gets. Of the worker's own only PATH, HOME,
-// LANG and TZ: no token and no database address is among them. What the task
-// sets overrides these four. BELFRY_ names cannot be set by tasks.
+// LANG and TZ: no token and no database address is among them. Variables of the task
+// override these four. BELFRY_ names cannot be set by tasks.
 func environment(r *worker.Run, mark string) []string {
 	env := []string{
 		"PATH=" + inherited("PATH", defaultPath),

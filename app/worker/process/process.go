@@ -1,6 +1,6 @@
 // Package process runs jobs of kind command: programs on the worker's machine.
 //
-// That is remote code execution by design. Whoever may create a task may run
+// That is remote code execution by design. A user who may create a task may run
 // anything as the worker's user, and read what that user may read. There is no
 // sandbox here, and an executor exists only when the operator asked for it.
 //
@@ -21,8 +21,8 @@
 // # What escapes
 //
 // A process that both left the group and dropped the mark: it cleared its
-// environment, or belongs to another user (sudo), or was started by somebody
-// else on its behalf (systemd-run, docker, at). When worker and watch are both killed
+// environment, or belongs to another user (sudo), or was started by another process
+// on its behalf (systemd-run, docker, at). When worker and watch are both killed
 // with SIGKILL, the program's own children survive. On systems other than Linux,
 // whatever leaves the process group, and the program when the worker is killed. Containing those takes a cgroup or a PID
 // namespace, and these a sandbox.
@@ -56,7 +56,7 @@ const Refusal = "commands are not allowed on this worker, because they can do wh
 
 // Options of an executor.
 type Options struct {
-	// Allow must be set, by the operator and nobody else. Without it every
+	// Allow must be set, by the operator alone. Without it every
 	// command fails with [Refusal]. It is better not to register an executor
 	// that does not allow: then jobs wait for a worker that does.
 	Allow bool

@@ -67,8 +67,8 @@ func lastValue(env []string, name string) string {
 	return ""
 }
 
-// startFailed says why a program did not start. What is a property of the file
-// is not tried again; what the machine lacks at the moment is.
+// startFailed says why a program did not start. A fault of the file
+// is not tried again; a shortage of the machine is.
 func startFailed(r *worker.Run, cmd *exec.Cmd, err error) job.Finish {
 	name := cmd.Args[0]
 	switch {

@@ -20,7 +20,7 @@ import (
 // command that runs, until when the worker's session holds. It ends a command whose time is over, and all of them when
 // the worker is gone, which closes the pipe between them.
 
-// watchName is what the watch is started as. Nobody starts a program by it.
+// watchName is what the watch is started as. No person starts a program by it.
 const watchName = "belfry-command-watch"
 
 // Init must be the first thing that main does, or at a worker's sudden end only the processes of its commands end that it
@@ -97,11 +97,11 @@ func write(to *os.File, b []byte) error {
 	return err
 }
 
-// pipeHolds is what a pipe takes though nobody reads, at the least: a page.
+// pipeHolds is what a pipe takes without a reader, at the least: a page.
 const pipeHolds = 4096
 
-// start starts a watch in a session of its own: what stops all processes of a terminal does not stop this one. It holds
-// no file of the worker's but the pipe. What fits is in the pipe before: a worker that is stopped just when its watch has
+// start starts a watch in a session of its own: a signal to all processes of a terminal does not stop this one. It holds
+// no file of the worker's but the pipe. As much as fits is in the pipe before: a worker that is stopped just when its watch has
 // begun would leave one behind that knows of no command.
 func (w *watch) start() error {
 	var lines []byte

@@ -18,13 +18,13 @@ import (
 
 // cache keeps artifacts that were fetched, called by their digests. A run gets
 // a second name of the file in its own folder, so that it does not matter to it
-// when the cache lets go. What a program could write to is never in the cache.
+// when the cache lets go. A file that a program could write to is never in the cache.
 type cache struct {
 	dir  string
 	most int64
 
 	mu   sync.Mutex
-	busy map[string]chan struct{} // digests that somebody fetches
+	busy map[string]chan struct{} // digests that are being fetched
 }
 
 func openCache(dir string, most int64) (*cache, error) {
@@ -58,7 +58,7 @@ func (c *cache) place(ctx context.Context, digest string, size int64, into strin
 }
 
 // use gives a cached artifact its second name and compares it with its digest:
-// a disk may rot, and somebody may have been here.
+// a disk may rot, and another process may have been here.
 func (c *cache) use(held, digest string, size int64, into string) bool {
 	if os.Link(held, into) != nil {
 		return false
@@ -84,7 +84,7 @@ func holds(file, digest string, size int64) bool {
 	return err == nil && n == size && hex.EncodeToString(hash.Sum(nil)) == digest
 }
 
-// take waits until nobody else fetches the artifact.
+// take waits until no other run fetches the artifact.
 func (c *cache) take(ctx context.Context, digest string) (free func(), err error) {
 	for {
 		c.mu.Lock()

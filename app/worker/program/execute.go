@@ -166,7 +166,7 @@ func stdin(r *worker.Run) string {
 }
 
 // see starts the program and returns when it and all that it started is gone.
-// An error means that it did not run, or that nobody knows how it ended.
+// An error means that it did not run, or that its end is unknown.
 func (n *running) see(ctx context.Context, spec sandbox.Spec) error {
 	// It outlives the context by the grace.
 	life, kill := context.WithCancel(context.WithoutCancel(ctx))

@@ -34,15 +34,15 @@ func unfit(format string, args ...any) error {
 	return &failure{text: fmt.Sprintf(format, args...)}
 }
 
-// notRun is the result of a program that did not run. What is the program's own
-// fault no further try can mend.
+// notRun is the result of a program that did not run. A fault of the
+// program's own is not mended by another try.
 func notRun(r *worker.Run, err error) job.Finish {
 	f := r.Failed("%s", err)
 	var own *failure
 	var unfit *sandbox.Unfit
 	var fault *sandbox.Fault
 	switch {
-	case errors.As(err, &fault) && fault.Step == sandbox.StepInit: // it ran, and nobody knows how far
+	case errors.As(err, &fault) && fault.Step == sandbox.StepInit: // it ran, and it is unknown how far
 		return r.CutOff(err.Error())
 	case worker.MachineFault(err):
 		return r.Unable(err)

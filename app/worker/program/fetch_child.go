@@ -17,7 +17,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// fetchName is what the child is called. Nobody starts belfry by it.
+// fetchName is what the child is called. No person starts belfry by it.
 const fetchName = "belfry-fetch"
 
 // initFetch does not return in the child.

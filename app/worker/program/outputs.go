@@ -74,9 +74,9 @@ func (d *declared) Upload(ctx context.Context, a Attempt, o task.Output, content
 	return signed.Send(ctx, d.client, link, content)
 }
 
-// takeOutputs reads what the program left, sends it, and notes it. What is
-// refused is told, and changes nothing of how the program ended: to run it again
-// would do all it did a second time. But what there was no time to send is lost, and
+// takeOutputs reads what the program left, sends it, and notes it. A refused
+// file is told, and changes nothing of how the program ended: to run it again
+// would do all it did a second time. But files that there was no time to send are lost, and
 // no success.
 func (n *running) takeOutputs(ctx context.Context, fin *job.Finish) {
 	ctx, cancel := n.Overtime(ctx, job.SendTime) // before the files are read, which may take longer than what is left

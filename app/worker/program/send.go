@@ -27,7 +27,7 @@ type sending struct {
 // errAgain ends a walk of which more must be tried later.
 var errAgain = errors.New("again")
 
-// unsent is why files are not kept that nobody refused: there was no time left to send them.
+// unsent is why files are not kept that were not refused: there was no time left to send them.
 type unsent struct{ error }
 
 func (u unsent) Unwrap() error { return u.error }

@@ -219,7 +219,7 @@ func (b *building) launch(ctx context.Context) (child.Message, error) {
 	cmd := b.command()
 	cmd.ExtraFiles = append(ends.theirs(), b.pass...)
 	if b.slot.ids != nil && !b.hasNS() {
-		// It kills by user id when the worker is gone, so until then nobody else may have that.
+		// It kills by user id when the worker is gone, so until then no other run may have that.
 		cmd.ExtraFiles = append(cmd.ExtraFiles, b.slot.ids)
 	}
 	r := &Run{cmd: cmd, slot: b.slot, groups: b.groups, control: ends.control, report: ends.report, done: make(chan struct{})}

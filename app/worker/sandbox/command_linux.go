@@ -34,7 +34,7 @@ func (b *building) command() *exec.Cmd {
 	if b.hasUID() {
 		ids := []syscall.SysProcIDMap{{ContainerID: child.InsideRoot, HostID: b.slot.base, Size: 1}, {ContainerID: child.InsideUID, HostID: b.slot.base + 1, Size: 1}}
 		sys.UidMappings, sys.GidMappings, sys.GidMappingsEnableSetgroups = ids, ids, true
-		// Without it the init would look like nobody and still be the machine's root.
+		// Without it the init would look like the user nobody and still be the machine's root.
 		sys.Credential = &syscall.Credential{Uid: child.InsideRoot, Gid: child.InsideRoot}
 		return cmd
 	}

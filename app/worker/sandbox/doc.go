@@ -1,9 +1,9 @@
-// Package sandbox runs programs of strangers: bytes that nobody here has read,
+// Package sandbox runs programs of strangers: unread bytes,
 // on a machine that has secrets.
 //
 // # Tiers
 //
-// What a machine allows differs: root or not, which kernel, which container
+// Machines differ in what they allow: root or not, which kernel, which container
 // around it. So isolation comes in tiers, and [Open] finds out which of them
 // works here by doing it in a child, not by reading versions:
 //
@@ -13,7 +13,7 @@
 //	namespaces  + its own root (read-only), /tmp (of limited size), processes, network, IPC, host name
 //	gvisor      + a kernel of its own in user space, by runsc, where [Options.Runsc] points to it
 //
-// A run uses every layer that works. What it must have at least is
+// A run uses every layer that works. Its minimum is
 // [Spec.Min] and [Spec.Need]; below that it is refused, never weakened.
 // [Applied] says what was really done, and is told by the process that did it.
 // Control groups belong to no tier: they limit memory, processes and CPU and
@@ -61,12 +61,12 @@
 // # What it relies on
 //
 // The folder of [Options.StateDir] belongs to the worker alone. The user ids of
-// [Options.UIDBase] belong to nobody. A program in tier none runs as the worker's user and can
+// [Options.UIDBase] belong to no user. A program in tier none runs as the worker's user and can
 // do to the worker whatever that user can; so the tier is for programs that are
 // trusted. Landlock does not keep modes and times of files from a program of
 // the worker's own user, which there is at tier confined without root.
 //
-// Of a writable folder only the bytes of each file are limited. What bounds it
-// in all is [scratch.Bound], or [scratch.Watch] where that does not work. Kernel faults are beyond all tiers but
+// Of a writable folder only the bytes of each file are limited. The whole is bounded by
+// [scratch.Bound], or [scratch.Watch] where that does not work. Kernel faults are beyond all tiers but
 // gvisor.
 package sandbox

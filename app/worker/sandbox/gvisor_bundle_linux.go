@@ -55,7 +55,7 @@ type (
 	}
 )
 
-// bundle is the run for runsc. What is given to be read is in the root.
+// bundle is the run for runsc. Files to be read are in the root.
 func (b *building) bundle() ociBundle {
 	s := b.setup
 	c := ociBundle{

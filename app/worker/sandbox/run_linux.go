@@ -49,7 +49,7 @@ type Run struct {
 }
 
 // begin starts the init, and a goroutine that sees it to its end: it clears
-// away also when nobody waits.
+// away also without a caller that waits.
 func (r *Run) begin(ctx context.Context) error {
 	started := make(chan error)
 	go func() {

@@ -21,7 +21,7 @@ import (
 
 // slot is the place of one run on this machine: a locked file, which says what
 // the run has made before it makes it. The lock ends with the worker however that ends; a slot
-// that is free but not empty belongs to a run that nobody cleared away.
+// that is free but not empty belongs to a run that was not cleared away.
 type slot struct {
 	file *os.File
 	ids  *os.File // holds the user ids; nil without root
@@ -29,7 +29,7 @@ type slot struct {
 	record
 }
 
-// record is what a run leaves if nobody clears it away.
+// record is what a run leaves if it is not cleared away.
 type record struct {
 	ID     string
 	Users  bool     // every process of the slot's two users is the run's
@@ -41,7 +41,7 @@ type record struct {
 // patience is how long the kernel may take to let go of a killed process.
 const patience = 10 * time.Second
 
-// takeSlot takes the first that nobody has, and clears away what is in it.
+// takeSlot takes the first free one, and clears away what is in it.
 func (s *Sandbox) takeSlot() (*slot, error) {
 	var broken error
 	for n := range s.options.Slots {
@@ -55,7 +55,7 @@ func (s *Sandbox) takeSlot() (*slot, error) {
 	return nil, errors.Join(fmt.Errorf("sandbox: none of the %d slots of %s is free", s.options.Slots, s.options.StateDir), broken)
 }
 
-// slot takes one, or returns nil when somebody has it.
+// slot takes one, or returns nil when another run has it.
 func (s *Sandbox) slot(n int) (*slot, error) {
 	f, err := os.OpenFile(filepath.Join(s.options.StateDir, fmt.Sprintf("slot-%d", n)), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -100,7 +100,7 @@ func (t *slot) holdIDs() error {
 	return unix.Flock(int(t.ids.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 }
 
-// clearOld clears away what a dead worker left. What cannot be read was never
+// clearOld clears away what a dead worker left. A record that cannot be read was never
 // written in full, so nothing had been made. Where strangers have the slot's
 // user ids by now, or the run's own init still has, their processes are left.
 func (t *slot) clearOld(strangers bool) error {
@@ -190,7 +190,7 @@ func own(path string, uid int, without uint32) error {
 }
 
 // openState makes the folder of runs. It may lie in a shared one, where
-// somebody else could have made it first.
+// another user could have made it first.
 func openState(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err

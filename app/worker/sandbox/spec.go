@@ -22,7 +22,7 @@ type Options struct {
 	// folder for temporary files.
 	StateDir string
 	// UIDBase is the first of the user and group ids that runs get, two for
-	// each of Slots. Nobody else may have them. Default: 1900000000.
+	// each of Slots. No other user may have them. Default: 1900000000.
 	UIDBase int
 	// Slots is how many runs there can be at a time. Default: 256.
 	Slots int

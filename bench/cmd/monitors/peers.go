@@ -23,7 +23,7 @@ import (
 
 func (f *field) wanted(c *contender) bool { return strings.Contains(c.name, f.only) }
 
-// freePort is one that nobody listens on, a moment ago.
+// freePort is one without a listener, a moment ago.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -54,7 +54,7 @@ func (f *field) turn(ctx context.Context, c *contender) (err error) {
 	if f.programs[c.needs] == "" {
 		return nil
 	}
-	if _, err := f.target.Seen(ctx); err != nil { // nobody pays for what another left behind
+	if _, err := f.target.Seen(ctx); err != nil { // no peer pays for what another left behind
 		return err
 	}
 	r, err := c.start(ctx)

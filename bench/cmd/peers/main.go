@@ -148,8 +148,8 @@ type measured struct {
 	failed  map[string]string // who failed, and how
 }
 
-// rounds gives everybody their turns: in each round phase by phase, so that
-// figures that are compared were taken close together. Who fails is out, and
+// rounds gives all peers their turns: in each round phase by phase, so that
+// figures that are compared were taken close together. A peer that fails is out, and
 // the document says so; the others go on.
 func (m measured) rounds(ctx context.Context, s *site, size sizes, list []contender, parts []phase) error {
 	for round := range size.rounds {

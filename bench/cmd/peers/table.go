@@ -49,7 +49,7 @@ var topics = []topic{
 }
 
 // table renders a topic: for each class Belfry first, and what Belfry did
-// divided by what each did. It is empty when nobody was measured.
+// divided by what each did. It is empty when no peer was measured.
 func (t topic) table(list []contender, s samples, failed map[string]string) string {
 	var b strings.Builder
 	measured := false

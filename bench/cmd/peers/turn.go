@@ -77,7 +77,7 @@ type turn struct {
 func (p phase) take(ctx context.Context, s *site, size sizes, c contender, to samples) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, size.phaseAtMost)
 	defer cancel()
-	runtime.GC() // nobody pays for what another left behind, in memory or for the disk
+	runtime.GC() // no peer pays for what another left behind, in memory or for the disk
 	syscall.Sync()
 	at, err := c.open(ctx, s)
 	if err != nil {
@@ -156,7 +156,7 @@ func (t *turn) burnDown() error {
 		return err
 	}
 	t.add("burn/wal", (after.wal-before.wal)/jobs)
-	// Who worked has hung up by now, and so has said what died.
+	// Workers have hung up by now, and so have said what died.
 	if err := t.seat.Driver.Close(); err != nil {
 		return err
 	}

@@ -142,7 +142,7 @@ func (j *job) fit(turn time.Duration) {
 
 func (j *job) run() {
 	var before, after runtime.MemStats
-	runtime.GC() // nobody pays for what another left behind
+	runtime.GC() // no peer pays for what another left behind
 	runtime.ReadMemStats(&before)
 	began := time.Now()
 	j.do(j.n)

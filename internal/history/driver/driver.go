@@ -36,7 +36,7 @@ type Client struct {
 
 var _ Calls = Client{}
 
-// outcome ends a call. What has a code other than unknown and internal promises that nothing was done.
+// outcome ends a call. An error with a code other than unknown and internal promises that nothing was done.
 func outcome(c history.Call, err error, result func() history.Result) {
 	var known *core.Error
 	switch {
@@ -68,7 +68,7 @@ func results(made ...job.Enqueued) (r history.Result) {
 	return r
 }
 
-// CancelJobs records a cancel. It takes ids: of a filter nobody knows which jobs an answer that was lost was about.
+// CancelJobs records a cancel. It takes ids: with a filter it is unknown which jobs an answer that was lost was about.
 func (c Client) CancelJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error) {
 	return c.selected(ctx, history.OpCancel, namespace, s, c.To.CancelJobs)
 }

@@ -31,7 +31,7 @@ var uploadRoutes = routes{
 	"POST /programs/{name}/upload": saveProgram,
 }
 
-// uploadForm is a program that somebody uploads: a new one, or a new version.
+// uploadForm is a program that a person uploads: a new one, or a new version.
 // The script announces and sends the file, and then sends the form.
 type uploadForm struct {
 	Saved     string // task that gets a new version

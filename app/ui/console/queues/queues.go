@@ -105,7 +105,7 @@ func (d queueData) Lag() string {
 	return core.SpanText(d.Hour.Lag / core.Duration(d.Hour.Started))
 }
 
-// queueForm is a queue as somebody edits it.
+// queueForm is a queue as a person edits it.
 type queueForm struct {
 	forms.Edit
 	Saved string // name of the one that is edited; empty: a new one

@@ -67,7 +67,7 @@ func changeSchedule(p *page) error {
 	return p.showForm(f, nil)
 }
 
-// overtaken shows the form with what was changed since it was filled. Who saves
+// overtaken shows the form with the changes made since it was filled. A person who saves
 // from there has seen what their edit changes.
 func (p *page) overtaken(f *scheduleForm, now schedule.Schedule, refused error) error {
 	f.Edit = forms.Clashing(p.Page, p.api, f.Version, "schedule", now.Name, p.Link("schedules", now.Name, "edit"), now, f.draft)

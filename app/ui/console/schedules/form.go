@@ -40,7 +40,7 @@ const (
 	formNames     = 1000 // tasks whose names can be searched, where there are more
 )
 
-// scheduleForm is a schedule as somebody writes it.
+// scheduleForm is a schedule as a person writes it.
 type scheduleForm struct {
 	forms.Edit
 	AsText    forms.AsText
@@ -334,7 +334,7 @@ func (f *scheduleForm) input(name, label, kind, hint string) parts.Field {
 	return parts.NewField(name, label, kind, f.Values.Get(name), hint, f.Err)
 }
 
-// What are the inputs before the rules.
+// The inputs before the rules.
 func (f *scheduleForm) What() []parts.Field {
 	task := f.input("task", "Task", "text", "What runs.").Need()
 	switch {

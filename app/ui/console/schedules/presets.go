@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// preset is a way to say when without knowing cron. What it reads is cron, and
+// preset is a way to say when without knowing cron. It reads into cron, and
 // cron that it would have written is shown in its words.
 type preset struct {
 	Value, Name, Like string

@@ -94,7 +94,7 @@ func sameWays(a, b schedule.Rule) bool {
 // icalStamp writes 2026-01-31T09:00:00 as RFC 5545 does.
 var icalStamp = strings.NewReplacer("-", "", ":", "")
 
-// readRule makes a rule of a row. What is as it was saved stays what it was.
+// readRule makes a rule of a row. A row that was not changed stays as it was saved.
 func readRule(row ruleRow, field, zone string, saved []schedule.Rule) (schedule.Rule, error) {
 	for _, r := range saved {
 		if kind, text := writeRule(r, zone); kind == row.Kind && text == row.Text {

@@ -168,7 +168,7 @@ var catchupTexts = map[schedule.Catchup]string{
 	schedule.CatchupNone: "not made up", schedule.CatchupLatest: "only the latest is made up", schedule.CatchupAll: "all are made up",
 }
 
-// settings are everything that somebody can choose about a schedule.
+// settings are everything that can be chosen about a schedule.
 func settings(s schedule.Schedule) []parts.Fact {
 	catchup := catchupTexts[s.Catchup]
 	switch s.Catchup {
@@ -323,7 +323,7 @@ func triggerSchedule(p *page) error {
 	return p.Done(p.Link("schedules", d.Name), "Schedule %s created job %d.", d.Name, job.ID)
 }
 
-// readJSON reads what somebody wrote as JSON, and says where it is none.
+// readJSON reads a text as JSON, and says where it is none.
 func readJSON(fieldName, text string) (json.RawMessage, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil

@@ -45,7 +45,7 @@ func (d databaseData) tone(check string) string {
 	return ""
 }
 
-// Bad is how many checks ask for somebody.
+// Bad is how many checks ask for an operator.
 func (d databaseData) Bad() (n int) {
 	for _, c := range d.Checks {
 		if !c.OK {

@@ -28,7 +28,7 @@ type grid struct {
 	Cells []gridCell
 }
 
-// gridCell is a day. What failed lies below what did not, and can be seen however little it is.
+// gridCell is a day. Failures lie below successes, and can be seen however few they are.
 type gridCell struct {
 	X, Height, Bad int
 	Tone, Title    string

@@ -235,8 +235,8 @@ func windowValues(w monitor.Window) url.Values {
 	return values
 }
 
-// readWindow makes a window of a form and of what was saved. What belongs to
-// another way to say when it holds is not kept.
+// readWindow makes a window of a form and of what was saved. Settings of
+// another way to say when it holds are not kept.
 func (p *page) readWindow(doc forms.Document, name string, form url.Values) (w monitor.Window, err error) {
 	err = doc.Read(forms.InputsOf(windowGroups(name == "")), form)
 	when, days, at := form.Get("when"), form["days"], strings.TrimSpace(form.Get("at"))

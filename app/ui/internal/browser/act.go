@@ -11,7 +11,7 @@ import (
 // Click clicks with the mouse into the middle of the first element that a
 // selector finds, as a person does: what covers it gets the click instead.
 //
-// What a script puts on the page may move an element away while somebody aims
+// A script on the page may move an element away while a person aims
 // at it, or while they hold the button down, and then nothing is clicked. They
 // see that and aim again.
 func (b *Tab) Click(selector string) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Emulate looks through the eyes of somebody with a colour scheme (light or
+// Emulate looks at pages as a person with a colour scheme (light or
 // dark) and a window of that width, 800 high. Under 600 it is a phone.
 func (b *Tab) Emulate(scheme string, width int) {
 	b.T.Helper()

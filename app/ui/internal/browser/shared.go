@@ -34,7 +34,7 @@ var shared chromium
 // chromium is a browser that runs, or none yet.
 type chromium struct {
 	sync.Mutex
-	allowed bool   // somebody ends it
+	allowed bool   // its end is owed
 	address string // where it is spoken to; empty: it does not run
 	folder  string // what it writes
 	process *exec.Cmd
@@ -70,8 +70,8 @@ func dial(ctx context.Context, t *testing.T) *websocket.Conn {
 }
 
 // findChromium prefers the headless shell: the engine alone. A whole browser
-// shows the same pages, and draws a window around each of them that nobody
-// sees, which is half of its work.
+// shows the same pages, and draws an unseen window around each of
+// them, which is half of its work.
 func findChromium() (string, error) {
 	if path := os.Getenv("BELFRY_CHROMIUM"); path != "" {
 		return path, nil

@@ -37,13 +37,13 @@ type Server struct {
 	codes map[string]grant
 	keys  map[string]crypto.Signer
 
-	// What follows may be changed between requests.
+	// The fields below may be changed between requests.
 	Claims   map[string]any              // of the user, besides those of the protocol
 	Info     map[string]any              // what userinfo says; nil: there is none
 	Alg      string                      // RS256 (the default), ES256, or none
 	Change   func(claims map[string]any) // lies in ID tokens
 	Forge    bool                        // sign with a key that is not published
-	Deny     bool                        // let nobody in
+	Deny     bool                        // refuse all
 	Ask      bool                        // show a page with a button, instead of saying yes at once
 	Down     bool                        // answer nothing but errors
 	Keyless  bool                        // answer an error instead of keys

@@ -25,7 +25,7 @@ func encodings(h http.Header) (list []string) {
 	return list
 }
 
-// decoded undoes the encodings of a body that nobody asked for. What it cannot undo it leaves as it is, and names it.
+// decoded undoes the encodings of a body that were not asked for. Those it cannot undo it leaves as they are, and names them.
 func decoded(body io.Reader, h http.Header) (_ io.Reader, unknown string) {
 	list := encodings(h)
 	for _, name := range list {

@@ -73,7 +73,7 @@ func (l *Look) NetFault(ctx context.Context, t *Trip, err error) *Fault {
 	at := t.At()
 	f := ownFault(err)
 	if f != nil && f.Code == task.CodeBlocked {
-		t.Dials(netip.Addr{}) // what a name stands for within a network is nobody's business
+		t.Dials(netip.Addr{}) // addresses within a network are private
 	}
 	if f == nil && CutShort(ctx) != nil {
 		f = Ours(task.CodeLost, "the check was cut short: %s", CutShort(ctx))

@@ -131,11 +131,11 @@ func (a Answer) Unreadable() *Fault {
 	return Failing(task.CodeBodyBroken, "the body is encoded as %q, and only gzip and deflate can be read", a.Encoded)
 }
 
-// Drained is how much of a body that nobody wants is read: of a redirect, so
+// Drained is how much of an unwanted body is read: of a redirect, so
 // that its connection can be used again.
 const Drained = 2 << 10
 
-// read takes the body, up to the limit. What is counted comes after
+// read takes the body, up to the limit. Bytes are counted after
 // decompression, so a bomb ends at the limit too.
 func (l *Look) read(ctx context.Context, trip *Trip, a *Answer, from io.Reader, limit int) (f *Fault) {
 	to := l.Buffer()

@@ -44,8 +44,8 @@ func (l *Look) Turn(ctx context.Context, name string) (leave func(), f *Fault) {
 }
 
 // line is a connection whose TLS handshake passes the gate. The gate is for
-// what computes: whoever waits for the other side to say something stands
-// outside of it, or a few servers that stall would keep everybody waiting.
+// computing: a handshake that waits for the other side stands
+// outside of it, or a few servers that stall would keep all others waiting.
 type line struct {
 	net.Conn
 	ctx   context.Context // of the handshake

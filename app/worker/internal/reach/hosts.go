@@ -90,7 +90,7 @@ func (h *hosts) enter(ctx context.Context, name string, first bool) (leave func(
 	return nil, context.Cause(ctx)
 }
 
-// pass gives a turn to whoever is next.
+// pass gives a turn to the next in line.
 func (h *hosts) pass(name string, at *host) {
 	for _, waiting := range []*[]chan struct{}{&at.first, &at.others} {
 		if len(*waiting) > 0 {

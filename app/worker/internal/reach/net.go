@@ -1,6 +1,6 @@
 // Package reach is how a look at a target goes out: the way there, how long
-// each part of it took, and whose fault it is when it does not arrive. What
-// the look is for, and what an answer means, is decided elsewhere.
+// each part of it took, and whose fault it is when it does not arrive. The purpose
+// of the look, and the meaning of an answer, are decided elsewhere.
 //
 // A [Net] is what looks share: the guarded dialer, connections that are kept,
 // and whose turn it is. A [Look] is one look; it has trips, a [Trip] for each

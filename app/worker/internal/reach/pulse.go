@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// pulse notices when the process gets no time. While somebody measures, one
-// goroutine wakes again and again; when it wakes late, so did everybody else,
-// and what was measured meanwhile is not the target's latency.
+// pulse notices when the process gets no time. During a measurement, one
+// goroutine wakes again and again; when it wakes late, so did all others,
+// and a latency measured meanwhile is not the target's.
 type pulse struct {
 	mu    sync.Mutex
 	users int
 	stop  chan struct{}
-	since time.Time // when somebody measured first
+	since time.Time // when the first measurement began
 
 	beat atomic.Int64 // when it woke last, in ns after since
 	late atomic.Int64 // when it last woke late; 0: never

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// DecodeText makes UTF-8 of a body whose Content-Type is kind. What counts is a
+// DecodeText makes UTF-8 of a body whose Content-Type is kind. The order is a
 // byte order mark, then the header, then a meta element, then whether it is
 // UTF-8 as it stands; JSON is UTF-8 unless a mark says otherwise.
 func DecodeText(body []byte, kind string, json bool) []byte {

@@ -45,7 +45,7 @@ func TLSFault(err error) *Fault {
 	return Failing(task.CodeTLSHandshake, "no TLS: %s", Cause(err))
 }
 
-// noRoots reports that the system trusts nobody.
+// noRoots reports that the system trusts no authority.
 var noRoots = sync.OnceValue(func() bool {
 	pool, err := x509.SystemCertPool()
 	return err != nil || pool.Equal(x509.NewCertPool())

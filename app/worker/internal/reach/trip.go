@@ -163,7 +163,7 @@ func (t *Trip) current() *line {
 	return t.line
 }
 
-// End closes the trip at the stage where it is. What happens later, and another
+// End closes the trip at the stage where it is. Later events, and another
 // End, change nothing of what it measured.
 func (t *Trip) End() { t.measured() }
 

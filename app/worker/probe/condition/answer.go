@@ -15,7 +15,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Facts are what is known of one answer. What a kind has no variable for is
+// Facts are what is known of one answer. A fact for which a kind has no variable is
 // not looked at.
 type Facts struct {
 	Latency time.Duration
@@ -135,7 +135,7 @@ func On(f *Facts, now time.Time) *Answer {
 }
 
 // prepare puts what an expression names into reach. A body is not turned into
-// text, and not read as JSON, unless somebody asks.
+// text, and not read as JSON, unless an expression asks.
 func (a *Answer) prepare(uses map[string]bool) {
 	for name := range uses {
 		if _, done := a.env[name]; done {

@@ -11,7 +11,7 @@
 //
 // Expressions are foreign code. Each has a number of steps, an amount of memory
 // and a time that it may take; one that needs more does not hold and says so.
-// What cannot be compiled is refused when it is saved.
+// An expression that cannot be compiled is refused when it is saved.
 package condition
 
 import (

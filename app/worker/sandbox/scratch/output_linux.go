@@ -17,9 +17,9 @@ import (
 
 // Outputs reads what a program has left in its folder, after its end: regular
 // files that have one name, in the order of their paths, each given to take with its
-// path below the folder and exactly size bytes. Whatever else is there is
+// path below the folder and exactly size bytes. Other entries are
 // skipped and told: links, which lead elsewhere; second names of a file, which
-// may be somebody else's; pipes, sockets and devices; and names that a person or a
+// may be another user's; pipes, sockets and devices; and names that a person or a
 // program could misread. An error is that of the folder itself or of take.
 func Outputs(dir string, limits OutputLimits, take func(name string, size int64, content io.Reader) error) (Left, error) {
 	h := &harvest{limits: limits.withDefaults(), take: take}

@@ -35,7 +35,7 @@ func Remove(dir string) error {
 	return nil
 }
 
-// deepest is how many folders are open at a time. What is below is moved to
+// deepest is how many folders are open at a time. Deeper folders are moved to
 // the top first.
 const deepest = 64
 

@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/internal/size"
 )
 
-// quotaFlags are the flags of quotas. What none of them names stays as it is.
+// quotaFlags are the flags of quotas. A quota that none of them names stays as it is.
 type quotaFlags struct {
 	access.Quota
 	artifacts, outputs, logs string

@@ -78,8 +78,8 @@ func (f *channelFlags) readMailServer(text string, settings any) error {
 	return mailServer(string(read), settings.(*alert.EmailChannel))
 }
 
-// mailServer reads where mail is handed in. What the URL does not say gets its
-// default, and a password stays.
+// mailServer reads where mail is handed in. Parts that the URL leaves out get their
+// defaults, and a password stays.
 func mailServer(text string, e *alert.EmailChannel) error {
 	const hint = "such as smtp://belfry@mail.example.com:587, or smtps:// for TLS from the start"
 	u, err := url.Parse(text)

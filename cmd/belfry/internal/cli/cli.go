@@ -35,7 +35,7 @@ type CLI struct {
 	texts      map[string]*string // values of configuration flags, by key name
 	began      bool               // the command line was understood
 	stdinTaken bool               // a secret was read from there
-	tokenFile  string             // that the token was taken from, though nobody named it
+	tokenFile  string             // that the token was taken from, unless it was named
 }
 
 // New is a command line with the streams and the environment of its process.
@@ -259,7 +259,7 @@ func Noun(use, short string, aliases []string, verbs ...*cobra.Command) *cobra.C
 	return cmd
 }
 
-// forTerminal keeps what strangers have written from steering a terminal. What
+// forTerminal keeps what strangers have written from steering a terminal. Output
 // goes to a file or a pipe stays as it is.
 func forTerminal(w io.Writer) io.Writer {
 	if IsTerminal(w) {

@@ -29,7 +29,7 @@ type Conn struct {
 	NS       string         // namespace; * for all
 	Blobs    *app.Artifacts // where to send them, when there is no server that takes links
 	Transfer time.Duration  // least time for a file on its way; default: a minute
-	Direct   bool           // the database, with nobody beside us who would run jobs
+	Direct   bool           // the database, without a node that would run jobs
 	Where    string         // URL of the server, or the database
 	Now      time.Time      // when the verb began
 }
@@ -53,8 +53,8 @@ func (c *CLI) Verb(fn func(ctx context.Context, s *Conn, cmd *cobra.Command, arg
 	}
 }
 
-// Local makes the RunE of a command that needs the configuration and nobody to
-// talk to.
+// Local makes the RunE of a command that needs the configuration and no
+// server.
 func (c *CLI) Local(fn func(cmd *cobra.Command, l *config.Loaded) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		if err := c.CheckOutput(); err != nil {
@@ -68,7 +68,7 @@ func (c *CLI) Local(fn func(cmd *cobra.Command, l *config.Loaded) error) func(*c
 	}
 }
 
-// connect finds who to talk to. What was said on the command line counts
+// connect finds the server or database. The command line counts
 // first; then a server that runs; then the database file, if there is one.
 func (c *CLI) connect(ctx context.Context, cmd *cobra.Command) (*Conn, func() error, error) {
 	l, err := c.config(cmd)
@@ -166,7 +166,7 @@ func userToken() string {
 	return filepath.Join(dir, "belfry", "token")
 }
 
-// nameToken says which file an unwelcome token came from, which nobody named: it
+// nameToken says which file an unwelcome token came from that was not named: it
 // may be that of another server.
 func (c *CLI) nameToken(err error) error {
 	var e *core.Error

@@ -70,7 +70,7 @@ func (c *CLI) Emit(v any, table func(w io.Writer)) error {
 	return nil
 }
 
-// CheckOutput refuses a value of -o that nobody knows, before anything is done.
+// CheckOutput refuses an unknown value of -o, before anything is done.
 func (c *CLI) CheckOutput() error {
 	if !slices.Contains([]string{"table", "json", "yaml"}, c.Output) {
 		return core.InvalidField("--output", c.Output, "is not an output", "one of table, json, yaml")

@@ -15,7 +15,7 @@ const maxSecret = 64 << 10
 // SecretHelp ends the help of a flag that takes a secret.
 const SecretHelp = setting.SecretUsage
 
-// Secret is the value of a flag that nobody else should see. Written out, it
+// Secret is the value of a flag that others should not see. Written out, it
 // stands in the list of processes and in the shell's history; so it may be
 // given as a file or through standard input.
 func (c *CLI) Secret(flag, text string) (core.Secret, error) {

@@ -115,7 +115,7 @@ func (f *cycleFlags) applyEdits(cycle *task.Cycle) error {
 
 var memberSettings = []string{"every", "timeout", "max-attempts", "on-failure", "input"}
 
-// memberOf reads a member as it is written in a flag. What comes after input=
+// memberOf reads a member as it is written in a flag. Text after input=
 // is all of it, because JSON has commas.
 func memberOf(flag, text string) (task.Member, error) {
 	name, rest, _ := strings.Cut(text, ",")
@@ -254,7 +254,7 @@ func saveTimed(ctx context.Context, c *cli.CLI, s *cli.Conn, cmd *cobra.Command,
 }
 
 // withoutPlaces names the fields of what was applied as if it were alone:
-// nobody has seen a list of tasks.
+// the user has seen no list of tasks.
 func withoutPlaces(err error) error {
 	var be *core.Error
 	if !errors.As(err, &be) {

@@ -73,10 +73,10 @@ func AddRequirements(fs *pflag.FlagSet, to *[]string) {
 	cli.Alias(fs, "label", "require")
 }
 
-// AdviseWorkers says, on stderr, when nobody is there to run a new task.
+// AdviseWorkers says, on stderr, when no worker would run a new task.
 func AdviseWorkers(ctx context.Context, c *cli.CLI, s *cli.Conn, t task.Task) {
 	if s.Direct || t.Kind == task.KindCycle {
-		return // nobody runs anything now, and that is no surprise; and cycles are run by no worker
+		return // no worker runs anything now, and that is no surprise; and cycles are run by no worker
 	}
 	workers, err := s.Workers(ctx, false)
 	if err != nil {

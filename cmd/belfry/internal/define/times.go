@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// Rule reads a rule as people write it on a command line, in the field that an error names. What cannot be a
+// Rule reads a rule as people write it on a command line, in the field that an error names. A text that cannot be a
 // name of a schedule is one.
 func Rule(field, text string) (r schedule.Rule, is bool, err error) {
 	switch step, steps := strings.CutPrefix(text, "every "); {

@@ -48,8 +48,8 @@ func selection(s *cli.Conn, f *jobFilter, args []string, all bool, states []job.
 	return view.Selection{Filter: &filter}, err
 }
 
-// selected repeats a bulk action until the filter finds no more. What was done
-// is shown also when it could not be done to all.
+// selected repeats a bulk action until the filter finds no more. The jobs done
+// are shown also when it could not be done to all.
 func selected(ctx context.Context, c *cli.CLI, s *cli.Conn, sel view.Selection, done string, do func(ctx context.Context, s *cli.Conn, sel view.Selection) (view.Selected, error)) error {
 	all := view.Selected{IDs: []int64{}, Left: map[int64]string{}}
 	var broken error

@@ -136,7 +136,7 @@ func jobRow(g *cli.Grid, s *cli.Conn, j job.Job, now time.Time) []string {
 		took = core.SpanText(now.Sub(j.ClaimedAt))
 	case !j.FinishedAt.IsZero() && !j.ClaimedAt.IsZero():
 		took = core.SpanText(j.FinishedAt.Sub(j.ClaimedAt))
-	case j.Kind == task.KindCycle && len(j.Output) > 0: // which nobody claims
+	case j.Kind == task.KindCycle && len(j.Output) > 0: // which no worker claims
 		took = core.SpanText(wait.CycleOutput(j).Took.D())
 	}
 	note := string(j.Reason)

@@ -37,10 +37,10 @@ func watchJobs(ctx context.Context, c *cli.CLI, s *cli.Conn, list func() (core.P
 	for ctx.Err() == nil {
 		events, next, err := s.Events(ctx, s.NS, cursor, 20*time.Second)
 		if ctx.Err() != nil {
-			return nil // whoever watches ends it, and that is no error
+			return nil // the user ends it, and that is no error
 		}
 		if core.CodeOf(err) == core.Unavailable {
-			// A node that is restarted is back soon, and whoever watches can
+			// A node that is restarted is back soon, and the user can
 			// end it at any time.
 			fmt.Fprintf(c.Stderr, "note: %s; trying again\n", err)
 			_ = wait.Sleep(ctx, time.Second) // the loop looks

@@ -17,8 +17,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// monitorFile is a monitor as a file holds it. What show printed can be
-// written again: what only Belfry sets is passed over.
+// monitorFile is a monitor as a file holds it. Output of show can be
+// written again: fields that only Belfry sets are passed over.
 type monitorFile struct {
 	monitor.Monitor
 	Status  monitor.Status      `json:"status" readOnly:"true"`

@@ -28,7 +28,7 @@ type calendarFlags struct {
 	weekly, dates, rules           []string
 }
 
-// calendar puts a calendar together. What stands before a = in --weekly and
+// calendar puts a calendar together. The text before a = in --weekly and
 // --dates is the reason that people see: "Christmas=12-25".
 func (f *calendarFlags) calendar(c *cli.CLI, s *cli.Conn, cmd *cobra.Command, args []string) (schedule.Calendar, error) {
 	var cal schedule.Calendar

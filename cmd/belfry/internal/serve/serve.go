@@ -122,7 +122,7 @@ func ready(c *cli.CLI, a *app.App, l *config.Loaded, applied view.Applied, empty
 		if a.HasConsole() {
 			pages = a.URL() + "/"
 		}
-		// A stream that is no terminal may be a log, which others read and which stays. Who starts a node for the first time
+		// A stream that is no terminal may be a log, which others read and which stays. A user who starts a node for the first time
 		// is shown the link in any case: there is nothing to be seen yet.
 		if a.MadeToken() || cli.IsTerminal(w) {
 			if address := a.SignInLink(); address != "" {
@@ -166,7 +166,7 @@ func next(a *app.App, l *config.Loaded, empty bool) string {
 	return self + " task create hello --shell 'echo hello'" + where + " && " + self + " schedule create hello --task hello --every 5s" + where
 }
 
-// selfName is how this program was called. What go run builds lies in a
+// selfName is how this program was called. A program that go run builds lies in a
 // temporary folder that is gone afterwards.
 func selfName() string {
 	if strings.Contains(filepath.ToSlash(os.Args[0]), "/go-build") {

@@ -100,8 +100,8 @@ func UntilEnd(ctx context.Context, c *cli.CLI, s *cli.Conn, id int64, print func
 	}
 }
 
-// Live shows a job that was just made as it goes, and then what it put out. Whoever
-// wants JSON gets the job when it has ended, and no log.
+// Live shows a job that was just made as it goes, and then what it put out. With
+// -o json it shows the job when it has ended, and no log.
 func Live(ctx context.Context, c *cli.CLI, s *cli.Conn, j job.Job, timeout Time) error {
 	if c.Output != "table" {
 		return For(ctx, c, s, []job.Job{j}, timeout)

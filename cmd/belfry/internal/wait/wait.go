@@ -101,7 +101,7 @@ func Follow(ctx context.Context, c *cli.CLI, s *cli.Conn, timeout Time, late err
 	}
 }
 
-// NoteIdle says that a job will wait, where nobody is there who could run it.
+// NoteIdle says that a job will wait, where no worker could run it.
 func NoteIdle(c *cli.CLI, s *cli.Conn) {
 	if s.Direct {
 		fmt.Fprintln(c.Stderr, "note: no server runs, so nobody runs jobs until one does")

@@ -55,7 +55,7 @@ func workerToken(ctx context.Context, c *cli.CLI, l *config.Loaded, join string)
 	if err != nil {
 		return "", err
 	}
-	// What is asked for once must have a place. Programs pass through the folder.
+	// A token that is shown once must have a place. Programs pass through the folder.
 	if err := os.MkdirAll(filepath.Dir(path), 0o711); err != nil {
 		return "", core.InvalidField("state_dir", filepath.Dir(path), "cannot be made: "+err.Error(), "")
 	}

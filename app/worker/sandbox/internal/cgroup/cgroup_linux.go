@@ -211,7 +211,7 @@ func (g *Group) Limits(l isolation.Limits) (held []isolation.Limit) {
 	return held
 }
 
-// Lists are the groups' process lists, to be joined by whoever holds them.
+// Lists are the groups' process lists, to be joined by their holder.
 func (g *Group) Lists() (files []*os.File, err error) {
 	for _, dir := range g.Dirs {
 		f, err := os.OpenFile(filepath.Join(dir, "cgroup.procs"), os.O_WRONLY, 0)

@@ -42,7 +42,7 @@ func (g *Group) Count() (c counts) {
 	return c
 }
 
-// processorTime is that of all processes which a group had, also of those that nobody waited for. Every group of version 2
+// processorTime is that of all processes which a group had, also of those that were not waited for. Every group of version 2
 // counts it, and of version 1 those of the controller cpuacct.
 func processorTime(dir string) (user, system time.Duration) {
 	stat := filepath.Join(dir, "cpu.stat")
@@ -117,7 +117,7 @@ func members(dir string) (pids []int) {
 }
 
 // Remove removes the folders. The kernel lets go of a group a moment
-// after its last process, so this tries until patience ends. What was never
+// after its last process, so this tries until patience ends. A folder that was never
 // made is looked for first: of that a tree that is read-only says that it is
 // read-only, and not that it is missing.
 func Remove(dirs []string, patience time.Duration) error {

@@ -45,7 +45,7 @@ func Kernel() string {
 func GVisorArgv() []string { return []string{GVisorRunsc, "--root=" + gvisorState} }
 
 // gvisorSignal starts a runsc that passes a signal on, and returns its pid. It
-// fails while the program has not started, as gVisor has nobody yet to give it to.
+// fails while the program has not started, as gVisor has no process yet to give it to.
 func gvisorSignal(s syscall.Signal) (pid int, err error) {
 	p, err := os.StartProcess(GVisorRunsc, append(GVisorArgv(), "kill", GVisorID, fmt.Sprint(int(s))), &os.ProcAttr{Env: []string{}, Dir: "/"})
 	if err != nil {

@@ -47,7 +47,7 @@ type reaper struct {
 	setup *Setup
 
 	mu    sync.Mutex
-	child int // 0 when it has ended: its number may belong to somebody else
+	child int // 0 when it has ended: its number may belong to another process
 	// passing are the runscs that pass a signal on to gVisor, by their pids.
 	passing map[int]syscall.Signal
 	deadline

@@ -16,7 +16,7 @@ import (
 var Devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
 // Clone takes a file or folder, with what is mounted in it, as a mount that is
-// not anywhere yet. What may not be written is sealed before anybody sees it.
+// not anywhere yet. A read-only one is sealed before any process sees it.
 func (m Bind) Clone() (fd int, err error) {
 	flags := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE)
 	if m.Writable {
@@ -175,8 +175,8 @@ func (s *Setup) showsNetwork() bool {
 // a file by its place in memory, where the kernel keeps what is mounted.
 var facts = []string{"cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version"}
 
-// factRules let a program with the machine's network read facts of /proc. The rest of its files cannot be opened. What is no
-// opening still works: lists, and links such as /proc/self/exe and /dev/fd/3.
+// factRules let a program with the machine's network read facts of /proc. The rest of its files cannot be opened. Calls that
+// open nothing still work: lists, and links such as /proc/self/exe and /dev/fd/3.
 func (b *becoming) factRules() (rules []Rule) {
 	if !b.showsNetwork() || b.done.Proc != "" {
 		return nil

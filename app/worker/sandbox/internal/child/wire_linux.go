@@ -15,7 +15,7 @@ const (
 	setupName = "belfry-sandbox-setup"
 )
 
-// Descriptors of the init. What is beyond goes on to the set-up copy.
+// Descriptors of the init. Those beyond go on to the set-up copy.
 const (
 	initControl = 3 + iota // from the worker: the setup in one line, then signals, a byte each, and deadlines; its end means that the worker is gone
 	initReport             // to the worker: how the program ended

@@ -26,9 +26,9 @@ import (
 // memory meanwhile. Those of connecting are there because a connection whose
 // packets are dropped would only fail after minutes.
 //
-// Nobody reaches it in turn. It binds no port of its own choice, which might be
-// another's. What arrives passes by its source as what leaves does by its
-// destination, and opens no connection.
+// It cannot be reached in turn. It binds no port of its own choice, which might be
+// another's. Packets that arrive pass by their source as those that leave do by their
+// destination, and open no connection.
 type Guard struct {
 	ipv4, ipv6 []guard.Rule
 	names      []netip.Addr

@@ -16,7 +16,7 @@ const (
 	StepDir  = "chdir"
 )
 
-// StepInit is no setting up: the init ended before the program did, and with it the program, of which nobody knows how far
+// StepInit is no setting up: the init ended before the program did, and with it the program, of which it is unknown how far
 // it came.
 const StepInit = "init"
 

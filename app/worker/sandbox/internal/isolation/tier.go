@@ -55,7 +55,7 @@ const (
 	LayerSeccomp    Layer = "seccomp"    // system calls that no job needs are refused
 	LayerLandlock   Layer = "landlock"   // only the files that were given
 	LayerScope      Layer = "scope"      // Landlock's: no signal and no abstract socket to the outside
-	LayerUserNS     Layer = "userns"     // the run's root is nobody outside
+	LayerUserNS     Layer = "userns"     // the run's root has no rights outside
 	LayerNamespaces Layer = "namespaces" // pid, mount, net, ipc and uts, with a root of its own
 	LayerMemory     Layer = "memory"     // control group: bytes of all processes together
 	LayerPIDs       Layer = "pids"       // control group: processes and threads

@@ -23,8 +23,8 @@ const FirstUID = 65536
 // and runs in a thread that gives everything up and then ends.
 //
 // kill(-1) reaches whatever the caller may signal. For root that is the whole
-// machine; and for whoever has root's real id too, whatever his effective one
-// is. So the thread first becomes somebody who has no right but this one, and
+// machine; and also for a process with root's real id, whatever its effective one
+// is. So the thread first becomes a user that has no right but this one, and
 // looks whether it did. The user's processes cannot fight back: a signal to
 // this thread takes its real or its saved id, and these are other's.
 func User(uid, other int) error {
@@ -74,7 +74,7 @@ func become(uid, other int) error {
 	return nil
 }
 
-// ignoreNobody: there was nobody to kill.
+// ignoreNobody: there was no process to kill.
 func ignoreNobody(err error) error {
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EPERM) {
 		return nil

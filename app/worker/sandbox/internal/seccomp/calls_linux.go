@@ -35,7 +35,7 @@ var deniedCalls = []uint32{
 	unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_ACCT, unix.SYS_VHANGUP, unix.SYS_NFSSERVCTL,
 }
 
-// sharedCalls make what outlives a program and counts for nobody: memory,
+// sharedCalls make objects that outlive a program and count for no limit: memory,
 // queues and semaphores that all processes of the machine share. With an IPC
 // namespace they are the run's own and go with it.
 var sharedCalls = []uint32{unix.SYS_SHMGET, unix.SYS_MSGGET, unix.SYS_SEMGET, unix.SYS_MQ_OPEN}
