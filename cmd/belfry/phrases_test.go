@@ -57,6 +57,42 @@ func TestUserTextsHaveNoRefusedPhrases(t *testing.T) {
 	}
 }
 
+// faceless are subjects that hide which process, transition, caller or person is meant.
+var faceless = regexp.MustCompile(`(?i)//.*\b(nobody|somebody|whoever)\b`)
+
+// Comments of the code that is no test.
+func TestCommentsNameTheirSubjects(t *testing.T) {
+	t.Parallel()
+	const root = "../.."
+	read := 0
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		read++
+		for i, line := range strings.Split(string(text), "\n") {
+			if faceless.MatchString(line) && !strings.Contains(line, "the user nobody") {
+				at, _ := filepath.Rel(root, path)
+				t.Errorf("%s:%d: name who or what is meant: %s", filepath.ToSlash(at), i+1, strings.TrimSpace(line))
+			}
+		}
+		return err
+	})
+	if err != nil || read < 1000 {
+		t.Fatalf("%d files read: %v", read, err)
+	}
+	if !faceless.MatchString("x() // nobody knows") {
+		t.Error("a faceless comment is not refused")
+	}
+}
+
 // userTexts are the texts of a file by line: strings of a program, all of a
 // guide or a page.
 func userTexts(path, at string) (map[int]string, error) {

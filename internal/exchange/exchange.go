@@ -3,7 +3,7 @@
 //
 // [net/http] gives no such promise. A connection on which the other side has
 // switched protocols (101) belongs to the reader of the body from then on, and
-// no context ends it. So a peer that nobody asked to switch is refused before
+// no context ends it. So a peer that switches unasked is refused before
 // its body is read, and every body is closed when its request's context ends.
 package exchange
 

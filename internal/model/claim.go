@@ -112,7 +112,7 @@ func (g *stepper) claimAct(s *State, w int) {
 	}
 	c.Jobs, c.Number, c.Phase = got, number, Answered
 	if got == 0 || !g.Loose && (c.Session != s.Workers[w].Session || c.Age > claimWait && g.has(LateClaimDropped)) {
-		c.Phase = Idle // nothing to answer, or nobody to hear it
+		c.Phase = Idle // nothing to answer, or no worker to hear it
 	}
 }
 

@@ -77,7 +77,7 @@ const (
 	UniqueLease         Guard = 1 << iota // a job that was leased since the look is left
 	NumberAfterLock                       // a claim draws its number when it has locked the rows
 	ClaimChecksAgain                      // what changed since the snapshot is judged as it is now
-	FinishMatchesNumber                   // a finish is for one lease, not for whoever has the job
+	FinishMatchesNumber                   // a finish is for one lease, not for the holder of the job
 	FinishMatchesLocked                   // and finds it when the row is locked, not before
 	CountFailures                         // a job that failed too often is not tried again
 	ReleaseChecksAgain                    // a session that renewed meanwhile is not given up
@@ -102,7 +102,7 @@ const (
 	FollowIsOne                           // and written together with the end
 	FinalNeedsSlot                        // a job whose loss would be final is only claimed for a free slot
 	AheadIsForgiven                       // a job that was claimed ahead and is not known to have begun is handed back, not lost
-	ForgivenOnce                          // and that only if nobody had it before
+	ForgivenOnce                          // and that only if no worker had it before
 	FreshAboveMark                        // a next time is above every nominal time that was decided
 	lastGuard
 )

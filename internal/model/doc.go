@@ -12,7 +12,7 @@
 // # What is modelled
 //
 // A transaction whose reads all come after its locks is one step, because
-// nobody can tell it from one. Two things are not: a claim picks jobs by a
+// it cannot be told from one. Two things are not: a claim picks jobs by a
 // snapshot, and locks their rows and inserts the leases later, when others may
 // have been there (Config.Split); and calls take time, so that a claim's
 // answer, a renewal and a finish travel, are lost, arrive twice and survive

@@ -163,7 +163,7 @@ func (g *stepper) tickWorker(w *Worker) {
 func (w *Worker) stop() {
 	w.Session, w.Settled, w.Fence, w.Runs, w.Waits = 0, 0, 0, [MaxJobs]uint8{}, [MaxJobs]uint8{}
 	if w.Claim.Phase == Answered {
-		w.Claim.Phase = Idle // nobody is there who would take it
+		w.Claim.Phase = Idle // no worker would take it
 	}
 	if w.Renew.Phase == Answered {
 		w.Renew.Phase = Idle

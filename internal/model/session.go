@@ -79,7 +79,7 @@ func (g *stepper) crash(w int) {
 }
 
 // stop ends a worker's session as far as it knows. Where calls take no time
-// what it ran may still be reported, by somebody whom the fence did not reach.
+// what it ran may still be reported, by a part that the fence did not reach.
 func (g *stepper) stop(w *Worker) {
 	if !g.Loose {
 		w.stop()

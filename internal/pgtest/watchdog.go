@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// bark is what the watchdog runs. Each line it reads is the process to stop when nobody writes any
-// more, 0 for none. SIGQUIT lets PostgreSQL end its backends and give its shared memory back, which
+// bark is what the watchdog runs. Each line it reads is the process to stop when its input
+// ends, 0 for none. SIGQUIT lets PostgreSQL end its backends and give its shared memory back, which
 // SIGKILL would leave behind until a reboot. The lock file is asked too, because in a container
 // without an init the ended server stays a zombie that can be signalled for ever.
 const bark = `

@@ -24,7 +24,7 @@ func Indent(text []byte) string {
 	return string(Unescape(b.Bytes()))
 }
 
-// Unescape writes <, > and & of a JSON text as they are, whoever escaped them.
+// Unescape writes <, > and & of a JSON text as they are.
 // The value stays the same.
 func Unescape(text []byte) []byte {
 	if !bytes.Contains(text, []byte(`\u00`)) {

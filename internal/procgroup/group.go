@@ -4,7 +4,7 @@
 // that one of them started can be ended with it.
 //
 // A group is killed before its program is reaped, where the system can tell the
-// one from the other: afterwards its number may belong to somebody else. And
+// one from the other: afterwards its number may belong to another process. And
 // the kernel's promise to kill a program when its parent dies, which only Linux
 // gives, is made to the thread that started it, so that thread must stay for as
 // long as the program runs (runtime.LockOSThread).

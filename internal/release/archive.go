@@ -17,7 +17,7 @@ type file struct {
 	content []byte
 }
 
-// tarGz writes files below a folder, owned by nobody in particular.
+// tarGz writes files below a folder, owned by no user in particular.
 func tarGz(w io.Writer, folder string, files []file, at time.Time) error {
 	zw, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Open carries out a signed GET. Whoever reads the bytes must not believe them:
+// Open carries out a signed GET. A reader must not believe the bytes:
 // see [Copy]. The client should not follow redirects.
 func Open(ctx context.Context, client *http.Client, link task.SignedRequest) (io.ReadCloser, error) {
 	request, err := Request(ctx, link, nil)

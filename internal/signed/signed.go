@@ -70,7 +70,7 @@ func Request(ctx context.Context, q task.SignedRequest, body io.Reader) (*http.R
 //
 // A service that answers before it has read the body may close the connection
 // under its own answer. So [core.Unavailable] may also be of an artifact that
-// is there; whoever confirms it tells.
+// is there; its confirmation tells.
 func Send(ctx context.Context, client *http.Client, to task.SignedRequest, body io.Reader) error {
 	r, err := Request(ctx, to, body)
 	if err != nil {

@@ -98,7 +98,7 @@ func (s *Site) Calm(ctx context.Context) error {
 	return nil
 }
 
-// Size is what it takes on disk. On SQLite nobody may have it open.
+// Size is what it takes on disk. On SQLite no process may have it open.
 func (s *Site) Size(ctx context.Context) (n int64, err error) {
 	if s.Postgres() {
 		err = s.Conn.QueryRow(ctx, "select pg_database_size(current_database())").Scan(&n)

@@ -190,7 +190,7 @@ func (o Watch) alone(ctx context.Context, t *target.Target) (time.Duration, erro
 	if err != nil {
 		return 0, err
 	}
-	_, err = t.Seen(ctx) // these are nobody's
+	_, err = t.Seen(ctx) // these do not count
 	return (after - before) / time.Duration(max(made, 1)), err
 }
 

@@ -22,7 +22,7 @@ import (
 func Build(ctx context.Context, dir string) (path string, err error) {
 	path = filepath.Join(dir, "belfry")
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/belfry-run/belfry/cmd/belfry")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=") // the program is of the workspace, whoever measures it
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=") // the program is of the workspace, in any folder
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build belfry: %w\n%s", err, out)
 	}

@@ -18,7 +18,7 @@ import (
 // Bare is the fewest statements that take jobs through a PostgreSQL queue which keeps its history and survives a crash:
 // a claim picks a batch and writes who has it, and an end moves the batch to the history. Each is one transaction and
 // one journey, one connection claims and one ends, and nothing else is done: no limits, no clock, no check of a lease, no
-// lock against whoever cancels, no handler. No queue can be faster on the same rows at the same durability.
+// lock against cancels, no handler. No queue can be faster on the same rows at the same durability.
 type Bare struct {
 	Name  string
 	Whole bool // for many workers, which get whole jobs whose rows are locked meanwhile, and with Belfry's history
@@ -148,7 +148,7 @@ func (b Bare) claim(ctx context.Context, conn *pgx.Conn, n int, batches chan<- c
 		}
 		batch := claimed{number: number, ids: make([]int64, 0, b.Batch)}
 		for rows.Next() {
-			values := rows.RawValues() // as they came: nobody needs more of them here
+			values := rows.RawValues() // as they came: no more of them is needed here
 			id, turn = int64(binary.BigEndian.Uint64(values[0])), int64(binary.BigEndian.Uint64(values[1]))
 			batch.ids = append(batch.ids, id)
 		}

@@ -28,7 +28,7 @@ type Steady struct {
 	// waiting, at whatever Rate they did before, and only that is counted: hours of
 	// nothing else would fill the disk with what has ended.
 	Burst time.Duration
-	// Calm is For where nobody is in the way; 0: For.
+	// Calm is For where nothing is in the way; 0: For.
 	Calm time.Duration
 }
 
@@ -115,7 +115,7 @@ func (o Steady) keepUp(ctx context.Context, st *store.Store, counted *node.Tally
 	return nil
 }
 
-// Horizon is what somebody else does in the database meanwhile, in one transaction. It keeps vacuum from removing
+// Horizon is what another client does in the database meanwhile, in one transaction. It keeps vacuum from removing
 // anything that dies after the transaction began.
 type Horizon struct {
 	Name       string

@@ -25,7 +25,7 @@ import (
 // targetEnv tells this program that it is a target, and on how many hosts.
 const targetEnv = "BELFRY_BENCH_TARGET"
 
-// Target is what is monitored: an HTTP server in a process of its own, so that its CPU counts for nobody. It answers on
+// Target is what is monitored: an HTTP server in a process of its own, so that its CPU does not count. It answers on
 // as many loopback addresses as there are hosts, and remembers when each request came.
 type Target struct {
 	*process.Process
