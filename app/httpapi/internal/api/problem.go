@@ -107,7 +107,7 @@ func WriteProblem(w http.ResponseWriter, p *wire.Problem) {
 	maps.Copy(w.Header(), p.GetHeaders())
 	w.Header().Set("Content-Type", wire.ProblemType)
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // who is not there any more does not read it
+	_ = json.NewEncoder(w).Encode(p) // a client that has left does not read it
 }
 
 // ownErrors gives the errors that huma makes itself, about parameters, the

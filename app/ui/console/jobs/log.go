@@ -183,7 +183,7 @@ func jobLogPart(p *page) error {
 		return err
 	}
 	p.W.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = p.W.Write(asset.Pack(p.W.Header(), p.R, b.Bytes())) // who is not there any more does not read it
+	_, _ = p.W.Write(asset.Pack(p.W.Header(), p.R, b.Bytes())) // a client that has left does not read it
 	return nil
 }
 

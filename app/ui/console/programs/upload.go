@@ -112,7 +112,7 @@ func (p *page) tell(v any, err error) error {
 		p.W.WriteHeader(p.Site.Status(err))
 		v = parts.ProblemOf(err)
 	}
-	_ = json.NewEncoder(p.W).Encode(v) // who is not there any more does not read it
+	_ = json.NewEncoder(p.W).Encode(v) // a client that has left does not read it
 	return nil
 }
 

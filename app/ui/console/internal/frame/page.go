@@ -114,7 +114,7 @@ func (p *Page) render(t *template.Template, name string, view any) {
 	if p.Status != 0 {
 		p.W.WriteHeader(p.Status)
 	}
-	_, _ = p.W.Write(body) // who is not there any more does not read it
+	_, _ = p.W.Write(body) // a client that has left does not read it
 }
 
 // Done answers an action: it goes on to a page, which says what was done.
