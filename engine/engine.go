@@ -95,8 +95,9 @@ type Options struct {
 
 // Engine is the loops of a node.
 type Engine struct {
-	opt   Options
-	stuck stuck
+	opt      Options
+	stuck    stuck
+	troubles troubles
 }
 
 // New makes an engine.
@@ -116,7 +117,7 @@ func New(o Options) (*Engine, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Engine{opt: o}, nil
+	return &Engine{opt: o, troubles: troubles{log: o.Logger}}, nil
 }
 
 // Run runs the loops until ctx ends, and returns when all of them have.
@@ -254,9 +255,10 @@ func (e *Engine) loop(ctx context.Context, name string, first turn, pass pass, w
 			failures++
 			rest = min(time.Duration(failures)*500*time.Millisecond, longest)
 			woken = nil
-			e.opt.Logger.Warn("engine loop failed, trying again", "loop", name, "failures", failures, "rest", rest, "error", err)
+			e.troubles.failed(ctx, name, failures, rest, err)
 		} else if err == nil {
 			failures = 0
+			e.troubles.works(name)
 		}
 		sleep(ctx, rest, woken)
 	}
