@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
@@ -87,16 +86,6 @@ func (db *DB) OnEpoch(fn func()) { db.epochs.begun = append(db.epochs.begun, fn)
 func refuseHistory(err error) error {
 	if errors.Is(err, errOtherHistory) {
 		return coded(core.Unavailable, err, "the database was promoted or restored, and the node has yet to take notice", "begin the transaction again")
-	}
-	return err
-}
-
-// standby says in words that a server takes no writes.
-func standby(err error) error {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) && (pg.Code == "25006" || pg.Code == "XX000" && strings.Contains(pg.Message, "during recovery")) {
-		return coded(core.Unavailable, err, "the database server is a standby and takes no writes",
-			"it is tried again; with several hosts in the address, add target_session_attrs=read-write")
 	}
 	return err
 }

@@ -44,12 +44,15 @@ func translateState(err error, pg *pgconn.PgError) error {
 	switch class := pg.Code[:2]; {
 	case pg.Code == "57014":
 		return coded(core.Unavailable, err, "the database has canceled a statement: "+pg.Message, "raise statement_timeout of its role, or see who canceled it")
+	case pg.Code == "25006", pg.Code == "XX000" && strings.Contains(pg.Message, "during recovery"):
+		return coded(core.Unavailable, err, "the database takes no writes: it is a standby, or set to read only",
+			"it is tried again; with several hosts in the address, add target_session_attrs=read-write")
 	case pg.Code == "53100":
 		return base.NoRoom(err)
 	case class == "08", class == "57", class == "53", pg.Code == "3D000", pg.Code == "25P03", pg.Code == "25P04":
 		return coded(core.Unavailable, err, "the database is not available: "+pg.Message, "it is tried again; check the server")
-	case class == "28":
-		return coded(core.Unauthorized, err, "the database refused the login", "check user and password of the database address")
+	case class == "28": // as what the user lacks, it is not the caller's to mend: codes of tokens would end workers
+		return coded(core.Unavailable, err, "the database refused the login", "check user and password of the database address")
 	case class == "40":
 		return coded(core.Unavailable, err, "the database was too busy to settle who goes first", "try again")
 	case pg.Code == "55P03":
@@ -57,7 +60,7 @@ func translateState(err error, pg *pgconn.PgError) error {
 	case pg.Code == "22021", pg.Code == "22P05":
 		return base.NoText(err)
 	case pg.Code == "42501":
-		return coded(core.Forbidden, err, "the database user lacks a right: "+pg.Message, "grant it, or migrate as another user")
+		return coded(core.Unavailable, err, "the database user lacks a right: "+pg.Message, "grant it, or migrate as another user")
 	case class == "58", class == "XX", errors.As(err, new(*pgconn.ConnectError)):
 		return coded(core.Unavailable, err, "the database is not available: "+pg.Message, "it is tried again; check the server")
 	}

@@ -349,7 +349,7 @@ func TestPostgresFailoverAmongSeveralHosts(t *testing.T) {
 	enqueue(t, st, "t")
 	standby := primary.Standby(t, "one")
 	_, err := postgres.Open(t.Context(), standby.URL("postgres"), postgres.Options{})
-	wantCode(t, err, core.Unavailable, "is a standby and takes no writes", "target_session_attrs=read-write")
+	wantCode(t, err, core.Unavailable, "takes no writes: it is a standby", "target_session_attrs=read-write")
 
 	both := "postgres://postgres@" + standby.Addr() + "," + primary.Addr() + "/postgres?sslmode=disable&target_session_attrs=read-write"
 	st = openAt(t, both, postgres.Options{Wakeups: "poll"})

@@ -259,5 +259,5 @@ func TestSchemaThatIsThereNeedsNoRightOnTheDatabase(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = postgres.New(t.Context(), appPool(t, dsn, as), postgres.Options{Schema: "gongs"})
-	wantCode(t, err, core.Forbidden, "permission denied")
+	wantCode(t, err, core.Unavailable, "permission denied")
 }

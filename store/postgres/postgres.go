@@ -101,9 +101,12 @@ func (db *DB) unopened(err error) error {
 	if err = translate(err); !errors.As(err, &away) || away.Code != core.Unavailable {
 		return err
 	}
+	hint := away.Hint
+	if strings.HasPrefix(hint, "it is tried again; check") {
+		hint = "check the address, and that the server runs there"
+	}
 	c := db.pool.Config().ConnConfig
-	return coded(core.Unavailable, away.Err, fmt.Sprintf("database %q at %s: %s", c.Database, net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), away.Message),
-		"check the address, and that the server runs there")
+	return coded(core.Unavailable, away.Err, fmt.Sprintf("database %q at %s: %s", c.Database, net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), away.Message), hint)
 }
 
 // DB is a pool of connections.
@@ -358,7 +361,7 @@ func (db *DB) adopt(ctx context.Context, tx base.Tx) (at base.Moment, err error)
 		err = rows.Scan(&micros, &floor, &found.epoch, &found.flushed, &at.Hooks)
 	}
 	if err = errors.Join(err, rows.Err()); err != nil {
-		return at, translate(standby(err))
+		return at, translate(err)
 	}
 	if err := serves(floor); err != nil {
 		return at, err

@@ -157,7 +157,9 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 		failures int32
 		tries    int32
 		code     core.Code
-	}{{"40001", 2, 3, ""}, {"40P01", 1, 2, ""}, {"40001", 100, 4, core.Unavailable}, {"23505", 1, 1, core.Internal}} {
+	}{{"40001", 2, 3, ""}, {"40P01", 1, 2, ""}, {"40001", 100, 4, core.Unavailable}, {"23505", 1, 1, core.Internal},
+		// What the node's user may not do says nothing of the caller's token.
+		{"28P01", 1, 1, core.Unavailable}, {"28000", 1, 1, core.Unavailable}, {"42501", 1, 1, core.Unavailable}, {"25006", 1, 1, core.Unavailable}} {
 		var tries atomic.Int32
 		fault := func(tx base.Tx, _ base.Moment) error {
 			if tries.Add(1) <= c.failures {

@@ -192,7 +192,7 @@ func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []base.Statem
 	var floor *int64
 	var found place
 	if err := res.QueryRow().Scan(&s.number, &now, &s.begun, &s.oldest, &floor, &found.epoch, &found.flushed, &at.Hooks, nil); err != nil {
-		return at, nil, fmt.Errorf("read the clock: %w", standby(err))
+		return at, nil, fmt.Errorf("read the clock: %w", err)
 	}
 	if err := serves(floor); err != nil {
 		return at, nil, err
