@@ -98,6 +98,25 @@ func TestSecondOpenIsRefused(t *testing.T) {
 	}
 }
 
+func TestSecondOpenThroughALinkIsRefused(t *testing.T) {
+	path := file(t)
+	link := filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][2]string{{link, path}, {path, link}} { // the first makes the file
+		st := openAt(t, c[0], sqlite.Options{})
+		_, err := sqlite.Open(t.Context(), c[1], sqlite.Options{})
+		wantCode(t, err, core.Conflict, path)
+		if err := st.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, err := filepath.Glob(link + "?*"); err != nil || len(left) > 0 {
+		t.Errorf("files beside the link: %v %v", left, err)
+	}
+}
+
 func TestFilesAreTheOwnersAlone(t *testing.T) {
 	path := file(t)
 	st := openAt(t, path, sqlite.Options{})

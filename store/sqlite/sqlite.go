@@ -152,6 +152,7 @@ func open(ctx context.Context, path string, o Options, temporary string, users .
 	if err != nil {
 		return nil, core.InvalidField("database", path, err.Error(), "")
 	}
+	path = followed(path)
 	names, err := prefixOf(o.Prefix)
 	if err != nil {
 		return nil, err
@@ -201,6 +202,25 @@ func checkPath(path string) error {
 		return core.InvalidField("database", path, "must be a path, and not a URI", "leave out file: and what follows a question mark; the path of a database in memory is "+Memory)
 	}
 	return nil
+}
+
+// followed is the file that a path leads to. SQLite follows symbolic links, so the lock lies beside the file itself: two
+// processes that name it in two ways find the same lock.
+func followed(path string) string {
+	for range 40 { // as many as Linux follows
+		if file, err := filepath.EvalSymlinks(path); err == nil {
+			return file
+		}
+		to, err := os.Readlink(path)
+		if err != nil {
+			return path // the file is yet to be made, or the open says what is wrong
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return path
 }
 
 // lockPatience is how long a lock may be held by a process that was killed and has
