@@ -155,7 +155,7 @@ func (s *server) lagCheck(h view.Health) core.Check {
 	return core.Check{
 		Name:   "schedules",
 		Detail: fmt.Sprintf("the most overdue is %s late", h.ScheduleLag.Round(time.Second)),
-		Fix:    "start a node with the role engine",
+		Fix:    "start a node with the role engine; if one runs, see its log and load",
 	}
 }
 
