@@ -25,9 +25,18 @@ func main() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, endings(signal.Ignored)...)
 	go heed(signals, cancel, os.Exit)
 	os.Exit(Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+}
+
+// endings are the signals that end everything in order. A terminal that is closed sends SIGHUP, which nohup has ignored.
+func endings(ignored func(os.Signal) bool) []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
 }
 
 // echo is how soon after the first signal another one says nothing new. A sender that

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +18,15 @@ import (
 	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 )
+
+func TestAClosedTerminalEndsInOrderButNotUnderNohup(t *testing.T) {
+	t.Parallel()
+	for _, ignored := range []bool{false, true} {
+		if ends := endings(func(os.Signal) bool { return ignored }); slices.Contains(ends, os.Signal(syscall.SIGHUP)) == ignored {
+			t.Errorf("ignored: %v, ends: %v", ignored, ends)
+		}
+	}
+}
 
 func TestASecondSignalEndsAtOnceButNotTheEchoOfTheFirst(t *testing.T) {
 	t.Parallel()
