@@ -62,3 +62,21 @@ func TestAFinishDoesNotWaitForWhoFollowsTheClock(t *testing.T) {
 		t.Errorf("some are as they were: %v, %v", left, err)
 	}
 }
+
+// A busy machine answers late, at either end of the wait. That is no difference of clocks.
+func TestAWaitForTheClockIsNoDifferenceOfClocks(t *testing.T) {
+	t.Parallel()
+	sent := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct{ took, theirs, want time.Duration }{
+		{3 * time.Second, 0, 0},
+		{3 * time.Second, 3 * time.Second, 0},
+		{2 * time.Second, -time.Second, 2 * time.Second},
+		{2 * time.Second, time.Minute, time.Second - time.Minute},
+		{0, 2 * time.Second, -2 * time.Second},
+		{2 * time.Millisecond, -time.Minute, time.Minute + time.Millisecond},
+	} {
+		if got := postgres.SkewOf(sent, sent.Add(c.took), sent.Add(c.theirs)); got != c.want {
+			t.Errorf("answered after %s, their clock %s later than ours at the question: %s, want %s", c.took, c.theirs, got, c.want)
+		}
+	}
+}

@@ -15,6 +15,9 @@ import (
 // LongOpen is how long claims wait for a transaction that is open.
 const LongOpen = time.Duration(longOpen) * time.Microsecond
 
+// SkewOf is what a node makes of the database's clock.
+var SkewOf = skewOf
+
 // OpenTraced is Open with a tracer on its connections.
 func OpenTraced(ctx context.Context, dsn string, o Options, tracer pgx.QueryTracer) (*store.Store, error) {
 	o.configure = func(cfg *pgxpool.Config) { cfg.ConnConfig.Tracer = tracer }

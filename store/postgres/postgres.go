@@ -387,8 +387,17 @@ func (db *DB) Skew(ctx context.Context) (time.Duration, error) {
 	if err := db.pool.QueryRow(ctx, clockSQL).Scan(&micros); err != nil {
 		return 0, translate(err)
 	}
-	middle := sent.Add(time.Since(sent) / 2)
-	return middle.Sub(time.UnixMicro(micros)), nil
+	return skewOf(sent, time.Now(), time.UnixMicro(micros)), nil
+}
+
+// skewOf is by how much a clock that was read between two instants of ours differs from ours; 0 is what may be the wait
+// for the answer alone.
+func skewOf(sent, answered, theirs time.Time) time.Duration {
+	half := answered.Sub(sent) / 2
+	if skew := sent.Add(half).Sub(theirs); skew.Abs() > half {
+		return skew
+	}
+	return 0
 }
 
 // Wakeups is NOTIFY or nothing.
