@@ -1,12 +1,15 @@
 package storetest
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/workflow"
 )
@@ -14,6 +17,7 @@ import (
 func init() {
 	add("a link answers what it was made for without a token, until it expires, is taken back or the run ends", caseLinksAnswerWithoutAToken)
 	add("the valid links of a run have a bound", caseLinksOfARunHaveABound)
+	add("keys that are guessed do not wait for writers", caseGuessesDoNotWaitForWriters)
 }
 
 func keyOf(l job.NewLink) string { return strings.TrimPrefix(l.Path, job.AnswerPath) }
@@ -80,4 +84,24 @@ func caseLinksOfARunHaveABound(b *bench) {
 	f.clock.Move(time.Hour)
 	must(b.st.MakeLink(b.ctx, "default", j.ID, job.Link{Name: "release"}))(b)
 	want(b, "kept", b.count(`select count(*) from belfry.links`), 1)
+}
+
+// Visitors try keys without a token: one that is unknown must not take the turn of a writer.
+func caseGuessesDoNotWaitForWriters(b *bench) {
+	const key = "0123456789abcdef0123456789abcdef0123456789a"
+	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	defer cancel()
+	ok(b, b.st.DB().Write(ctx, func(base.Tx, base.Moment) error {
+		_, err := b.st.SendByLink(ctx, key, workflow.Signal{})
+		wantCode(b, err, core.NotFound)
+		_, err = b.st.ConfirmSubscription(ctx, key)
+		wantCode(b, err, core.NotFound)
+		_, err = b.st.Unsubscribe(ctx, key)
+		wantCode(b, err, core.NotFound)
+		_, _, err = b.st.Join(ctx, key, "machine")
+		wantCode(b, err, core.Unauthorized)
+		_, err = b.st.Beat(ctx, "0123456789abcdef0123456789abcdef", monitor.Call{Kind: monitor.CallSuccess})
+		wantCode(b, err, core.NotFound)
+		return nil
+	}))
 }

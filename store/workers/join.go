@@ -81,15 +81,18 @@ func (s *Store) RevokeJoinToken(ctx context.Context, id int64) error {
 // Join makes a token for the worker of a machine that has the secret of
 // a join token. It counts as a use in the same transaction.
 func (s *Store) Join(ctx context.Context, secret, machine string) (made access.Token, own string, err error) {
+	// Looked up by a reader first: who tries secrets is not to hold up writers.
+	if err = s.DB().Read(ctx, func(tx base.Tx) error {
+		_, err := joinOf(ctx, tx, secret, "")
+		return err
+	}); err != nil {
+		return made, "", err
+	}
 	own = base.NewSecret(base.SecretPrefix)
 	err = s.write(ctx, "join", func(c *Change) error {
-		t, found, err := base.First(ctx, c.Tx, scanJoin, `
-			select `+joinColumns+` from belfry.join_tokens where hash = $1`+s.SQL.ForUpdate("join_tokens"), base.HashSecret(secret))
-		switch {
-		case err != nil:
+		t, err := joinOf(ctx, c.Tx, secret, s.SQL.ForUpdate("join_tokens"))
+		if err != nil {
 			return err
-		case !found:
-			return core.Errorf(core.Unauthorized, "the join token is unknown").WithHint("make one with: belfry token join create")
 		}
 		if err := t.Refusal(c.Now); err != nil {
 			return err
@@ -103,4 +106,14 @@ func (s *Store) Join(ctx context.Context, secret, machine string) (made access.T
 		return err
 	})
 	return made, own, err
+}
+
+// joinOf is the join token of a secret.
+func joinOf(ctx context.Context, tx base.Tx, secret, lock string) (access.JoinToken, error) {
+	t, found, err := base.First(ctx, tx, scanJoin, `
+		select `+joinColumns+` from belfry.join_tokens where hash = $1`+lock, base.HashSecret(secret))
+	if err == nil && !found {
+		err = core.Errorf(core.Unauthorized, "the join token is unknown").WithHint("make one with: belfry token join create")
+	}
+	return t, err
 }

@@ -103,6 +103,17 @@ func (s *Store) Linked(ctx context.Context, key string) (out workflow.Linked, er
 
 // SendByLink answers what the link with a key asks. The name is that of the link.
 func (s *Store) SendByLink(ctx context.Context, key string, sig workflow.Signal) (out workflow.Sent, err error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return out, err
+	}
+	// Looked up by a reader first: who tries keys is not to hold up writers.
+	if err := s.DB().Read(ctx, func(tx base.Tx) error {
+		_, err := links.Find(ctx, tx, key, now)
+		return err
+	}); err != nil {
+		return out, err
+	}
 	err = s.write(ctx, "answer by link", func(c *Change) error {
 		l, err := links.Find(ctx, c.Tx, key, c.Now)
 		if err != nil {
