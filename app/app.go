@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/net/netutil"
 
 	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/app/httpapi"
+	"github.com/belfry-run/belfry/app/internal/clients"
 	"github.com/belfry-run/belfry/app/notify"
 	"github.com/belfry-run/belfry/app/ui"
 	"github.com/belfry-run/belfry/app/ui/console"
@@ -300,7 +300,13 @@ func (a *App) startAPI(ctx context.Context) error {
 	if shared {
 		a.sayListening(ctx)
 	}
-	a.serve(srv, netutil.LimitListener(ln, a.opt.MaxClients), h)
+	proxies, err := a.opt.Proxies()
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	bounded := clients.Limit(ln, a.opt.MaxClients, proxies)
+	srv.ConnState = bounded.State
+	a.serve(srv, bounded, h)
 	if a.pages != nil { // before the API, which would wait for streams to pages
 		a.onStop("console", func(context.Context) error { a.pages.Close(); return nil })
 	}
