@@ -40,6 +40,14 @@ func decode(data []byte, v any, texts bool) error {
 	if err := checkText(data); err != nil {
 		return err
 	}
+	if len(data) > plainlySmall {
+		if !json.Valid(data) {
+			return syntaxError(data)
+		}
+		if held(data, reflect.TypeOf(v).Elem()) > maxHeld {
+			return core.Errorf(core.TooLarge, "the body has too many entries: they would take more than %s of memory", core.SizeText(maxHeld)).WithHint("send less at once")
+		}
+	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	err := dec.Decode(v)
@@ -163,8 +171,11 @@ func (f *faults) object(path string, t reflect.Type, raw json.RawMessage) {
 		f.add(path, unsaid, "is not an object", "")
 		return
 	}
-	fields := fieldsOf(t)
+	fields := shapeOf(t).fields
 	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if len(*f) >= MaxFaults { // to name a fault costs more than to find it
+			return
+		}
 		field, known := fields[name]
 		if !known {
 			f.add(join(path, name), unsaid, "is not a field here", NearHint(name, slices.Sorted(maps.Keys(fields))))
@@ -181,6 +192,9 @@ func (f *faults) entries(path string, t reflect.Type, raw json.RawMessage) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if len(*f) >= MaxFaults {
+			return
+		}
 		f.value(join(path, name), t.Elem(), object[name])
 	}
 }

@@ -33,6 +33,8 @@ type strictWalk struct {
 	at     int
 	path   []step
 	faults faults
+	sizes  bool // it counts what values will hold, and looks for no faults
+	held   int
 }
 
 // step leads from a value to one in it.
@@ -84,7 +86,7 @@ func (n *strictWalk) value(t reflect.Type) {
 	case '[':
 		n.list(shapeOf(t).item)
 	case '"':
-		if text := n.text(); !shapeOf(t).free && n.refuses(text) {
+		if text := n.text(); !n.sizes && !shapeOf(t).free && n.refuses(text) {
 			n.faults.add(n.here(), unsaid, "contains a NUL character", "leave it out")
 		}
 	default:
@@ -114,7 +116,12 @@ func (n *strictWalk) list(item reflect.Type) {
 		case 0:
 			return
 		}
-		if n.next() != ']' {
+		switch {
+		case n.next() == ']':
+		case n.sizes:
+			n.counts(item)
+			n.value(item)
+		default:
 			n.in(step{index: i, list: true}, item)
 		}
 	}
@@ -141,6 +148,17 @@ func (n *strictWalk) object(s *shape) {
 		name := n.text()
 		if n.next() == ':' {
 			n.at++
+		}
+		if n.sizes {
+			inner := s.entry
+			if s.fields != nil {
+				inner = s.fields[string(name)]
+			}
+			if s.fields == nil || inner != nil && inner.Kind() == reflect.Pointer { // what else a struct has is counted with it
+				n.counts(inner)
+			}
+			n.value(inner)
+			continue
 		}
 		if seen.add(name) {
 			n.faults.add(join(n.here(), string(name)), unsaid, "stands twice in its object", "write it once")
