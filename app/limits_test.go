@@ -34,7 +34,7 @@ func answer(t *testing.T, r *bufio.Reader) {
 	}
 }
 
-func TestMoreConnectionsThanTheLimitWait(t *testing.T) {
+func TestConnectionsBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	o.MaxClients = 1
@@ -52,20 +52,38 @@ func TestMoreConnectionsThanTheLimitWait(t *testing.T) {
 	answer(t, from)
 	second, then := dial()
 	ask(t, second)
-	for range 50 { // the node works, and does not take up the second meanwhile
-		ask(t, first)
-		answer(t, from)
-	}
-	if err := second.SetReadDeadline(time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := second.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the second connection has an answer beside the first: %v", err)
-	}
-	if err := errors.Join(second.SetReadDeadline(time.Time{}), first.Close()); err != nil {
-		t.Fatal(err)
-	}
 	answer(t, then)
+	if _, err := from.ReadByte(); err == nil {
+		t.Error("the connection without a request did not make room")
+	}
+	// One that sends a request keeps its place, and its address has no other.
+	if _, err := fmt.Fprintf(second, "POST /beat/%032d HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n", 0); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := then.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+		t.Fatalf("the body is not read: %q, %v", line, err)
+	}
+	third, last := dial()
+	if err := third.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := last.ReadByte(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection beyond the limit is not closed: %v", err)
+	}
+	if _, err := second.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := then.ReadString('\n'); err != nil { // the end of the 100
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(then, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusNotFound {
+		t.Errorf("the connection that was busy is answered %s", resp.Status)
+	}
 }
 
 func TestASlowBodyIsCutOff(t *testing.T) {
