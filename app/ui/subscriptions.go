@@ -126,9 +126,14 @@ func (s subscriptions) ask(ctx context.Context, w http.ResponseWriter, r *http.R
 	return o
 }
 
+// readForm reads a form in both ways in which mail programs post one click (RFC 8058).
 func readForm(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxSubscribe)
-	if err := r.ParseForm(); err != nil {
+	read := r.ParseForm
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") {
+		read = func() error { return r.ParseMultipartForm(maxSubscribe) } // all of it in memory
+	}
+	if err := read(); err != nil {
 		_, _ = io.Copy(io.Discard, r.Body)
 		return core.Errorf(core.Invalid, "the form could not be read").WithHint("it may be too long")
 	}

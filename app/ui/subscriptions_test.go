@@ -179,6 +179,28 @@ func TestALinkOfASubscription(t *testing.T) {
 	}
 }
 
+// RFC 8058 lets mail programs post a form in both encodings, and prefers multipart.
+func TestOneClickInAMultipartForm(t *testing.T) {
+	v, h := subscribing(t, ui.Options{PublicURL: "https://status.example"})
+	at := "/subscription/" + subscriptionKey
+	send := func(body string) int {
+		r := httptest.NewRequest(http.MethodPost, at, strings.NewReader(body))
+		r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	part := "--x\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--x"
+	for _, body := range []string{"", part, part + strings.Repeat("-", 1<<16)} {
+		if code := send(body); code != http.StatusUnprocessableEntity || v.state != public.Pending {
+			t.Errorf("%.80q: %d %s", body, code, v.state)
+		}
+	}
+	if code := send(part + "--\r\n"); code != http.StatusOK || v.state != public.Left {
+		t.Error(code, v.state)
+	}
+}
+
 func TestSubscriptionsInABrowser(t *testing.T) {
 	v, h := subscribing(t, ui.Options{PublicURL: "https://status.example"})
 	site := httptest.NewServer(h)
