@@ -13,9 +13,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
+	"golang.org/x/net/idna"
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/public"
@@ -46,6 +48,9 @@ func (s *Sender) email(ctx context.Context, c alert.Channel, m alert.Message) er
 		return err
 	}
 	defer conn.close()
+	if err := conn.sayable(from); err != nil {
+		return err
+	}
 	if _, err := conn.do("sender "+from.Address, func() error { return conn.smtp.Mail("<" + from.Address + ">") }); err != nil {
 		return err
 	}
@@ -91,7 +96,21 @@ func addressOf(text string) (*mail.Address, error) {
 		return nil, permanent("%.100q is not a mail address", clean(text))
 	}
 	a.Name = line(a.Name)
+	// Every server takes a domain in ASCII, and a Message-ID is made of it.
+	local, domain, _ := strings.Cut(a.Address, "@")
+	if domain, err = idna.Lookup.ToASCII(domain); err == nil {
+		a.Address = local + "@" + domain
+	}
 	return a, nil
+}
+
+// sayable refuses an address that the server has not agreed to read.
+func (c *mailConn) sayable(a *mail.Address) error {
+	reads, _ := c.smtp.Extension("SMTPUTF8")
+	if reads || !strings.ContainsFunc(a.Address, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return nil
+	}
+	return &fault{host: c.host, text: "the server does not offer SMTPUTF8, which " + a.Address + " needs", final: true}
 }
 
 // mailConn is a connection to a mail server.
@@ -212,13 +231,24 @@ func (c *mailConn) do(doing string, step func() error) (code int, err error) {
 	case errors.Is(err, gomail.ErrNoSupportedAuthDiscovered), errors.Is(err, smtp.ErrUnencrypted):
 		return 0, &fault{host: c.host, text: "it offers no way to log in that keeps the password from the network; set tls", final: true}
 	}
+	switch text := err.Error(); { // which have no names in the library
+	case strings.Contains(text, "does not support STARTTLS"):
+		err = errors.New("the server does not offer STARTTLS; set tls to how it encrypts")
+	case strings.HasSuffix(text, "does not support SMTP AUTH"):
+		err = errors.New("the server offers no way to log in; leave out user and password, or set another port")
+	}
 	return 0, broken(c.ctx, c.host, doing, err)
 }
 
 // recipients says to whom it goes. An error means that the server is gone.
 func (c *mailConn) recipients(to []*mail.Address) (took []*mail.Address, refused refusals, err error) {
 	for _, a := range to {
-		code, err := c.do("recipient "+a.Address, func() error { return c.smtp.Rcpt("<" + a.Address + ">") })
+		code, err := 0, c.sayable(a)
+		if err != nil {
+			refused.forGood = append(refused.forGood, err)
+			continue
+		}
+		code, err = c.do("recipient "+a.Address, func() error { return c.smtp.Rcpt("<" + a.Address + ">") })
 		switch {
 		case err == nil:
 			took = append(took, a)

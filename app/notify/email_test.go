@@ -192,7 +192,7 @@ func TestMailServersThatRefuse(t *testing.T) {
 		"greets with not now":    {mailSetup{answers: map[string]string{"greeting": "421 too busy"}}, false, "421 too busy"},
 		"hangs up":               {mailSetup{answers: map[string]string{"greeting": ""}}, false, "connecting: EOF"},
 		"is no mail server":      {mailSetup{answers: map[string]string{"greeting": "+OK POP3 ready"}}, false, "connecting"},
-		"has no TLS":             {mailSetup{noTLS: true}, false, "STARTTLS"},
+		"has no TLS":             {mailSetup{noTLS: true}, false, "the server does not offer STARTTLS; set tls"},
 		"refuses TLS":            {mailSetup{answers: map[string]string{"STARTTLS": "454 not now"}}, false, "454 not now"},
 		"does not know us":       {mailSetup{auth: "PLAIN", answers: map[string]string{"AUTH": "535 5.7.8 no " + marker}}, true, "535 5.7.8 no ***"},
 		"cannot look us up":      {mailSetup{auth: "PLAIN", answers: map[string]string{"AUTH": "454 4.7.0 later"}}, false, "454"},
@@ -304,6 +304,39 @@ func TestARefusedRecipientDoesNotKeepTheOthersFromTheirMail(t *testing.T) {
 	}
 }
 
+// A domain is said in ASCII. An account that is not ASCII goes to servers that read it, and keeps no other from its mail.
+func TestAddressesInOtherScripts(t *testing.T) {
+	t.Parallel()
+	server := newMailServer(t, mailSetup{noTLS: true})
+	c := server.channel("none", "ops@müller.example", "jörg@example.com")
+	c.Email.From = "Übersicht <bell@müller.example>"
+	err := newSender(t).Send(t.Context(), c, messages[0].Message)
+	checkFault(t, "without SMTPUTF8", err, true, "sent to 1 of 2; the server does not offer SMTPUTF8, which jörg@example.com needs")
+	got := server.take()
+	if len(got) != 1 || !strings.HasPrefix(got[0].from, "FROM:<bell@xn--mller-kva.example>") || !slices.Equal(got[0].to, []string{"TO:<ops@xn--mller-kva.example>"}) {
+		t.Fatalf("%+v", got)
+	}
+	for _, want := range []string{"@xn--mller-kva.example>\r\n", "<bell@xn--mller-kva.example>", "<ops@xn--mller-kva.example>"} {
+		if !strings.Contains(got[0].data, want) {
+			t.Errorf("it has no %q: %s", want, got[0].data)
+		}
+	}
+
+	c.Email.From = "glöckner@example.com"
+	checkFault(t, "a sender", newSender(t).Send(t.Context(), c, messages[0].Message), true, "does not offer SMTPUTF8, which glöckner@example.com needs")
+	if got := server.take(); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+
+	server = newMailServer(t, mailSetup{noTLS: true, utf8: true})
+	if err := newSender(t).Send(t.Context(), server.channel("none", "jörg@example.com"), messages[0].Message); err != nil {
+		t.Error(err)
+	}
+	if got := server.take(); len(got) != 1 || !strings.HasSuffix(got[0].from, " SMTPUTF8") || got[0].to[0] != "TO:<jörg@example.com>" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestAPasswordIsNotShownToTheNetwork(t *testing.T) {
 	t.Parallel()
 	server := newMailServer(t, mailSetup{noTLS: true, auth: "PLAIN LOGIN"})
@@ -315,6 +348,9 @@ func TestAPasswordIsNotShownToTheNetwork(t *testing.T) {
 	}
 	c = newMailServer(t, mailSetup{noTLS: true, auth: "NTLM2"}).channel("none")
 	checkFault(t, "no way", newSender(t).Send(t.Context(), c, messages[0].Message), true, "no way to log in")
+	c = newMailServer(t, mailSetup{noTLS: true}).channel("none")
+	c.Email.User, c.Email.Password = "ops", marker
+	checkFault(t, "no way at all", newSender(t).Send(t.Context(), c, messages[0].Message), false, "leave out user and password, or set another port")
 }
 
 func TestACertificateOfSomebodyElse(t *testing.T) {

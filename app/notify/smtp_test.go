@@ -43,6 +43,7 @@ type gotMail struct {
 
 // mailSetup says how a server differs from a good one.
 type mailSetup struct {
+	utf8       bool              // SMTPUTF8 is offered
 	implicit   bool              // TLS from the first byte
 	noTLS      bool              // STARTTLS is not offered
 	auth       string            // mechanisms that are offered, such as PLAIN LOGIN
@@ -164,6 +165,9 @@ func (c *mailTalk) command(line string) bool {
 		}
 		if c.s.setup.auth != "" {
 			out += "250-AUTH " + c.s.setup.auth + "\r\n"
+		}
+		if c.s.setup.utf8 {
+			out += "250-SMTPUTF8\r\n"
 		}
 		return c.answer("EHLO", out+"250 8BITMIME")
 	case "STARTTLS":
