@@ -175,7 +175,9 @@ func (s *Store) join() {
 	s.cycleStore.Hooks = cycles.Hooks{Tell: func(c *cycles.Change, run cycle.Run, j job.Job, settled job.Settlement) error {
 		return s.alertStore.In(c.Change).TellCycle(run, j, settled)
 	}}
-	s.monitorStore.Hooks = monitors.Hooks{Tell: func(c *monitors.Change, m monitor.Monitor, notifications []alert.Notification, incident int64) error {
+	s.monitorStore.Hooks = monitors.Hooks{Dropped: func(c *monitors.Change, m monitor.Monitor, end monitor.IncidentEnd) error {
+		return s.subscriberStore.In(c.Change).Dropped(m, end)
+	}, Tell: func(c *monitors.Change, m monitor.Monitor, notifications []alert.Notification, incident int64) error {
 		if err := s.alertStore.In(c.Change).Tell(m, notifications, incident); err != nil {
 			return err
 		}

@@ -116,7 +116,7 @@ func digest(page public.StatusPage, all []alert.Alert, now time.Time) *statusDig
 	n := alert.Notification{Type: alert.NotificationStatus, At: now}
 	if len(all) == 1 {
 		one := all[0].Notification
-		n.Title, n.Text = page.Title+": "+one.Title, one.Text
+		n.Title, n.Text, n.At = page.Title+": "+one.Title, one.Text, one.At // of an outage its begin, which is a while ago
 		return &statusDigest{page: page, n: n}
 	}
 	var text strings.Builder

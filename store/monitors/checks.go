@@ -258,6 +258,11 @@ func (c *Change) TakeJudgement(row *MonitorRow, j monitor.Judgement, o *monitor.
 		if err := c.closeIncident(*j.Closed); err != nil {
 			return err
 		}
+		if j.State.Verdict != monitor.VerdictUp {
+			if err := c.s.Hooks.Dropped(c, row.Monitor, *j.Closed); err != nil {
+				return err
+			}
+		}
 	}
 	incident := row.State.Incident
 	if j.Opened != nil {

@@ -9,4 +9,7 @@ import (
 type Hooks struct {
 	// Tell tells people of a monitor.
 	Tell func(c *Change, m monitor.Monitor, notifications []alert.Notification, incident int64) error
+	// Dropped tells of an incident that was closed while its target was down: the monitor was paused, deleted, or
+	// pointed at another target.
+	Dropped func(c *Change, m monitor.Monitor, end monitor.IncidentEnd) error
 }

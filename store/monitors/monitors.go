@@ -339,6 +339,11 @@ func (c *Change) DeleteMonitor(row MonitorRow) error {
 	if err := c.withdrawAdded(now, schedule.ReasonDeleted, "monitor "+row.Name+" deleted"); err != nil {
 		return err
 	}
+	if id := now.State.Incident; id != 0 {
+		if err := c.s.Hooks.Dropped(c, now.Monitor, monitor.IncidentEnd{ID: id, At: c.Now, By: "deleted"}); err != nil {
+			return err
+		}
+	}
 	for _, query := range []string{
 		`update belfry.incidents set ended_at = $2, ended_by = 'deleted' where monitor_id = $1 and ended_at = 0`,
 		`update belfry.alerts set state = 'suppressed', reason = 'the monitor was deleted', ended_at = $2 where monitor_id = $1 and state = 'pending'`,

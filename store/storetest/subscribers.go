@@ -24,6 +24,7 @@ func init() {
 	add("an address is asked seldom, and the answer does not tell whether it is subscribed", caseAnAddressIsAskedSeldom)
 	add("a webhook is confirmed by the answer to its challenge, which is sent three times at most", caseAWebhookIsConfirmed)
 	add("an outage that is over within a minute is not told to subscribers", caseAShortOutageIsNotTold)
+	add("an incident that a pause, an edit or a deletion closes is told to subscribers who know of it", caseAClosedIncidentIsTold)
 	add("a public update within a minute of the begin of an incident is told with the begin", caseAnEarlyUpdateIsTold)
 	add("who unsubscribes or is removed is told nothing more, and the address is gone", caseWhoUnsubscribesIsGone)
 	add("subscriptions are off unless a page names its ways, and go with the page", caseSubscriptionsAreOff)
@@ -157,12 +158,14 @@ func caseASubscriberIsTold(b *bench) {
 	r.open()
 	key := r.confirmed("ann@example.com")
 	want(b, "confirmed again", must(b.st.ConfirmSubscription(b.ctx, key))(b).State, public.Confirmed)
-	id := w.outage("site").ID
+	began := w.outage("site")
+	id := began.ID
 	w.outage("inside")
 	want(b, "at once", titles(r.taken(view.DeliveryResult{})), "")
 	b.clock.Move(time.Minute)
 	sent := r.taken(view.DeliveryResult{})
 	want(b, "down", titles(sent), "ann@example.com Acme: site is down")
+	want(b, "since when", sent[0].Message.Notifications[0].At, began.StartedAt)
 	want(b, "where", sent[0].Message.URL, publicURL+"/status/public")
 	want(b, "how to leave", sent[0].Message.Unsubscribe, publicURL+public.SubscriptionPath+key)
 	want(b, "channel", sent[0].Channel.Email.Host, "mail.example")
@@ -204,6 +207,36 @@ func caseASubscriberIsTold(b *bench) {
 		want(b, "address in a notification", strings.Contains(fmt.Sprintf("%+v", a), "ann@") || strings.Contains(fmt.Sprintf("%+v", a), key), false)
 	}
 	want(b, "counts", must(b.st.CountSubscribers(b.ctx, "default", "public"))(b), view.SubscriberCounts{Mail: 1})
+}
+
+func caseAClosedIncidentIsTold(b *bench) {
+	w, r := b.checker(), readersOf(b)
+	r.open()
+	r.confirmed("ann@example.com")
+	w.outage("site")
+	b.clock.Move(time.Minute)
+	want(b, "down", titles(r.taken(view.DeliveryResult{})), "ann@example.com Acme: site is down")
+	m := must(b.st.Monitor(b.ctx, "default", "site"))(b).Monitor
+	m.Check.HTTP.URL += "elsewhere"
+	must(b.st.UpdateMonitor(b.ctx, m))(b)
+	sent := r.taken(view.DeliveryResult{})
+	want(b, "edited", titles(sent), "ann@example.com Acme: site: the incident is closed")
+	want(b, "why", strings.Contains(sent[0].Message.Text, "Its monitor was edited."), true)
+	again := func() { // it is down
+		b.clock.Move(time.Minute)
+		w.turn("site", failed)
+		w.turn("site", failed)
+	}
+	again()
+	must(b.st.PauseMonitor(b.ctx, "default", "site", time.Time{}, ""))(b)
+	b.clock.Move(time.Minute)
+	want(b, "closed before they knew", titles(r.taken(view.DeliveryResult{})), "")
+	must(b.st.ResumeMonitor(b.ctx, "default", "site"))(b)
+	again()
+	b.clock.Move(time.Minute)
+	want(b, "down again", titles(r.taken(view.DeliveryResult{})), "ann@example.com Acme: site is down")
+	ok(b, b.st.DeleteMonitor(b.ctx, "default", "site"))
+	want(b, "deleted", titles(r.taken(view.DeliveryResult{})), "ann@example.com Acme: site: the incident is closed")
 }
 
 func caseWhoDoesNotConfirmIsForgotten(b *bench) {

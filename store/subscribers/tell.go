@@ -102,7 +102,11 @@ func (c *Change) Judged(m monitor.Monitor, notifications []alert.Notification, i
 			if n.Type == alert.NotificationDown {
 				err = c.began(page, m, id, n)
 			} else {
-				err = c.ended(page, m, id, n)
+				lasted := ""
+				if n.Lasted > 0 {
+					lasted = "It was down for " + core.SpanText(n.Lasted) + "."
+				}
+				err = c.ended(page, id, alert.Notification{Type: n.Type, At: c.Now, Monitor: m.Name, Incident: id, Title: labelOn(page, m) + " is up again", Text: lasted})
 			}
 			if err != nil {
 				return err
@@ -122,7 +126,21 @@ func (c *Change) began(page public.StatusPage, m monitor.Monitor, incident int64
 	}, c.Now.Add(beginWaits))
 }
 
-func (c *Change) ended(page public.StatusPage, m monitor.Monitor, incident int64, n alert.Notification) error {
+// Dropped tells of an incident that was closed without a recovery.
+func (c *Change) Dropped(m monitor.Monitor, end monitor.IncidentEnd) error {
+	pages, err := c.showing(m)
+	for _, page := range pages {
+		if err == nil {
+			err = c.ended(page, end.ID, alert.Notification{
+				Type: alert.NotificationUpdate, At: c.Now, Monitor: m.Name, Incident: end.ID, Title: labelOn(page, m) + ": the incident is closed", Text: "Its monitor was " + end.By + ".",
+			})
+		}
+	}
+	return err
+}
+
+// ended tells of the end of an incident those who were told of its begin.
+func (c *Change) ended(page public.StatusPage, incident int64, end alert.Notification) error {
 	channel := public.PageChannel(page.Name)
 	if _, err := c.Tx.Exec(c.Ctx, `
 		update belfry.alerts
@@ -138,13 +156,7 @@ func (c *Change) ended(page public.StatusPage, m monitor.Monitor, incident int64
 	if err != nil || told == 0 {
 		return err
 	}
-	lasted := ""
-	if n.Lasted > 0 {
-		lasted = "It was down for " + core.SpanText(n.Lasted) + "."
-	}
-	return queue(c.Change, page.Namespace, channel, alert.Notification{
-		Type: n.Type, At: c.Now, Monitor: m.Name, Incident: incident, Title: labelOn(page, m) + " is up again", Text: lasted,
-	}, c.Now)
+	return queue(c.Change, page.Namespace, channel, end, c.Now)
 }
 
 // Updated tells of a public update of an incident.
