@@ -38,6 +38,9 @@ func TestVisitorsWhoAskTooOftenSeeAPage(t *testing.T) {
 	if status, head, body := ask("application/json"); status != http.StatusTooManyRequests || !strings.Contains(head.Get("Content-Type"), "problem+json") {
 		t.Errorf("%d %v %s", status, head, body)
 	}
+	if log := b.logged.text(); strings.Contains(log, "level=WARN") || !strings.Contains(log, `level=DEBUG msg="request over a limit"`) {
+		t.Errorf("a stranger fills the log: %s", log)
+	}
 }
 
 // What makes Belfry send something to another address is counted by the address of the asker. The key of a link is in no log.
