@@ -168,10 +168,18 @@ func (l *look) exchange(ctx context.Context, trip *reach.Trip, network string, s
 	asked := question.Copy()
 	asked.Id = dns.Id()
 	reply, _, err := client.ExchangeWithConnContext(ctx, asked, &dns.Conn{Conn: conn, UDPSize: 1232})
-	if err == nil && (!reply.Response || len(reply.Question) != 1 || !strings.EqualFold(reply.Question[0].Name, asked.Question[0].Name)) {
+	if err == nil && (!reply.Response || !answersTo(reply, asked)) {
 		err = errors.New("the reply is for another question")
 	}
 	return reply, err
+}
+
+// answersTo reports whether a reply with the right ID is for what was asked. Who refuses need not repeat it.
+func answersTo(reply, asked *dns.Msg) bool {
+	if len(reply.Question) == 0 {
+		return reply.Rcode != dns.RcodeSuccess && reply.Rcode != dns.RcodeNameError
+	}
+	return len(reply.Question) == 1 && strings.EqualFold(reply.Question[0].Name, asked.Question[0].Name)
 }
 
 // serverFault is what went wrong with a server, which here is the target. One

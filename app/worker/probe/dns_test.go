@@ -160,6 +160,16 @@ func TestNameserversThatMisbehave(t *testing.T) {
 	_ = closed.Close()
 	wants(t, look(t, ask(rcode(dns.RcodeServerFailure))), task.CheckFail, task.CodeDNSFailed, "SERVFAIL")
 	wants(t, look(t, ask(rcode(dns.RcodeRefused))), task.CheckFail, task.CodeDNSFailed, "REFUSED")
+	bare := func(code int) string { // a refusal that does not repeat the question
+		return nameserver(t, func(w dns.ResponseWriter, q *dns.Msg) {
+			m := new(dns.Msg).SetRcode(q, code)
+			m.Question = nil
+			_ = w.WriteMsg(m)
+		})
+	}
+	wants(t, look(t, ask(bare(dns.RcodeFormatError))), task.CheckFail, task.CodeDNSFailed, "the server answered FORMERR")
+	wants(t, look(t, ask(bare(dns.RcodeRefused))), task.CheckFail, task.CodeDNSFailed, "the server answered REFUSED")
+	wants(t, look(t, ask(bare(dns.RcodeNameError))), task.CheckFail, task.CodeDNSFailed, "another question")
 	wants(t, look(t, ask(other)), task.CheckFail, task.CodeDNSFailed, "another question")
 	wants(t, look(t, ask(cut)), task.CheckOK, "", "")
 	wants(t, look(t, ask(closed.LocalAddr().String())), task.CheckFail, task.CodeConnectRefused, "")
