@@ -73,6 +73,26 @@ func TestTimesAreShownInOneZone(t *testing.T) {
 	b.Layout()
 }
 
+// A log shows its times where the rest of its page does.
+func TestLogTimesAreInTheZoneOfThePage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	_, j, _ := s.report()
+	first := must(s.Logs(t.Context(), "default", j.ID, job.LogFilter{}))(s).Items[0].At
+	v := s.visitor(s.admin)
+	page := fmt.Sprint("/jobs/", j.ID)
+	for _, row := range []struct{ how, zone string }{{"schedule", "UTC"}, {"mine", "Asia/Kathmandu"}, {"utc", "UTC"}} {
+		_, body := v.post("/times", "times", row.how, "zone", row.zone, "next", page)
+		line := `<span class="at">` + first.In(must(time.LoadLocation(row.zone))(s)).Format("15:04:05.000") + " log</span>"
+		if !strings.Contains(body, `Times <span class="zone">`+row.zone+`</span>`) || !strings.Contains(body, line) {
+			t.Errorf("%s: the page has neither the zone %s nor %s", row.how, row.zone, line)
+		}
+		if _, part := v.get(page + "/log"); !strings.Contains(part, line) {
+			t.Errorf("%s: %s does not have %s", row.how, part, line)
+		}
+	}
+}
+
 // What a cookie or a form says of a zone is a name of one, or nothing.
 func TestTimesOfAnOddZone(t *testing.T) {
 	t.Parallel()

@@ -141,7 +141,7 @@ func (p *page) readJob() (jobData, error) {
 		frame.Get(&d.Good, func() (*compared, error) { return p.compare(ctx, j) }),
 		frame.Get(&d.Log, func() (logPart, error) {
 			if p.R.Header.Get(fresh.Asks) != "" { // whose script reads the log itself
-				return logPart{Job: j}, nil
+				return logPart{Job: j, zone: p.Times.Zone}, nil
 			}
 			return p.readLog(j, logPage)
 		}),

@@ -35,7 +35,12 @@ type logPart struct {
 	At      int    // number of the line that was asked for
 	Find    string // what was searched for in all of it
 	Found   int    // lines with that
+
+	zone *time.Location // its times are shown in
 }
+
+// Zone is where its times are shown.
+func (part logPart) Zone() string { return part.zone.String() }
 
 // logLine is a line of a log.
 type logLine struct {
@@ -43,13 +48,13 @@ type logLine struct {
 	Row     int // among those of the streams that are shown, from 0
 	Attempt int
 	Stream  job.Stream
-	At      time.Time
+	At      time.Time // in the zone that it is shown in
 	Inks    []inked
 	Open    bool // it has no end yet
 }
 
 // Time is when its beginning was written.
-func (l *logLine) Time() string { return l.At.UTC().Format("15:04:05.000") }
+func (l *logLine) Time() string { return l.At.Format("15:04:05.000") }
 
 // numberOf reads a positive number of the request.
 func (p *page) numberOf(name, what string) (int, error) {
@@ -66,7 +71,7 @@ func (p *page) numberOf(name, what string) (int, error) {
 
 // openLog is the log that the request is about, and its index as of now.
 func (p *page) openLog(j job.Job) (part logPart, set streamSet, x *logIndex, read logReader, err error) {
-	part = logPart{Job: j, Streams: p.Query("streams"), Find: p.Query("find")}
+	part = logPart{Job: j, Streams: p.Query("streams"), Find: p.Query("find"), zone: p.Times.Zone}
 	if part.Attempt, err = p.numberOf("attempt", "an attempt"); err != nil {
 		return part, set, nil, nil, err
 	}
@@ -117,7 +122,7 @@ func (p *page) readLog(j job.Job, count int) (logPart, error) {
 
 func (part *logPart) add(lines []*logged, set streamSet) {
 	for _, l := range lines {
-		part.Lines = append(part.Lines, logLine{Number: l.number(), Row: l.before.of(set), Attempt: l.attempt, Stream: streams[l.stream], At: l.at, Inks: l.inks(), Open: l.open})
+		part.Lines = append(part.Lines, logLine{Number: l.number(), Row: l.before.of(set), Attempt: l.attempt, Stream: streams[l.stream], At: l.at.In(part.zone), Inks: l.inks(), Open: l.open})
 	}
 }
 
