@@ -8,6 +8,22 @@ import (
 	"github.com/belfry-run/belfry/app/ui/internal/browser"
 )
 
+// Who goes elsewhere from a form that was refused, and back, has the form with what was typed. The browser would ask to
+// send it again.
+func TestBackToARefusedForm(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.at("/calendars/-new")
+	put(b, "#f-name", "bad name!")
+	s.refused(b, "button[value=save].main", http.StatusUnprocessableEntity, "Correct the marked fields.")
+	b.Visit(s.url + "/workers")
+	b.Eval(`(history.back(), true)`, new(bool))
+	b.Until(`location.pathname === '/calendars/-new' && ` + draftNote)
+	if got := value(b, "#f-name"); got != "bad name!" {
+		t.Errorf("it has %q", got)
+	}
+}
+
 const draftNote = `document.querySelector('form > .flash')?.textContent.includes('What you typed before is here again')`
 
 // What was typed outlives a reload and a way to another page, and can be
