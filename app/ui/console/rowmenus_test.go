@@ -37,6 +37,29 @@ func (s *site) chooses(b *browser.Tab, item, says string) {
 	s.sends(b, selector, says)
 }
 
+// The row of an open menu stays where it is while others come, and its button still says that it is open.
+func TestRowOfAnOpenMenuStays(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	must(s.CreateTask(t.Context(), task.Task{Name: "mow", Command: &task.Command{Shell: "true"}}))(s)
+	b := s.at("/tasks")
+	b.Until(`document.getElementById('live').dataset.state === 'on'`)
+	ofRow(b, "/tasks/mow")
+	must(s.CreateTask(t.Context(), task.Task{Name: "bake", Command: &task.Command{Shell: "true"}}))(s)
+	b.Until(`!document.querySelector('.held').hidden`)
+	var list, expanded string
+	b.Eval(`[...document.querySelectorAll('button[data-row]')].map(e => e.dataset.row).join()`, &list)
+	b.Eval(`document.querySelector('button[data-row]').getAttribute('aria-expanded')`, &expanded)
+	if list != "/tasks/mow" || expanded != "true" {
+		t.Errorf("the rows are %s, expanded %q", list, expanded)
+	}
+	b.Call("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": 1, "y": 1}, nil)
+	b.Key("Escape")
+	b.Eval(`(document.activeElement.blur(), true)`, new(bool))
+	b.Until(`!!document.querySelector('button[data-row="/tasks/bake"]')`)
+	b.Quiet(s.url)
+}
+
 func TestRowsHaveMenus(t *testing.T) {
 	t.Parallel()
 	s := filledSite(t)
@@ -82,7 +105,13 @@ func TestRowsHaveMenus(t *testing.T) {
 			b.Key("Escape")
 			b.Until(`!document.getElementById('row-menu').matches(':popover-open') && document.activeElement.dataset.row === ` + strconv.Quote(tt.row))
 			b.Key("Enter")
-			b.Until(`document.getElementById('row-menu').matches(':popover-open')`)
+			b.Until(`document.getElementById('row-menu').matches(':popover-open') && !!document.activeElement.closest('#row-menu')`)
+			b.Key("End")
+			b.Until(`document.activeElement === [...document.querySelectorAll('#row-menu :is(a, button)')].findLast(e => !e.hidden)`)
+			b.Key("Home")
+			b.Until(`document.activeElement === [...document.querySelectorAll('#row-menu :is(a, button)')].find(e => !e.hidden)`)
+			b.Key("Tab") // goes on behind the button of the row
+			b.Until(`!document.getElementById('row-menu').matches(':popover-open') && (from => !!(from.compareDocumentPosition(document.activeElement) & Node.DOCUMENT_POSITION_FOLLOWING))(document.querySelector(` + strconv.Quote(`button[data-row=`+strconv.Quote(tt.row)+`]`) + `))`)
 			b.Quiet(s.url)
 		})
 	}

@@ -11,6 +11,7 @@ addEventListener('pointerdown', e => { // which closes it before the click comes
 addEventListener('click', e => {
   const button = e.target.closest?.('button[data-row]'), menu = document.getElementById('row-menu');
   if (button && menu && !shut) {
+    row?.removeAttribute('aria-expanded');
     row = button;
     menu.setAttribute('aria-label', row.getAttribute('aria-label'));
     for (const item of menu.querySelectorAll('[data-to], [data-asks]')) {
@@ -59,10 +60,13 @@ addEventListener('beforetoggle', e => {
 }, true);
 addEventListener('keydown', e => {
   const menu = e.target.closest?.('.rowmenu');
-  if (!menu || !['ArrowDown', 'ArrowUp'].includes(e.key)) return;
-  e.preventDefault();
+  if (!menu) return;
+  if (e.key === 'Tab') { menu.hidePopover(); return; } // the focus goes on from the button
   const all = itemsOf(menu), at = all.indexOf(document.activeElement);
-  all[(at + (e.key === 'ArrowDown' ? 1 : all.length - 1)) % all.length].focus();
+  const to = {ArrowDown: (at + 1) % all.length, ArrowUp: (Math.max(at, 0) + all.length - 1) % all.length, Home: 0, End: all.length - 1}[e.key];
+  if (to === undefined) return;
+  e.preventDefault();
+  all[to].focus();
 });
 const menus = () => document.querySelectorAll('.top details[open]');
 addEventListener('click', e => { for (const m of menus()) if (!m.contains(e.target) && m.id !== 'nav') m.open = false; });

@@ -4,8 +4,8 @@
 //
 // A node with data-keep was put there by a script. The server knows nothing of
 // it, so it is neither changed nor removed. An attribute that begins with
-// data-own belongs to scripts as well, and so does style, which the policy
-// forbids to the server.
+// data-own belongs to scripts as well, and so do aria-describedby, aria-expanded
+// and style, which the policy forbids to the server.
 
 // held are lists that have not taken over which rows there are, and how many
 // rows came and went.
@@ -24,7 +24,7 @@ export function force(fn) {
 // changed where they stand then, and none comes, goes or moves.
 export function isHeld(list) {
   if (forced || !list.isConnected) return false;
-  return !glass.matches && list.matches(':hover') || list.querySelector('input:checked, :popover-open, :focus-visible') !== null;
+  return !glass.matches && list.matches(':hover') || list.querySelector('input:checked, :popover-open, :focus-visible, button[aria-expanded=true]') !== null;
 }
 
 const isRows = e => e.matches('tbody, ul, ol') && [...e.children].some(key);
@@ -74,7 +74,7 @@ function attributes(from, to) {
   const opens = from.matches('details, dialog');
   for (const {name, value} of to.attributes) if (from.getAttribute(name) !== value && !(opens && name === 'open')) from.setAttribute(name, value);
   for (const {name} of [...from.attributes]) {
-    if (to.hasAttribute(name) || opens && name === 'open' || name === 'style' || name.startsWith('data-own') || name === 'aria-describedby') continue;
+    if (to.hasAttribute(name) || opens && name === 'open' || name === 'style' || name.startsWith('data-own') || ['aria-describedby', 'aria-expanded'].includes(name)) continue;
     from.removeAttribute(name);
   }
 }
