@@ -93,6 +93,18 @@ func TestLogTimesAreInTheZoneOfThePage(t *testing.T) {
 	}
 }
 
+// How long a job has run grows while its page is looked at, with no change that tells of it.
+func TestLengthOfARunningJobGrows(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	_, j, _ := s.report()
+	b := s.at(fmt.Sprint("/jobs/", j.ID))
+	b.Until(`document.documentElement.classList.contains('scripted')`)
+	b.Eval(`(() => { const now = Date.now; Date.now = () => now() + 411000; return true; })()`, new(bool))
+	b.Until(`/^\d+ min( \d+ s)?$/.test(document.querySelector('.legend b[data-lasts]').textContent)`)
+	b.Until(`/^\d+ min( \d+ s)? so far$/.test(document.querySelector('.points [data-lasts]').textContent)`)
+}
+
 // What a cookie or a form says of a zone is a name of one, or nothing.
 func TestTimesOfAnOddZone(t *testing.T) {
 	t.Parallel()

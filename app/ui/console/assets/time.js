@@ -15,6 +15,13 @@ function roughly(s) {
   return min >= 1 ? `${min} min` : `${Math.floor(s)} s`;
 }
 
+// lasting is how long something has gone on, as core.SpanText has it from ten seconds on.
+function lasting(at) {
+  const s = Math.max(0, Math.floor((Date.now() - at) / 1000));
+  if (s < 60) return `${s} s`;
+  return s < 3600 && s % 60 ? `${Math.floor(s / 60)} min ${s % 60} s` : roughly(s);
+}
+
 function relative(at) {
   const s = (Date.now() - at) / 1000;
   return Math.abs(s) < 1 ? 'now' : s < 0 ? `in ${roughly(-s)}` : `${roughly(s)} ago`;
@@ -30,7 +37,10 @@ export function tick(root = document) {
     }
     if ('rel' in e.dataset) set(e, relative(at));
   }
-  for (const e of root.querySelectorAll('[data-rel-of]')) set(e, relative(Date.parse(e.dataset.relOf)));
+  for (const e of root.querySelectorAll('[data-rel-of]')) {
+    const at = Date.parse(e.dataset.relOf), {lasts} = e.dataset;
+    set(e, lasts === undefined ? relative(at) : lasting(at) + lasts);
+  }
 }
 
 function set(e, text) { if (e.textContent !== text) e.textContent = text; }

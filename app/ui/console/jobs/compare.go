@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	lastLines = 20      // of stderr, in the box of an error
+	lastLines = 10      // of stderr, in the box of an error, which shows all of them at once
 	lastBytes = 4 << 10 // that these may have
 )
 

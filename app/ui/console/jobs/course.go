@@ -23,6 +23,12 @@ type leg struct {
 	From, To   time.Time
 }
 
+// kind is what the legs of one look took together.
+type kind struct {
+	leg
+	Since parts.Moment // when what goes on began: its length grows while it is looked at
+}
+
 // Span is how long it took.
 func (l leg) Span() time.Duration { return max(0, l.To.Sub(l.From)) }
 
@@ -31,9 +37,10 @@ func (l leg) Said() string { return l.Name + ": " + core.SpanText(l.Span()) }
 
 // point is an instant of a job's way, and how long it took to get there.
 type point struct {
-	Name string
-	At   time.Time
-	Took string // and what took so long
+	Name  string
+	At    time.Time
+	Took  string       // and what took so long
+	Since parts.Moment // as of a kind
 }
 
 // There reports that the job has come there.
@@ -123,14 +130,14 @@ func points(j job.Job, attempts []job.Attempt, now time.Time) []point {
 		}
 		return core.SpanText(to.Sub(from)) + " " + what
 	}
-	all := []point{due, {"Claimed", claimed, after(ready, claimed, "waiting")}}
+	all := []point{due, {Name: "Claimed", At: claimed, Took: after(ready, claimed, "waiting")}}
 	ran := claimed
 	if !started.IsZero() {
-		all, ran = append(all, point{"Started", started, after(claimed, started, "starting up")}), started
+		all, ran = append(all, point{Name: "Started", At: started, Took: after(claimed, started, "starting up")}), started
 	}
-	end := point{"Finished", j.FinishedAt, after(ran, j.FinishedAt, "running")}
+	end := point{Name: "Finished", At: j.FinishedAt, Took: after(ran, j.FinishedAt, "running")}
 	if j.State == job.Running {
-		end.Took = after(claimed, now.Truncate(time.Second), "so far")
+		end.Took, end.Since = after(claimed, now.Truncate(time.Second), "so far"), parts.NewMoment(claimed, now, time.UTC, true)
 	}
 	return append(all, end)
 }
@@ -161,14 +168,17 @@ func (c course) Said() string {
 
 // Kinds are the looks of the legs, each once, for a legend with how long all
 // of its kind took.
-func (c course) Kinds() (out []leg) {
+func (c course) Kinds() (out []kind) {
 	names := map[string]string{"later": "Waits for its time", "wait": "Waits for a worker", "start": "Starts up", "busy": "Runs", "good": "Ran well", "bad": "Ran and failed", "idle": "Ran and was ended"}
 	sum := map[string]time.Duration{}
 	for _, l := range c.Legs {
 		if sum[l.Tone] == 0 {
-			out = append(out, leg{Name: names[l.Tone], Tone: l.Tone})
+			out = append(out, kind{leg: leg{Name: names[l.Tone], Tone: l.Tone}})
 		}
 		sum[l.Tone] += l.Span()
+		if l.Tone == "busy" { // the last, of which there is one
+			out[len(out)-1].Since = parts.NewMoment(l.From, l.To, time.UTC, true)
+		}
 	}
 	for i, l := range out {
 		out[i].To = l.From.Add(sum[l.Tone])
