@@ -19,7 +19,7 @@ func NoDeadlocks(t testing.TB, url string) {
 			t.Errorf("pgtest: ask for deadlocks: %v", err)
 		}
 		if n > 0 {
-			t.Errorf("%d times transactions waited for each other; the server's log names the statements", n)
+			t.Errorf("%d times transactions waited for each other:%s", n, reports(url))
 		}
 	})
 }
@@ -43,6 +43,26 @@ func deadlocks(ctx context.Context, url string) (n int64, err error) {
 		}
 	}
 	return n, conn.QueryRow(ctx, `select deadlocks from pg_stat_database where datname = $1`, name).Scan(&n)
+}
+
+// reports is what the server that tests share logged of the deadlocks in a database.
+func reports(url string) string {
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil || shared.server == nil {
+		return ""
+	}
+	var out strings.Builder
+	in := false
+	for line := range strings.Lines(shared.server.logFrom(0)) {
+		if strings.HasPrefix(line, "20") { // each message begins with its time, and its further lines with a tab
+			_, what, _ := strings.Cut(line, "] ")
+			in = strings.HasPrefix(what, cfg.Database+" ERROR:  deadlock detected") || in && !strings.Contains(what, " LOG:") && !strings.Contains(what, " ERROR:")
+		}
+		if in {
+			out.WriteString("\n" + strings.TrimRight(line, "\n"))
+		}
+	}
+	return out.String()
 }
 
 // Deadlocks is how often a server has ended a transaction because it waited for another that waited for it, since it was
