@@ -169,6 +169,15 @@ func (n NewJob) Validate(now time.Time) error {
 	return p.Err(fmt.Sprintf("job for task %q", n.Task))
 }
 
+// Fits says what cannot be asked for of a task. A run of a workflow or of a cycle has no attempts: its jobs do.
+func (n NewJob) Fits(t task.Task) error {
+	parts := map[task.Kind]string{task.KindWorkflow: "steps", task.KindCycle: "members"}[t.Kind]
+	if n.MaxAttempts == 0 || parts == "" {
+		return nil
+	}
+	return core.InvalidField("max_attempts", strconv.Itoa(n.MaxAttempts), fmt.Sprintf("must be left out: task %q is a %s, whose runs have no attempts", n.Task, t.Kind), "set max_attempts of its "+parts)
+}
+
 func checkKey(p *core.Problems, field, key string) {
 	if clean, cut := core.CleanText(key, core.MaxKey); cut || clean != key {
 		p.Add(field, key, fmt.Sprintf("is not plain text of at most %d bytes", core.MaxKey), "")

@@ -38,5 +38,8 @@ func (r RunAgain) Of(j Job) (NewJob, error) {
 	if len(r.Input) > 0 {
 		n.Input = r.Input
 	}
+	if task.RunByEngine(j.Kind) {
+		n.MaxAttempts = 0
+	}
 	return n, nil
 }

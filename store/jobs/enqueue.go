@@ -177,6 +177,9 @@ func (c *Change) Prepare(ns []job.NewJob) ([]Insertion, error) {
 			}
 			ts[name] = t
 		}
+		if err := n.Fits(t); err != nil {
+			return nil, err
+		}
 		ins[i] = Insertion{JobRow: c.NewJob(ids[i], n, t), window: n.KeyWindow, asked: keys.AskedFor(n)}
 		ins[i].shares = job.WindowOf(t, ins[i].Job)
 	}

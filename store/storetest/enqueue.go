@@ -41,6 +41,7 @@ func init() {
 	add("within its window an idempotency key answers the first job, ended or not, and afterwards a new one", caseWithinItsWindowAnIdempotencyKeyAnswersTheFirst)
 	add("the same key twice in one batch makes one job", caseTheSameKeyTwiceInOneBatchMakesOne)
 	add("jobs asked for at once with the same key are one job", caseJobsAskedForAtOnceWithTheSameKey)
+	add("attempts asked for a run of a workflow or of a cycle are refused at their field", caseAttemptsOfARunAreRefused)
 	add("batches with the same keys in different orders do not stand in each other's way", caseBatchesWithTheSameKeysInDifferentOrdersDo)
 	add("an active key lets one job live, whatever it goes through, and is free again after its end", caseAnActiveKeyLetsOneJobLive)
 	add("a job asked for with both keys answers whoever has one of them, and the key remembers whom", caseAJobAskedForWithBothKeysAnswersWhoever)
@@ -196,6 +197,29 @@ func caseWithinItsWindowAnIdempotencyKeyAnswersTheFirst(b *bench) {
 		b.Fatal("the same job")
 	}
 	want(b, "now the new one has it", b.ask(asked).Job.ID, fresh.Job.ID)
+	spelled := func(input string) job.NewJob {
+		return job.NewJob{Task: "t", Key: "spelled", Input: json.RawMessage(input)}
+	}
+	first = b.ask(spelled(`{"a":"x","b":[1.50,{"x":null,"y":9007199254740993}]}`))
+	again = b.ask(spelled(`{ "b": [1.50, {"y": 9007199254740993, "x": null}], "a": "\u0078" }`))
+	want(b, "spelled in another way", fmt.Sprint(again.Existing, again.Job.ID), fmt.Sprint(true, first.Job.ID))
+	_, err = b.st.Enqueue(b.ctx, []job.NewJob{spelled(`{"a":"x","b":[1.50,{"x":null,"y":9007199254740992}]}`)})
+	wantCode(b, err, core.Conflict, "spelled")
+}
+
+func caseAttemptsOfARunAreRefused(b *bench) {
+	b.task("t")
+	for _, t := range []task.Task{
+		{Name: "steps", Workflow: &task.Workflow{Steps: []task.Step{{Name: "only", Task: "t"}}}},
+		{Name: "members", Cycle: &task.Cycle{Members: []task.Member{{Task: "t"}}}},
+	} {
+		must(b.st.CreateTask(b.ctx, t))(b)
+		_, err := b.st.Enqueue(b.ctx, []job.NewJob{{Task: t.Name, MaxAttempts: 3}})
+		wantCode(b, err, core.Invalid, "max_attempts must be left out", "set max_attempts of its "+t.Name)
+		j := b.enqueue(job.NewJob{Task: t.Name})
+		b.cancel(j.ID)
+		want(b, "again", must(b.st.RunJobAgain(b.ctx, "default", j.ID, job.RunAgain{}))(b).Existing, false)
+	}
 }
 
 func caseTheSameKeyTwiceInOneBatchMakesOne(b *bench) {
