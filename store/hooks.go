@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/alert"
@@ -16,6 +15,7 @@ import (
 	"github.com/belfry-run/belfry/store/cycles"
 	"github.com/belfry-run/belfry/store/jobs"
 	"github.com/belfry-run/belfry/store/leftovers"
+	"github.com/belfry-run/belfry/store/locks"
 	"github.com/belfry-run/belfry/store/monitors"
 	"github.com/belfry-run/belfry/store/queues"
 	"github.com/belfry-run/belfry/store/schedules"
@@ -48,8 +48,17 @@ func (s *Store) join() {
 		SettleChecks: func(c *jobs.Change, session string, fs []job.Finish) (map[job.Ref]job.State, []job.Finish, error) {
 			return s.monitorStore.In(c.Change).SettleChecks(session, fs)
 		},
-		GatherChecks: func(c *jobs.Change) { s.monitorStore.In(c.Change).GatherChecks() },
-		JudgeChecks:  func(c *jobs.Change) error { return s.monitorStore.In(c.Change).JudgeGathered() },
+		Gather: func(c *jobs.Change) {
+			base.Kept[following](c.Change).gathers = true
+			s.monitorStore.In(c.Change).GatherChecks()
+		},
+		Follow: func(c *jobs.Change) error {
+			base.Kept[following](c.Change).gathers = false
+			if err := s.follow(c, following{}); err != nil {
+				return err
+			}
+			return s.monitorStore.In(c.Change).JudgeGathered()
+		},
 		EndWaits: func(c *jobs.Change, fs []job.Finish) error {
 			return s.stepStore.In(c.Change).EndWaits(fs)
 		},
@@ -59,6 +68,9 @@ func (s *Store) join() {
 				if e.Row.Trigger == job.TriggerStep {
 					steps = append(steps, e.Row.ID)
 				}
+			}
+			if err := holdCycles(c, others); err != nil {
+				return err
 			}
 			workflows := s.workflowStore.In(c.Change)
 			if err := workflows.HoldRuns(rows, steps); err != nil {
@@ -73,19 +85,7 @@ func (s *Store) join() {
 			if err := s.hookStore.In(c.Change).JobsEnded(ends); err != nil {
 				return err
 			}
-			if err := s.cycleStore.In(c.Change).FollowCycles(ends); err != nil {
-				return err
-			}
-			if err := s.workflowStore.In(c.Change).FollowWorkflows(ends); err != nil {
-				return err
-			}
-			if err := s.stepStore.In(c.Change).FollowChildren(ends); err != nil {
-				return err
-			}
-			if err := s.scheduleStore.In(c.Change).Follow(schedules); err != nil {
-				return err
-			}
-			return s.monitorStore.In(c.Change).JudgeEnds(ends)
+			return s.follow(c, following{ends: ends, schedules: schedules})
 		},
 		Succeeded: func(c *jobs.Change, done []base.Succeeded, checks []jobs.Ending, members []jobs.MemberEnd, schedules []int64) error {
 			if err := s.hookStore.In(c.Change).JobsSucceeded(done); err != nil {
@@ -94,27 +94,18 @@ func (s *Store) join() {
 			if err := s.monitorStore.In(c.Change).JudgeEnds(checks); err != nil {
 				return err
 			}
-			var steps []jobs.MemberEnd
-			var children []int64
-			members = slices.DeleteFunc(members, func(m jobs.MemberEnd) bool {
+			f := following{schedules: schedules}
+			for _, m := range members {
 				switch m.Trigger {
 				case job.TriggerStep:
-					steps = append(steps, m)
+					f.steps = append(f.steps, m)
 				case job.TriggerSpawn:
-					children = append(children, m.JobID)
+					f.children = append(f.children, m.JobID)
+				case job.TriggerCycle:
+					f.members = append(f.members, m)
 				}
-				return m.Trigger != job.TriggerCycle
-			})
-			if err := s.cycleStore.In(c.Change).MembersEnded(members); err != nil {
-				return err
 			}
-			if err := s.workflowStore.In(c.Change).StepsEnded(steps); err != nil {
-				return err
-			}
-			if err := s.stepStore.In(c.Change).ChildrenEnded(children); err != nil {
-				return err
-			}
-			return s.scheduleStore.In(c.Change).Follow(schedules)
+			return s.follow(c, f)
 		},
 	}
 	s.queueStore.Hooks = queues.Hooks{Limited: func(c *base.Change, q job.Queue, before []flow.Limit) error {
@@ -186,4 +177,77 @@ func (s *Store) join() {
 		}
 		return s.subscriberStore.In(c.Change).Judged(m, notifications, incident)
 	}}
+}
+
+// following is what ends of jobs are followed by, and in which order: each noun is locked behind those before it.
+type following struct {
+	gathers bool // until all ends of the transition are known
+	under   bool // an end that follows from another is followed with it
+	place   int  // how far it came in the order of locks
+
+	ends     []jobs.Ending
+	members  []jobs.MemberEnd // of cycles, that succeeded
+	of       []jobs.Ending    // the same ends for workflows
+	steps    []jobs.MemberEnd // that succeeded
+	by       []jobs.Ending    // the same ends for jobs that wait for others
+	children []int64          // that succeeded
+
+	schedules []int64
+	checks    []jobs.Ending
+}
+
+// follow does what follows from ends. Cycles, runs of workflows, schedules and monitors are locked in this order, and all of
+// one kind together, or two batches would wait for each other. What follows from an end that follows itself comes after it,
+// and its locks are taken if they are free.
+func (s *Store) follow(c *jobs.Change, more following) (err error) {
+	f := base.Kept[following](c.Change)
+	f.ends, f.members, f.steps = append(f.ends, more.ends...), append(f.members, more.members...), append(f.steps, more.steps...)
+	f.children, f.schedules = append(f.children, more.children...), append(f.schedules, more.schedules...)
+	if f.gathers || f.under {
+		return nil
+	}
+	f.under = true
+	defer func() { f.under = false }()
+	at := func(place int) { // an end that follows from another may be followed by what comes before that
+		if place <= f.place {
+			locks.Backwards(c.Change)
+		}
+		f.place = place
+	}
+	for err == nil {
+		switch todo := *f; {
+		case len(f.ends)+len(f.members) > 0:
+			at(1)
+			f.ends, f.members, f.of = nil, nil, append(f.of, f.ends...)
+			err = s.cycleStore.In(c.Change).Follow(todo.ends, todo.members)
+		case len(f.of)+len(f.steps) > 0:
+			at(2)
+			f.of, f.steps, f.by = nil, nil, append(f.by, f.of...)
+			err = s.workflowStore.In(c.Change).Follow(todo.of, todo.steps)
+		case len(f.by)+len(f.children) > 0:
+			at(3)
+			f.by, f.children, f.checks = nil, nil, append(f.checks, f.by...)
+			err = s.stepStore.In(c.Change).Follow(todo.by, todo.children)
+		case len(f.schedules) > 0:
+			at(4)
+			f.schedules = nil
+			err = s.scheduleStore.In(c.Change).Follow(base.Unique(todo.schedules))
+		case len(f.checks) > 0:
+			f.checks = nil
+			err = s.monitorStore.In(c.Change).JudgeEnds(todo.checks)
+		default:
+			return nil
+		}
+	}
+	return err
+}
+
+// holdCycles locks cycles where a transition that locks runs of workflows goes on with cycles after that.
+func holdCycles(c *jobs.Change, ends []jobs.Ending) error {
+	for _, e := range ends {
+		if e.Row.Kind == task.KindCycle || e.Row.Trigger == job.TriggerCycle {
+			return locks.Cycles(c.Change)
+		}
+	}
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -23,7 +24,7 @@ func (w *world) beginEnds() {
 	w.clear()
 	_, err := w.watch.Exec(w.ctx, `
 		delete from belfry.workflow_runs; delete from belfry.workflow_items; delete from belfry.workflow_inputs; delete from belfry.workflow_signals;
-		delete from belfry.limit_jobs; delete from belfry.limit_keys; delete from belfry.limit_left; delete from belfry.cycle_runs; delete from belfry.steps; update belfry.member_timing set running_job = 0`)
+		delete from belfry.limit_jobs; delete from belfry.limit_keys; delete from belfry.limit_left; delete from belfry.cycle_runs; delete from belfry.steps; delete from belfry.member_timing where task_id > 0`)
 	w.must(err)
 	w.clock.Move(2 * time.Hour)
 	st := w.nodes[0]
@@ -38,18 +39,25 @@ func (w *world) beginEnds() {
 		{Name: "back", Kind: task.KindWorkflow, Workflow: lines("b", "a")},
 		{Name: "pair", Kind: task.KindWorkflow, Workflow: &task.Workflow{Steps: []task.Step{{Name: "one", Task: "t"}, {Name: "two", Task: "t"}}}},
 		{Name: "ring", Kind: task.KindCycle, Cycle: &task.Cycle{Members: []task.Member{{Task: "inner"}}}},
-		{Name: "round", Kind: task.KindCycle, Cycle: &task.Cycle{Members: []task.Member{{Task: "k"}}}},
+		{Name: "a", Kind: task.KindFunc},
+		{Name: "b", Kind: task.KindFunc},
+		{Name: "round", Kind: task.KindCycle, Cycle: &task.Cycle{Members: []task.Member{{Task: "k"}, hourly("a"), hourly("b")}}},
+		{Name: "round-back", Kind: task.KindCycle, Cycle: &task.Cycle{Members: []task.Member{hourly("b"), hourly("a")}}},
 	} {
 		_, err = st.CreateTask(w.ctx, t)
 		w.must(err)
 	}
+	_, err = w.watch.Exec(w.ctx, `
+		insert into belfry.member_timing (task_id, started_at, cycle_at, succeeded_at)
+		select id, $1, $1, $1 from belfry.tasks where name in ('a', 'b')`, w.clock.Now().UnixMicro())
+	w.must(err)
 	w.session = w.open("one")
 	w.jobs, w.leases = map[string]int64{}, map[string]int64{}
 	for _, j := range []struct {
 		role, task string
 		then       []string
 	}{
-		{"ring", "ring", []string{"in ring"}}, {"pair", "pair", []string{"pair one", "pair two"}}, {"failed", "inner", []string{"its only"}}, {"run", "inner", []string{"only"}}, {"outer", "outer", []string{"beside", "within"}},
+		{"ring", "ring", []string{"in ring"}}, {"pair", "pair", []string{"pair one", "pair two"}}, {"twin", "pair", []string{"twin one", "twin two"}}, {"failed", "inner", []string{"its only"}}, {"run", "inner", []string{"only"}}, {"outer", "outer", []string{"beside", "within"}},
 		{"round", "round", []string{"member"}}, {"parent", "t", []string{"parent"}}, {"forth", "forth", []string{"first forth"}}, {"back", "back", []string{"first back"}},
 	} {
 		es, err := st.Enqueue(w.ctx, []job.NewJob{{Task: j.task}})
@@ -79,8 +87,23 @@ func (w *world) beginEnds() {
 	w.must(err)
 	w.take("line a")
 	w.take("line b")
+	for name, s := range map[string]schedule.Schedule{"ends": {Task: "inner", Overlap: schedule.OverlapCancelOther}, "waits": {Task: "t", Overlap: schedule.OverlapBufferOne}} {
+		s.Name, s.Rules = name, []schedule.Rule{{Cron: "* * * * *"}}
+		_, err = st.CreateSchedule(w.ctx, s)
+		w.must(err)
+	}
+	w.clock.Move(time.Minute)
+	_, err = st.FireDue(w.ctx)
+	w.must(err)
+	w.take("of waits")
+	w.goOn()
+	w.take("step of ends")
+	w.clock.Move(time.Minute)
 	w.other = w.open("two")
 }
+
+// hourly is a member of a cycle that is not due again for an hour.
+func hourly(name string) task.Member { return task.Member{Task: name, Every: core.Duration(time.Hour)} }
 
 // lines is a workflow that goes on in two sequences, one after the other.
 func lines(keys ...string) *task.Workflow {
@@ -116,7 +139,9 @@ func (w *world) goOn() {
 		w.must(err)
 		c, err := st.StartCycles(w.ctx)
 		w.must(err)
-		if p.Jobs+s.Jobs+k.Jobs+c.Jobs == 0 {
+		f, err := st.FireDue(w.ctx)
+		w.must(err)
+		if p.Jobs+s.Jobs+k.Jobs+c.Jobs+f.Jobs == 0 {
 			return
 		}
 	}
@@ -156,6 +181,14 @@ func endOf(roles ...string) transition {
 	}}
 }
 
+// endsOf is a batch in which one job succeeded and another failed.
+func endsOf(well, badly string) transition {
+	return transition{"end of " + well + " and failure of " + badly, func(ctx context.Context, w *world, st *store.Store) (any, error) {
+		out, err := st.Finish(ctx, w.session, []job.Finish{{Ref: w.refOf(well), Outcome: job.OutcomeOK}, {Ref: w.refOf(badly), Outcome: job.OutcomeError, Error: "no"}})
+		return len(out), err
+	}}
+}
+
 func cancelOf(roles ...string) transition {
 	name := "cancel of"
 	for _, role := range roles {
@@ -171,6 +204,17 @@ func cancelOf(roles ...string) transition {
 	}}
 }
 
+var resetTiming = transition{"reset of timings", func(ctx context.Context, _ *world, st *store.Store) (any, error) {
+	reset, err := st.ResetTiming(ctx, "default", "round-back")
+	return reset, err
+}}
+
+// fire may leave a schedule whose earlier run another transaction is changing for a later pass.
+var fire = transition{"fire", func(ctx context.Context, _ *world, st *store.Store) (any, error) {
+	_, err := st.FireDue(ctx)
+	return nil, err
+}}
+
 // endPairs are an end, and what changes what follows from it in another order.
 var endPairs = [][2]transition{
 	{endOf("only"), cancelOf("run")},
@@ -183,6 +227,10 @@ var endPairs = [][2]transition{
 	{endOf("child"), cancelOf("parent", "child")},
 	{endOf("member", "pair one"), endOf("in ring", "pair two")},
 	{endOf("first forth"), endOf("first back")},
+	{endsOf("pair one", "twin one"), endsOf("twin two", "pair two")},
+	{endsOf("member", "in ring"), cancelOf("ring")},
+	{endOf("member"), resetTiming},
+	{endOf("step of ends", "of waits"), fire},
 	{
 		{"retry", func(ctx context.Context, w *world, st *store.Store) (any, error) {
 			s, err := st.RetryJobs(ctx, "default", view.Selection{IDs: []int64{w.jobs["failed"]}})

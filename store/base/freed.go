@@ -15,6 +15,7 @@ func (f Freed) Unwrap() error { return f.Err }
 // Meets is that a transition is taken back, waits for rows that another has, which may wait for it, and begins again.
 type Meets struct {
 	Table string
+	Key   string // of its rows; "" is id
 	IDs   []int64
 	Makes string // a statement, with its values, that makes rows which another may be making too
 	With  []any

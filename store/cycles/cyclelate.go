@@ -6,6 +6,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/locks"
 )
 
 // EndLateCycles ends the runs of cycles that have taken as long as they may: their jobs fail, the member that runs is
@@ -41,7 +42,7 @@ func (s *Store) EndLateCycles(ctx context.Context) (out job.Promoted, err error)
 		if err != nil {
 			return err
 		}
-		if err := c.lockCycles(); err != nil {
+		if err := locks.Cycles(c.Change); err != nil {
 			return err
 		}
 		for _, l := range runs {

@@ -12,6 +12,7 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/locks"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -42,7 +43,7 @@ func (s *Store) StartCycles(ctx context.Context) (out job.Promoted, err error) {
 		if rows, err = c.s.jobs.Hooks.CatchUp(c.jobs(), engine, rows, func([]jobs.JobRow) error { return nil }); err != nil {
 			return err
 		}
-		if err := c.lockCycles(); err != nil {
+		if err := locks.Cycles(c.Change); err != nil {
 			return err
 		}
 		for _, j := range rows {
@@ -99,18 +100,6 @@ func (c *Change) startCycle(j jobs.JobRow) error {
 }
 
 func ScanRun(rows base.Rows) (r cycle.Run, err error) { return r, rows.Scan(base.ScanDoc(&r)) }
-
-// lockCycles lets one transaction at a time take cycles further. Those that
-// share members lock the timings of these in any order, and would wait for each
-// other.
-func (c *Change) lockCycles() error {
-	lock := c.SQL.ForUpdate("member_timing")
-	if lock == "" {
-		return nil
-	}
-	_, err := c.Tx.Exec(c.Ctx, `select task_id from belfry.member_timing where task_id = 0`+lock)
-	return err
-}
 
 // advance takes a cycle as far as it goes in this transaction: members that are
 // left out are passed over, until one runs, or has to wait for another cycle,
@@ -268,14 +257,14 @@ func (c *Change) runMember(run cycle.Run, turn cycle.Turn, t timingRow) error {
 	return c.saveRun(run, 0)
 }
 
-// MembersEnded goes on with the cycles whose members ended, and with those that
+// membersEnded goes on with the cycles whose members ended, and with those that
 // waited for one of these. The timing of a member is written here, when it
 // succeeded, and nowhere else.
-func (c *Change) MembersEnded(ends []jobs.MemberEnd) error {
+func (c *Change) membersEnded(ends []jobs.MemberEnd) error {
 	if len(ends) == 0 {
 		return nil
 	}
-	if err := c.lockCycles(); err != nil {
+	if err := locks.Cycles(c.Change); err != nil {
 		return err
 	}
 	for _, e := range ends {
@@ -398,7 +387,7 @@ func (c *Change) abandonCycles(ids []int64, note string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	if err := c.lockCycles(); err != nil {
+	if err := locks.Cycles(c.Change); err != nil {
 		return err
 	}
 	for _, id := range ids {
@@ -429,9 +418,8 @@ func (c *Change) abandonCycles(ids []int64, note string) error {
 	return nil
 }
 
-// FollowCycles does what the ends of jobs mean for cycles.
-func (c *Change) FollowCycles(ends []jobs.Ending) error {
-	var members []jobs.MemberEnd
+// Follow does what the ends of jobs mean for cycles; members are those of members that succeeded.
+func (c *Change) Follow(ends []jobs.Ending, members []jobs.MemberEnd) error {
 	var cycles []int64
 	note := ""
 	for _, e := range ends {
@@ -448,5 +436,5 @@ func (c *Change) FollowCycles(ends []jobs.Ending) error {
 	if err := c.abandonCycles(cycles, note); err != nil {
 		return err
 	}
-	return c.MembersEnded(members)
+	return c.membersEnded(members)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/locks"
 	"github.com/belfry-run/belfry/store/tasks"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -207,7 +208,7 @@ func (s *Store) SkipMember(ctx context.Context, namespace, name, member string) 
 		if _, err := c.jobs().LockJobs([]int64{run.MemberJob}); err != nil {
 			return err
 		}
-		if err := c.lockCycles(); err != nil {
+		if err := locks.Cycles(c.Change); err != nil {
 			return err
 		}
 		run, found, err := base.First(ctx, c.Tx, ScanRun, `select doc from belfry.cycle_runs where task_id = $1 order by job_id limit 1`+s.SQL.ForUpdate("cycle_runs"), t.ID)

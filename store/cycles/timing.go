@@ -8,6 +8,7 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/locks"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -83,6 +84,9 @@ func (s *Store) ResetTiming(ctx context.Context, namespace, name string, members
 			if !slices.Contains(reset, m) {
 				return core.Errorf(core.NotFound, "cycle %q has no member %q", name, m).WithHint("see: belfry cycle show %s", name)
 			}
+		}
+		if err := locks.Cycles(c.Change); err != nil { // whose timings others lock in another order
+			return err
 		}
 		for _, m := range reset {
 			if _, err := c.Tx.Exec(ctx, `

@@ -106,9 +106,9 @@ type Hooks struct {
 	KeepDetails func(c *Change, fs []job.Finish, out []job.Finished) error
 	// SettleChecks settles attempts that bring what they saw of a monitor's target; plain are those that are no checks.
 	SettleChecks func(c *Change, session string, fs []job.Finish) (states map[job.Ref]job.State, plain []job.Finish, err error)
-	// GatherChecks puts off what checks mean for their monitors until JudgeChecks: monitors are locked last.
-	GatherChecks func(c *Change)
-	JudgeChecks  func(c *Change) error
+	// Gather puts off what follows from ends until Follow: what it locks is locked in one order, of all of them together.
+	Gather func(c *Change)
+	Follow func(c *Change) error
 	// EndWaits has attempts that end to wait for a step not put off their jobs if the wait is over already.
 	EndWaits func(c *Change, fs []job.Finish) error
 	// StopRuns stops the runs of workflows whose jobs are to be canceled, which end later. Others, maybe steps, end at once.

@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/locks"
 	"github.com/belfry-run/belfry/store/marks"
 	"github.com/belfry-run/belfry/task"
 )
@@ -135,7 +136,7 @@ func (c *Change) Finish(session string, fs []job.Finish) ([]job.Finished, error)
 		}
 	}
 	h := &c.s.Hooks
-	h.GatherChecks(c)
+	h.Gather(c)
 	judged, plain, err := h.SettleChecks(c, session, checks)
 	if err != nil {
 		return nil, err
@@ -152,7 +153,7 @@ func (c *Change) Finish(session string, fs []job.Finish) ([]job.Finished, error)
 	if err := c.s.Hooks.KeepDetails(c, fs, out); err != nil {
 		return nil, err
 	}
-	return out, h.JudgeChecks(c)
+	return out, h.Follow(c)
 }
 
 // ended notes what an end may have to be followed by.
@@ -230,21 +231,12 @@ func (c *Change) holdJobs(ids []int64) ([]int64, error) {
 	return base.Collect(c.Ctx, c.Tx, base.ScanInt, `select id from belfry.jobs where `+c.SQL.In("id", 1)+` order by id`+lock, c.SQL.List(ids))
 }
 
-// HoldNow locks live jobs, or has the transition begun again, which holds what their ends wait for. One of the caller's waits.
+// HoldNow locks live jobs, or has the transition begun again: see [locks.Rows.Now].
 func (c *Change) HoldNow(ids []int64) error {
-	if !c.s.Far || c.Foreign || len(ids) == 0 {
+	if len(ids) == 0 {
 		return nil
 	}
-	query := `select id from belfry.jobs where ` + c.SQL.In("id", 1) + ` order by id`
-	held, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, query+c.SQL.SkipLocked("jobs"), c.SQL.List(ids))
-	if err != nil || len(held) == len(base.Unique(ids)) {
-		return err
-	}
-	live, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, query, c.SQL.List(ids))
-	if err == nil && len(live) > len(held) { // one that came back meanwhile is no reason, and does no harm
-		err = base.Meets{Table: "jobs", IDs: ids}
-	}
-	return err
+	return locks.Rows{Table: "jobs", Key: "id", Where: c.SQL.In("id", 1), Of: c.SQL.List(ids)}.Now(c.Change)
 }
 
 // maxSignal bounds the name of a signal, in bytes. The longest is SIGVTALRM.

@@ -9,6 +9,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -288,7 +289,7 @@ func waitFor(ctx context.Context, db *DB, met error) (err error) {
 	}
 	for _, id := range m.IDs {
 		if err == nil {
-			_, err = db.pool.Exec(ctx, db.schema.sql("select from belfry."+m.Table+" where id = $1 for update"), id)
+			_, err = db.pool.Exec(ctx, db.schema.sql("select from belfry."+m.Table+" where "+cmp.Or(m.Key, "id")+" = $1 for update"), id)
 		}
 	}
 	return err

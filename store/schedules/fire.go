@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/locks"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -455,6 +456,10 @@ func (c *Change) endOthers(all []Decided) error {
 		cancel = append(cancel, d.Out.Cancel...)
 		terminate = append(terminate, d.Out.Terminate...)
 	}
+	if len(cancel)+len(terminate) == 0 {
+		return nil
+	}
+	locks.Backwards(c.Change)
 	if err := c.jobs().HoldNow(slices.Concat(cancel, terminate)); err != nil {
 		return err
 	}

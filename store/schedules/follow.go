@@ -7,6 +7,7 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/leftovers"
+	"github.com/belfry-run/belfry/store/locks"
 )
 
 // Follow decides what follows for schedules from the end of one of their jobs:
@@ -20,6 +21,9 @@ func (c *Change) Follow(ids []int64) error {
 	// or an edit that runs beside us either sees that the job has ended, or is
 	// seen by us. Judged by an earlier look, each could leave the next run to
 	// the other, and the loop would be dead.
+	if err := (locks.Rows{Table: "schedules", Key: "id", Where: c.SQL.In("id", 1), Of: c.SQL.List(ids)}).NowIfBackwards(c.Change); err != nil {
+		return err
+	}
 	rows, err := base.Collect(c.Ctx, c.Tx, ScanSchedule, `
 		select `+ScheduleColumns+`
 		from belfry.schedules s

@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/cycles"
 	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/locks"
 	"github.com/belfry-run/belfry/store/turns"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -35,6 +36,9 @@ func (s *Store) RetryJobs(ctx context.Context, namespace string, sel view.Select
 				if r.Kind == task.KindWorkflow {
 					runs = append(runs, r)
 				}
+			}
+			if err := holdCycles(c, rows); err != nil {
+				return err
 			}
 			if err := c.workflows().HoldRuns(runs, nil); err != nil { // before their jobs, as by those who retry one
 				return err
@@ -62,6 +66,15 @@ func (s *Store) RetryJobs(ctx context.Context, namespace string, sel view.Select
 			}
 			return c.auditJobs("retry", done, sel.Note)
 		}})
+}
+
+// holdCycles locks cycles if any of some jobs was a member of one, whose timing is locked with that: runs of workflows come
+// after them.
+func holdCycles(c *Change, rows []jobs.JobRow) error {
+	if !slices.ContainsFunc(rows, func(r jobs.JobRow) bool { return r.Trigger == job.TriggerCycle }) {
+		return nil
+	}
+	return locks.Cycles(c.Change)
 }
 
 // bringBack moves finished jobs to the live ones. It answers those it could
@@ -220,6 +233,9 @@ func (s *Store) RetryWorkflow(ctx context.Context, namespace string, id int64, r
 	return s.write(ctx, "retry workflow", func(c *Change) error {
 		rows, err := c.heldJobs([]int64{id}, false)
 		if err != nil {
+			return err
+		}
+		if err := holdCycles(c, rows); err != nil {
 			return err
 		}
 		if err := c.workflows().PrepareRetry(namespace, id, r); err != nil {

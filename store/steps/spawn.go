@@ -83,19 +83,15 @@ func (c *Change) ended(child int64) (json.RawMessage, error) {
 	return job.EndedOf(j.Job).Text(), nil
 }
 
-// FollowChildren ends the waits for jobs that have ended. Only those that a step has enqueued are looked for.
-func (c *Change) FollowChildren(ends []jobs.Ending) error {
-	var ids []int64
+// Follow ends the waits for jobs that have ended; children are those that succeeded. Only those that a step has enqueued are
+// looked for.
+func (c *Change) Follow(ends []jobs.Ending, children []int64) error {
+	ids := children
 	for _, e := range ends {
 		if e.Row.Trigger == job.TriggerSpawn && e.Settled.State.Final() {
 			ids = append(ids, e.Row.ID)
 		}
 	}
-	return c.ChildrenEnded(ids)
-}
-
-// ChildrenEnded is FollowChildren for jobs that a step has enqueued.
-func (c *Change) ChildrenEnded(ids []int64) error {
 	if len(ids) == 0 {
 		return nil
 	}

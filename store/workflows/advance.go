@@ -373,8 +373,8 @@ type ended struct {
 	step, item int
 }
 
-// StepsEnded goes on with the workflows of which jobs ended: once for each run, however many of its jobs the batch has.
-func (c *Change) StepsEnded(ends []jobs.MemberEnd) error {
+// stepsEnded goes on with the workflows of which jobs ended: once for each run, however many of its jobs the batch has.
+func (c *Change) stepsEnded(ends []jobs.MemberEnd) error {
 	if len(ends) == 0 {
 		return nil
 	}
@@ -427,9 +427,8 @@ func (c *Change) StepsEnded(ends []jobs.MemberEnd) error {
 	return nil
 }
 
-// FollowWorkflows does what the ends of jobs mean for workflows.
-func (c *Change) FollowWorkflows(ends []jobs.Ending) error {
-	var steps []jobs.MemberEnd
+// Follow does what the ends of jobs mean for workflows; steps are those of steps that succeeded.
+func (c *Change) Follow(ends []jobs.Ending, steps []jobs.MemberEnd) error {
 	var runs []jobs.JobRow
 	note := ""
 	for _, e := range ends {
@@ -451,7 +450,7 @@ func (c *Change) FollowWorkflows(ends []jobs.Ending) error {
 	if err := c.StopRuns(runs, "canceled", core.Or(note, "its job ended"), true); err != nil {
 		return err
 	}
-	return c.StepsEnded(steps)
+	return c.stepsEnded(steps)
 }
 
 // pruneBatch bounds the runs that leave in one transaction.

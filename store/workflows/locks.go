@@ -6,6 +6,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/locks"
 )
 
 // A transition locks jobs, and then the runs that it changes, all of them at once in the order of their ids. Further
@@ -19,14 +20,16 @@ func (c *Change) lockRuns(where string, ids []int64) ([]progress, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
+	if err := (locks.Rows{Table: "workflow_runs", Key: "job_id", Where: where, Of: c.SQL.List(ids)}).NowIfBackwards(c.Change); err != nil {
+		return nil, err
+	}
 	return base.Collect(c.Ctx, c.Tx, scanProgress, selectRuns+` where `+where+` order by job_id`+c.SQL.ForUpdate("workflow_runs"), c.SQL.List(ids))
 }
 
 // HoldRuns locks the runs of jobs together with those that other jobs are steps of. A transition that changes both would
 // lock them one after the other, in any order.
 func (c *Change) HoldRuns(runs []jobs.JobRow, steps []int64) error {
-	lock := c.SQL.ForUpdate("workflow_runs")
-	if len(runs) == 0 || lock == "" {
+	if len(runs) == 0 || c.SQL.ForUpdate("workflow_runs") == "" {
 		return nil
 	}
 	ids := make([]int64, len(runs))
@@ -40,8 +43,7 @@ func (c *Change) HoldRuns(runs []jobs.JobRow, steps []int64) error {
 		}
 		ids = append(ids, of...)
 	}
-	_, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `select job_id from belfry.workflow_runs where `+c.SQL.In("job_id", 1)+` order by job_id`+lock, c.SQL.List(base.Unique(ids)))
-	return err
+	return locks.Rows{Table: "workflow_runs", Key: "job_id", Where: c.SQL.In("job_id", 1), Of: c.SQL.List(base.Unique(ids))}.Lock(c.Change)
 }
 
 // stepIDs are the jobs of steps.

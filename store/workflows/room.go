@@ -36,6 +36,14 @@ func (c *Change) jobs() *jobs.Change { return c.s.jobs.In(c.Change) }
 
 func (c *Change) tasks() *tasks.Change { return c.s.tasks.In(c.Change) }
 
+// write runs a transition. What follows from all ends in it follows together.
 func (s *Store) write(ctx context.Context, name string, fn func(c *Change) error) error {
-	return s.Write(ctx, name, func(c *base.Change) error { return fn(s.In(c)) })
+	return s.Write(ctx, name, func(b *base.Change) error {
+		c := s.In(b)
+		s.jobs.Hooks.Gather(c.jobs())
+		if err := fn(c); err != nil {
+			return err
+		}
+		return s.jobs.Hooks.Follow(c.jobs())
+	})
 }

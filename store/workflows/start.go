@@ -14,6 +14,7 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/locks"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/workflow"
 )
@@ -248,6 +249,11 @@ func (c *Change) askToEnd(due []int64) (asked int, err error) {
 	rows, err := c.jobs().LockJobs(all)
 	if err != nil {
 		return 0, err
+	}
+	if slices.ContainsFunc(rows, func(j jobs.JobRow) bool { return j.Kind == task.KindCycle }) {
+		if err := locks.Cycles(c.Change); err != nil {
+			return 0, err
+		}
 	}
 	if _, err := c.lockRuns(c.SQL.In("job_id", 1), base.Unique(append(of, all...))); err != nil { // steps may be runs too
 		return 0, err
