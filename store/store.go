@@ -37,6 +37,7 @@ import (
 	"github.com/belfry-run/belfry/store/samples"
 	"github.com/belfry-run/belfry/store/schedules"
 	"github.com/belfry-run/belfry/store/search"
+	"github.com/belfry-run/belfry/store/shifts"
 	"github.com/belfry-run/belfry/store/steps"
 	"github.com/belfry-run/belfry/store/subscribers"
 	"github.com/belfry-run/belfry/store/tasks"
@@ -136,6 +137,7 @@ type Store struct {
 // New wraps an open database. Packages sqlite and postgres call it.
 func New(db base.DB, o Options) *Store {
 	s := &Store{Store: base.New(db, o)}
+	shifts.New(s.Store)
 	s.titleStore = titles.New(s.Store)
 	s.tokenStore = tokens.New(s.Store)
 	s.quotaStore = quotas.New(s.Store)

@@ -96,7 +96,7 @@ func (c *Change) followClock() error {
 	if err != nil || !k.made {
 		return err
 	}
-	if k.by != 0 || c.Now.Sub(k.row.seenAt) >= seenEvery {
+	if k.by != 0 || k.row.open.To > 0 || c.Now.Sub(k.row.seenAt) >= seenEvery {
 		locked, err := c.ReadClock(c.SQL.ForUpdate("clock"))
 		if err != nil {
 			return err
@@ -106,14 +106,22 @@ func (c *Change) followClock() error {
 				k.by = locked.unfollowed(k.last, c.Now, k.mono)
 			}
 		}
-		if k.row = locked; k.by != 0 {
+		k.row = locked
+		if err := c.followOpen(&k.row); err != nil {
+			return err
+		}
+		if k.by != 0 {
 			k.row.shifts, k.row.total, k.row.setAt, k.row.SetBy = k.row.shifts+1, k.row.total+k.by, c.Now, k.by
-			if err := c.shiftClock(k.by); err != nil {
+			if err := c.shiftClock(Step{By: k.by, Total: k.row.total}); err != nil {
 				return err
 			}
+			open := &k.row.open
+			if open.By, open.To = open.By+k.by, c.Number; open.From == 0 {
+				open.From = c.Oldest
+			}
 		}
-		if _, err := c.Tx.Exec(c.Ctx, `update belfry.clock set shifts = $1, seen_at = $2, total = $3, set_at = $4, set_by = $5`,
-			k.row.shifts, Micros(c.Now), k.row.total.Microseconds(), Micros(k.row.setAt), k.row.SetBy.Microseconds()); err != nil {
+		if _, err := c.Tx.Exec(c.Ctx, `update belfry.clock set shifts = $1, seen_at = $2, total = $3, set_at = $4, set_by = $5, open_by = $6, open_from = $7, open_to = $8`,
+			k.row.shifts, Micros(c.Now), k.row.total.Microseconds(), Micros(k.row.setAt), k.row.SetBy.Microseconds(), k.row.open.By.Microseconds(), k.row.open.From, k.row.open.To); err != nil {
 			return err
 		}
 	}
@@ -165,27 +173,26 @@ func (c *Change) compared(k comparison) {
 	})
 }
 
-// ClockSet answers how far the clock was set since the last look, if no node
-// has made up for it. It locks nothing, and changes nothing.
-func (c *Change) ClockSet() (by time.Duration, err error) {
-	if c.s.Opt.Monotonic == nil {
-		return 0, nil
-	}
-	slow := c.s.Opt.Monotonic() - c.asked // the clock was read at some moment of these
+// ClockSet answers how far the clock was set without a node that made up for it, and by how much it was followed before that: the
+// time less the one is of a clock that was followed by the other. It locks nothing, and changes nothing.
+func (c *Change) ClockSet() (by, total time.Duration, err error) {
 	c.s.watch.mu.Lock()
 	last := c.s.watch.last
 	c.s.watch.mu.Unlock()
-	if by = last.moved(c.Now, c.asked); by > 0 {
-		by = max(0, by-slow)
-	}
-	if !last.seen || by.Abs() < noticed {
-		return 0, nil
+	if c.s.Opt.Monotonic != nil && last.seen {
+		slow := c.s.Opt.Monotonic() - c.asked // the clock was read at some moment of these
+		if by = last.moved(c.Now, c.asked); by > 0 {
+			by = max(0, by-slow)
+		}
+		if by.Abs() < noticed {
+			return 0, last.total, nil
+		}
 	}
 	row, err := c.ReadClock("")
-	if err != nil {
-		return 0, err
+	if err != nil || by == 0 {
+		return 0, row.total, err
 	}
-	return plausible(by-row.followed(last), c.Now, row.seenAt), nil
+	return plausible(by-row.followed(last), c.Now, row.seenAt), row.total, nil
 }
 
 // moved is how far the clock was moved since a look.
@@ -200,6 +207,7 @@ type ClockRow struct {
 	seenAt time.Time
 	setAt  time.Time     // the last of them, by the clock as it was from then on
 	SetBy  time.Duration // that
+	open   Step          // the last of them together, for what was under way
 }
 
 // followed is by how much the clock was followed since a look.
@@ -237,11 +245,11 @@ func plausible(by time.Duration, now, seenAt time.Time) time.Duration {
 
 func (c *Change) ReadClock(lock string) (ClockRow, error) {
 	row, _, err := First(c.Ctx, c.Tx, func(r Rows) (row ClockRow, err error) {
-		var total, by int64
-		err = r.Scan(&row.shifts, ScanTime(&row.seenAt), &total, ScanTime(&row.setAt), &by)
-		row.total, row.SetBy = time.Duration(total)*time.Microsecond, time.Duration(by)*time.Microsecond
+		var total, by, open int64
+		err = r.Scan(&row.shifts, ScanTime(&row.seenAt), &total, ScanTime(&row.setAt), &by, &open, &row.open.From, &row.open.To)
+		row.total, row.SetBy, row.open.By = time.Duration(total)*time.Microsecond, time.Duration(by)*time.Microsecond, time.Duration(open)*time.Microsecond
 		return row, err
-	}, `select shifts, seen_at, total, set_at, set_by from belfry.clock`+lock)
+	}, `select shifts, seen_at, total, set_at, set_by, open_by, open_from, open_to from belfry.clock`+lock)
 	return row, err
 }
 
@@ -273,85 +281,50 @@ func (r ClockRow) UnderWay() (from, to time.Time) {
 // that no job is taken from a worker that lives. Times that are late now have been
 // missed like anything else.
 func (s *Store) ShiftClock(ctx context.Context, d time.Duration) error {
-	return s.Write(ctx, "shift clock", func(c *Change) error { return c.shiftClock(d) })
-}
-
-// shiftClock moves what was written before the clock was set, and not what was
-// since: after a step back that has times which are still to come, after a step
-// forward times that are long gone.
-//
-// Everything is locked as elsewhere: sessions before jobs, and jobs, by their
-// ids, before leases. A worker's finish that met this the other way round would
-// wait for it, and it for the finish; and a server of PostgreSQL whose clock was
-// set may look for such a ring much later than it should.
-func (c *Change) shiftClock(d time.Duration) error {
-	before, than := ">", c.Now
-	if d > 0 {
-		before, than = "<", c.Now.Add(-d/2)
-	}
-	if _, err := c.Tx.Exec(c.Ctx, `select count(*) from (select id from belfry.sessions where ended_at = 0 order by id`+c.SQL.ForUpdate("sessions")+`) as locked`); err != nil {
-		return err
-	}
-	moved := `id in (select job_id from belfry.running where claimed_at ` + before + ` $1)`
-	if d < 0 {
-		moved += ` or state = 'scheduled' and due_at > $1 or state = 'ready' and (ready_at > $1 or aged > 0 and turn > $1)`
-	}
-	if _, err := c.Tx.Exec(c.Ctx, `select count(*) from (select id from belfry.jobs where `+moved+` order by id`+c.SQL.ForUpdate("jobs")+`) as locked`, Micros(than)); err != nil {
-		return err
-	}
-	if err := c.SQL.Unpack(c.Ctx, c.Tx, Packed{All: true}); err != nil {
-		return err
-	}
-	if err := c.shiftRuns(d); err != nil {
-		return err
-	}
-	queries := []string{
-		`update belfry.leases set deadline_at = deadline_at + $1, claimed_at = claimed_at + $1 where claimed_at ` + before + ` $2`,
-		`update belfry.sessions set expires_at = expires_at + $1, renewed_at = renewed_at + $1 where ended_at = 0 and renewed_at ` + before + ` $2`,
-		`update belfry.listening set since = since + $1, until = until + $1 where until ` + before + ` $2`,
-	}
-	queries = append(queries, `update belfry.cycle_runs set started_at = started_at + $1, deadline_at = deadline_at + $1 where started_at `+before+` $2`)
-	// Intervals of members count time that passed, in either direction. That of a run under way counts from its
-	// turn, whether there was one before or not.
-	queries = append(queries,
-		`update belfry.member_timing set started_at = started_at + $1 where started_at > 0 and started_at `+before+` $2`,
-		`update belfry.member_timing set cycle_at = cycle_at + $1 where cycle_at > 0 and cycle_at `+before+` $2`,
-		`update belfry.member_timing set turn_at = turn_at + $1 where turn_at > 0 and turn_at `+before+` $2`)
-	if d < 0 {
-		queries = append(queries,
-			`update belfry.jobs set due_at = due_at + $1 where state = 'scheduled' and (failures > 0 or snoozes > 0 or trigger in ('check', 'cycle') and nominal = 0 or attempt = 0 and id in (select job_id from belfry.debounced)) and due_at > $2`,
-			`update belfry.debounced set last_at = last_at + $1 where last_at > $2`,
-			`update belfry.steps set wake_at = wake_at + $1, saved_at = saved_at + $1 where wake_at > $2`,
-			`update belfry.alerts set due_at = due_at + $1 where state = 'pending' and due_at > $2`,
-			`update belfry.hooks set due_at = case when due_at > $2 then due_at + $1 else due_at end, taken_until = case when taken_until > $2 then taken_until + $1 else taken_until end where due_at > $2 or taken_until > $2`,
-			// The turn of what has aged is when it was raised; those of fair queues are larger than 2 to the power of 52, and no instant is.
-			`update belfry.jobs set ready_at = case when ready_at > $2 then ready_at + $1 else ready_at end, turn = case when turn = ready_at and ready_at > $2 or aged > 0 and turn > $2 and turn < 4503599627370496 then turn + $1 else turn end where state = 'ready' and (ready_at > $2 or aged > 0 and turn > $2)`,
-			`update belfry.limit_keys set next_at = next_at + $1, look_at = case when look_at > $2 then look_at + $1 else look_at end where next_at > $2 or look_at > $2`,
-			// Behind the high-water mark the next time is a look, and the time that counts from the finish is only a
-			// name, just after that mark: see finishDue in package schedule.
-			`update belfry.schedules
-			set finish_at = finish_at + $1,
-				next_at = case when next_at = finish_at or next_at > $2 and finish_at - high_water < 1000000 then next_at + $1 else next_at end
-			where finish_at > $2`)
-	}
-	for _, q := range queries {
-		if _, err := c.Tx.Exec(c.Ctx, q, d.Microseconds(), Micros(than)); err != nil {
+	return s.Write(ctx, "shift clock", func(c *Change) error {
+		row, err := c.ReadClock(c.SQL.ForUpdate("clock"))
+		if err != nil {
 			return err
 		}
+		if _, err := c.Tx.Exec(c.Ctx, `update belfry.clock set total = total + $1`, d.Microseconds()); err != nil {
+			return err
+		}
+		return c.shiftClock(Step{By: d, Total: row.total + d})
+	})
+}
+
+// Step is a step of the clock that is followed.
+type Step struct {
+	By    time.Duration
+	Total time.Duration // of all steps, with this one
+	// Where several write at once: it was followed before, and this is for what was written by transactions with a number from
+	// From on and below To, which were under way then. All were, if both are 0.
+	From, To int64
+}
+
+// underWay is for how long after a step each look follows it for what was under way and has ended since. After that the
+// last of them is waited for.
+const underWay = 10 * time.Second
+
+// followOpen follows the last steps for what was written by transactions that were under way.
+func (c *Change) followOpen(row *ClockRow) error {
+	if row.open.To == 0 || c.Oldest < row.open.To && c.Now.Sub(row.setAt) >= underWay {
+		return nil
+	}
+	step := row.open
+	if step.Total = row.total; c.Oldest >= step.To {
+		row.open = Step{}
+	}
+	return c.shiftClock(step)
+}
+
+func (c *Change) shiftClock(step Step) error {
+	if err := c.s.shift(c, step); err != nil {
+		return err
 	}
 	c.Wake(TopicEngine)
 	for _, fn := range c.s.clockSet {
 		c.After(fn)
 	}
 	return nil
-}
-
-// shiftRuns moves the times of workflows under way. Writers write them as they were if the clock had not been
-// set since it was followed: all move, in either direction, those in their documents when these are read.
-func (c *Change) shiftRuns(d time.Duration) error {
-	if _, err := c.Tx.Exec(c.Ctx, `select count(*) from (select job_id from belfry.workflow_runs where due_at > 0 order by job_id`+c.SQL.ForUpdate("workflow_runs")+`) as locked`); err != nil {
-		return err
-	}
-	_, err := c.Tx.Exec(c.Ctx, `update belfry.workflow_runs set due_at = due_at + $1, set_by = set_by + $1 where due_at > 0`, d.Microseconds())
-	return err
 }

@@ -144,6 +144,7 @@ type Store struct {
 	audited  func(c *Change, doc string) error
 	created  func(c *Change, noun, namespace, name string) error
 	clockSet []func()
+	shift    func(c *Change, step Step) error
 	closers  []func()
 }
 
@@ -159,10 +160,11 @@ func New(db DB, o Options) *Store {
 	return s
 }
 
-// OnClose has fn run when the store is closed, onClockSet after a clock that was set has been followed, and onAudit in
-// a transition that writes a definition.
+// OnClose has fn run when the store is closed, OnClockSet after a clock that was set has been followed, OnShift to follow it,
+// and OnAudit in a transition that writes a definition.
 func (s *Store) OnClose(fn func())                            { s.closers = append(s.closers, fn) }
 func (s *Store) OnClockSet(fn func())                         { s.clockSet = append(s.clockSet, fn) }
+func (s *Store) OnShift(fn func(c *Change, step Step) error)  { s.shift = fn }
 func (s *Store) OnAudit(fn func(c *Change, doc string) error) { s.audited = fn }
 
 // OnCreate has fn run in a transition that makes a thing of a noun.

@@ -186,7 +186,7 @@ func (c *Change) sinceSet(t time.Time) (time.Time, error) {
 	if t.IsZero() {
 		return t, nil
 	}
-	by, err := c.ClockSet()
+	by, _, err := c.ClockSet()
 	if by > 0 && t.Before(c.Now.Add(-by/2)) || by < 0 && t.After(c.Now) {
 		t = t.Add(by)
 	}

@@ -28,23 +28,26 @@ type progress struct {
 	plan workflow.Plan
 	room int       // jobs that this transition may still write
 	now  time.Time // see [Change.when]
+	// clock is by how much the clock was followed for which all times of the run are. A run moves to that of now when it is
+	// read: who writes it by the clock of before, while another follows that, does so unseen.
+	clock time.Duration
 }
 
 func scanProgress(rows base.Rows) (p progress, err error) {
 	p.room = workflow.Piece
-	var by int64
-	err = rows.Scan(base.ScanDoc(&p.plan), base.ScanDoc(&p.Run), &by)
-	p.Move(time.Duration(by) * time.Microsecond)
+	var of, total int64
+	err = rows.Scan(base.ScanDoc(&p.plan), base.ScanDoc(&p.Run), &of, &total)
+	p.clock = time.Duration(total) * time.Microsecond
+	p.Move(time.Duration(total-of) * time.Microsecond)
 	return p, err
 }
 
-const selectRuns = `select plan, doc, set_by from belfry.workflow_runs`
+const selectRuns = `select plan, doc, clock, (select total from belfry.clock) from belfry.workflow_runs`
 
-// when notes the time of a locked run, by the clock as it was when it was last followed: all times of runs are of that
-// one, and follow it together.
+// when notes the time of a locked run, by the clock that its other times are of.
 func (c *Change) when(p *progress) error {
-	by, err := c.ClockSet()
-	p.now = c.Now.Add(-by)
+	by, total, err := c.ClockSet()
+	p.now = c.Now.Add(-by + p.clock - total)
 	return err
 }
 
@@ -129,6 +132,11 @@ func (c *Change) newRun(j jobs.JobRow, w task.Workflow) (p progress, err error) 
 	if p.plan, err = planOf(w, j); err != nil {
 		return p, err
 	}
+	_, total, err := c.ClockSet()
+	if err != nil {
+		return p, err
+	}
+	p.clock = total
 	if err := c.when(&p); err != nil {
 		return p, err
 	}
@@ -143,8 +151,8 @@ func (c *Change) newRun(j jobs.JobRow, w task.Workflow) (p progress, err error) 
 		}
 	}
 	_, err = c.Tx.Exec(c.Ctx, `
-		insert into belfry.workflow_runs (job_id, task_id, namespace, due_at, plan, doc)
-		values ($1, $2, $3, 0, $4, $5)`, j.ID, j.TaskID, j.Namespace, base.Text(p.plan), base.Text(p.Run))
+		insert into belfry.workflow_runs (job_id, task_id, namespace, due_at, clock, plan, doc)
+		values ($1, $2, $3, 0, $4, $5, $6)`, j.ID, j.TaskID, j.Namespace, p.clock.Microseconds(), base.Text(p.plan), base.Text(p.Run))
 	return p, err
 }
 
@@ -302,7 +310,7 @@ func (c *Change) StopRuns(rows []jobs.JobRow, reason core.Reason, note string, h
 // save writes the progress of a run, and when to look at it again.
 func (c *Change) save(p *progress, due int64) error {
 	stopping := base.Bit(p.Stopping(p.plan))
-	_, err := c.Tx.Exec(c.Ctx, `update belfry.workflow_runs set due_at = $2, set_by = 0, stopping = $3, ended_at = $4, doc = $5 where job_id = $1`,
-		p.JobID, due, stopping, base.Micros(p.EndedAt), base.Text(p.Run))
+	_, err := c.Tx.Exec(c.Ctx, `update belfry.workflow_runs set due_at = $2, clock = $6, set_by = 0, stopping = $3, ended_at = $4, doc = $5 where job_id = $1`,
+		p.JobID, due, stopping, base.Micros(p.EndedAt), base.Text(p.Run), p.clock.Microseconds())
 	return err
 }

@@ -493,7 +493,12 @@ create table belfry.clock (
 	-- clock as it was from then on: in microseconds.
 	total   bigint not null default 0,
 	set_at  bigint not null default 0,
-	set_by  bigint not null default 0
+	set_by  bigint not null default 0,
+	-- By how much the last steps are followed for what transactions wrote that were under way then: those with a number
+	-- from open_from on and below open_to.
+	open_by   bigint not null default 0,
+	open_from bigint not null default 0,
+	open_to   bigint not null default 0
 );
 
 insert into belfry.clock (shifts, seen_at) values (0, 0);
@@ -764,7 +769,8 @@ create table belfry.workflow_runs (
 	task_id   integer not null,
 	namespace text not null,
 	due_at    integer not null default 0, -- when to look at it again
-	set_by    integer not null default 0, -- how far the clock was set since doc was written
+	clock     integer not null default 0, -- by how much it was followed when doc was written
+	set_by    integer not null default 0, -- by how much due_at has followed it since
 	stopping  integer not null default 0, -- jobs of its steps may have to be asked to end
 	ended_at  integer not null default 0,
 	plan      text not null, -- what it was begun with
