@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ func (w *world) beginEnds() {
 		delete from belfry.workflow_runs; delete from belfry.workflow_items; delete from belfry.workflow_inputs; delete from belfry.workflow_signals;
 		delete from belfry.limit_jobs; delete from belfry.limit_keys; delete from belfry.limit_left; delete from belfry.cycle_runs; delete from belfry.steps; delete from belfry.member_timing where task_id > 0`)
 	w.must(err)
-	w.clock.Move(2 * time.Hour)
+	w.clock.Move(w.clock.Now().Truncate(time.Hour).Add(2 * time.Hour).Sub(w.clock.Now())) // schedules fire as often each time
 	st := w.nodes[0]
 	once := task.Retry{MaxAttempts: 1}
 	for _, t := range []task.Task{
@@ -139,9 +140,7 @@ func (w *world) goOn() {
 		w.must(err)
 		c, err := st.StartCycles(w.ctx)
 		w.must(err)
-		f, err := st.FireDue(w.ctx)
-		w.must(err)
-		if p.Jobs+s.Jobs+k.Jobs+c.Jobs+f.Jobs == 0 {
+		if p.Jobs+s.Jobs+k.Jobs+c.Jobs == 0 {
 			return
 		}
 	}
@@ -209,7 +208,6 @@ var resetTiming = transition{"reset of timings", func(ctx context.Context, _ *wo
 	return reset, err
 }}
 
-// fire may leave a schedule whose earlier run another transaction is changing for a later pass.
 var fire = transition{"fire", func(ctx context.Context, _ *world, st *store.Store) (any, error) {
 	_, err := st.FireDue(ctx)
 	return nil, err
@@ -230,7 +228,6 @@ var endPairs = [][2]transition{
 	{endsOf("pair one", "twin one"), endsOf("twin two", "pair two")},
 	{endsOf("member", "in ring"), cancelOf("ring")},
 	{endOf("member"), resetTiming},
-	{endOf("step of ends", "of waits"), fire},
 	{
 		{"retry", func(ctx context.Context, w *world, st *store.Store) (any, error) {
 			s, err := st.RetryJobs(ctx, "default", view.Selection{IDs: []int64{w.jobs["failed"]}})
@@ -244,4 +241,20 @@ var endPairs = [][2]transition{
 
 func TestInterleavingsOfEndsAndCancels(t *testing.T) {
 	pairsMeet(t, endPairs, func(w *world) { w.start, w.rest, w.more = w.beginEnds, w.goOn, endRows })
+}
+
+// A fire has schedules before it ends their earlier runs; an end has runs before schedules. The fire may leave the schedule of
+// a run that another transaction is changing for a later pass, so the rows differ from those of a serial order.
+func TestInterleavingsOfAFireThatEndsRuns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start, w.rest, w.more = w.beginEnds, w.goOn, endRows
+	pair := [2]transition{endOf("step of ends", "of waits"), fire}
+	_, p := w.outcome(pair, order{first: 0})
+	_, q := w.outcome(pair, order{first: 1})
+	for _, o := range orders([2]int{len(p.stepsOf("A")), len(q.stepsOf("B"))}, switches(t)) {
+		if _, p := w.outcome(pair, o); p.deadlock {
+			t.Errorf("order %v: they wait for each other\n%s", o, strings.Join(p.trace, "\n"))
+		}
+	}
 }

@@ -57,8 +57,8 @@ func (r Rows) Lock(c *base.Change) error {
 	if lock == "" {
 		return nil
 	}
-	if err := r.NowIfBackwards(c); err != nil {
-		return err
+	if bool(*base.Kept[backwards](c)) && !c.Foreign {
+		return r.Now(c)
 	}
 	_, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, r.query()+lock, r.Of)
 	return err

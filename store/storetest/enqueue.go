@@ -215,7 +215,7 @@ func caseAttemptsOfARunAreRefused(b *bench) {
 	} {
 		must(b.st.CreateTask(b.ctx, t))(b)
 		_, err := b.st.Enqueue(b.ctx, []job.NewJob{{Task: t.Name, MaxAttempts: 3}})
-		wantCode(b, err, core.Invalid, "max_attempts must be left out", "set max_attempts of its "+t.Name)
+		wantCode(b, err, core.Invalid, `max_attempts "3": must be left out`, "set max_attempts of its "+t.Name)
 		j := b.enqueue(job.NewJob{Task: t.Name})
 		b.cancel(j.ID)
 		want(b, "again", must(b.st.RunJobAgain(b.ctx, "default", j.ID, job.RunAgain{}))(b).Existing, false)
