@@ -137,7 +137,7 @@ func points(j job.Job, attempts []job.Attempt, now time.Time) []point {
 	}
 	end := point{Name: "Finished", At: j.FinishedAt, Took: after(ran, j.FinishedAt, "running")}
 	if j.State == job.Running {
-		end.Took, end.Since = after(claimed, now.Truncate(time.Second), "so far"), parts.NewMoment(claimed, now, time.UTC, true)
+		end.Took, end.Since = core.SpanText(max(0, now.Sub(claimed)).Truncate(time.Second))+" so far", parts.NewMoment(claimed, now, time.UTC, true)
 	}
 	return append(all, end)
 }
