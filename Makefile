@@ -52,7 +52,7 @@ release: ## Make the files of a release in dist (VERSION=v0.1.0): archives, pack
 
 .PHONY: test
 test: setup ## Test everything but the lanes, on SQLite and on PostgreSQL; installs what it needs; "make lint" vets
-	go test -vet=off -ldflags=-s -timeout 20m -p 3 -skip '^Test($(subst $(space),|,$(LANES)))' $(LONGEST) $(MODULES)
+	go test -vet=off -ldflags=-s -timeout 45m -p 3 -skip '^Test($(subst $(space),|,$(LANES)))' $(LONGEST) $(MODULES)
 
 .PHONY: test-all
 test-all: test lanes test-modules ## Run "make test", and then all that takes longer: lanes, oracles, brokers, S3, the chart, peers

@@ -31,7 +31,7 @@ run() {
 	pattern="^Test($(IFS='|' && echo "${lanes[*]}"))"
 	: >"$out"
 	if [ ${#packages[@]} -gt 0 ]; then
-		go test -vet=off -ldflags=-s -count=1 -v -p "$at_once" -timeout "${BELFRY_LANE_TIMEOUT:-30m}" -run "$pattern" "${packages[@]}" >"$out" 2>&1 || status=$?
+		go test -vet=off -ldflags=-s -count=1 -v -p "$at_once" -timeout "${BELFRY_LANE_TIMEOUT:-60m}" -run "$pattern" "${packages[@]}" >"$out" 2>&1 || status=$?
 	fi
 	awk -v all="${BELFRY_LANE_VERBOSE:-}" '
 		{ text = text $0 "\n" }
