@@ -107,12 +107,12 @@ func (c *Change) followClock() error {
 			}
 		}
 		k.row = locked
-		if err := c.followOpen(&k.row); err != nil {
+		if err := c.followOpen(&k.row, k.by); err != nil {
 			return err
 		}
 		if k.by != 0 {
 			k.row.shifts, k.row.total, k.row.setAt, k.row.SetBy = k.row.shifts+1, k.row.total+k.by, c.Now, k.by
-			if err := c.shiftClock(Step{By: k.by, Total: k.row.total}); err != nil {
+			if err := c.shiftClock(Step{By: k.by, At: c.Now, Total: k.row.total}); err != nil {
 				return err
 			}
 			open := &k.row.open
@@ -289,13 +289,14 @@ func (s *Store) ShiftClock(ctx context.Context, d time.Duration) error {
 		if _, err := c.Tx.Exec(c.Ctx, `update belfry.clock set total = total + $1`, d.Microseconds()); err != nil {
 			return err
 		}
-		return c.shiftClock(Step{By: d, Total: row.total + d})
+		return c.shiftClock(Step{By: d, At: c.Now, Total: row.total + d})
 	})
 }
 
 // Step is a step of the clock that is followed.
 type Step struct {
 	By    time.Duration
+	At    time.Time     // now, by the clock as it is after it
 	Total time.Duration // of all steps, with this one
 	// Where several write at once: it was followed before, and this is for what was written by transactions with a number from
 	// From on and below To, which were under way then. All were, if both are 0.
@@ -306,13 +307,14 @@ type Step struct {
 // last of them is waited for.
 const underWay = 10 * time.Second
 
-// followOpen follows the last steps for what was written by transactions that were under way.
-func (c *Change) followOpen(row *ClockRow) error {
+// followOpen follows the last steps for what was written by transactions that were under way. A newer step is followed
+// after that: before it, times that the last steps have moved already would look as if they had not.
+func (c *Change) followOpen(row *ClockRow, newer time.Duration) error {
 	if row.open.To == 0 || c.Oldest < row.open.To && c.Now.Sub(row.setAt) >= underWay {
 		return nil
 	}
 	step := row.open
-	if step.Total = row.total; c.Oldest >= step.To {
+	if step.At, step.Total = c.Now.Add(-newer), row.total; c.Oldest >= step.To {
 		row.open = Step{}
 	}
 	return c.shiftClock(step)

@@ -24,9 +24,9 @@ func New(b *base.Store) { b.OnShift(shift) }
 // say when they were written, a time that is still to come says so too.
 func shift(c *base.Change, step base.Step) error {
 	d, late, of := step.By, step.To > 0, ""
-	before, than := ">", c.Now
+	before, than := ">", step.At
 	if d > 0 {
-		before, than = "<", c.Now.Add(-d/2)
+		before, than = "<", step.At.Add(-d/2)
 	}
 	args := []any{d.Microseconds(), base.Micros(than), step.From % numbers, step.To - step.From}
 	if late {
@@ -104,7 +104,7 @@ const numbers = 1 << 32
 // unpack takes packs apart, which have no time of their own for each job. Only those of a clock that was ahead move late.
 func unpack(c *base.Change, step base.Step) error {
 	if step.To > 0 {
-		_, ahead, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select job_id from belfry.running where claimed_at > $1 limit 1`, base.Micros(c.Now))
+		_, ahead, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select job_id from belfry.running where claimed_at > $1 limit 1`, base.Micros(step.At))
 		if err != nil || !ahead {
 			return err
 		}
