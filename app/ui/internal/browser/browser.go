@@ -44,7 +44,7 @@ type Event struct {
 // test. The package's TestMain must go through [Main].
 func Open(t *testing.T) *Tab {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // of a browser that hangs
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute) // of a browser that hangs
 	t.Cleanup(cancel)
 	b := &Tab{T: t, ctx: ctx, conn: dial(ctx, t)}
 	t.Cleanup(b.Close)
