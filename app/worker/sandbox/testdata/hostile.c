@@ -31,11 +31,19 @@ static void *thread(void *unused)
 	return unused;
 }
 
+/* The kernel of some virtual machines has no 32-bit calls: to make one is a fault there, before any filter. */
+static void absent(int fault)
+{
+	(void)fault;
+	raise(SIGSYS);
+}
+
 /* The filter knows the numbers of one table. */
 static int int80(void)
 {
 #ifdef __x86_64__
 	int pid;
+	signal(SIGSEGV, absent);
 	__asm__ volatile("int $0x80" : "=a"(pid) : "a"(20) : "memory");
 	printf("ESCAPED: int 0x80 says %d\n", pid);
 #else
