@@ -118,7 +118,7 @@ func (p *page) refused(t trip, err error) {
 	p.signInPage(signInData{Next: t.Next, Err: err})
 }
 
-// actorOf is the person's name in the audit where no token acts yet, or any more.
+// actorOf is the person's name in the audit before and after a token acts.
 func actorOf(name string) string { return "oidc:" + name }
 
 // admit opens a session for a person, with a token of their name that ends with

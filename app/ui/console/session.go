@@ -225,7 +225,7 @@ func (p *page) form() string {
 type signInData struct {
 	Next      string
 	Once      string // the code of a link that signs in once
-	Why       string // ended, refused or out: why the person is not signed in any more
+	Why       string // ended, refused or out: why the person was signed out
 	Err       error
 	TokenFile string
 	Choices   []access.Grant // of a person who has several, of which a session holds one

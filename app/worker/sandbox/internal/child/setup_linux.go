@@ -20,7 +20,7 @@ func runSetup() {
 	runtime.LockOSThread() // what follows holds for this thread, which becomes the program
 	closeOnExec()
 	// Raised only, which needs no privilege: when memory is short the program
-	// goes first. A process that is not dumpable may not write here any more.
+	// goes first. A process that is not dumpable may not write here.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("800"), 0)
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	faults := json.NewEncoder(os.NewFile(setupFaults, "faults"))
