@@ -344,7 +344,7 @@ func (s *State) sortSessions() {
 		}
 	}
 	s.named(func(x *uint8) { place(*x) })
-	for { // these are not named any more, but they have to be given up still
+	for { // these are named no longer, and still have to be given up
 		next := uint8(0)
 		for i := range s.Sessions {
 			if old := uint8(i + 1); s.Sessions[i].Life == Alive && to[old] == 0 && (next == 0 || s.Sessions[i].Left < s.Sessions[next-1].Left) {

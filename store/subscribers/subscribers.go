@@ -174,7 +174,7 @@ func (s *Store) byKey(ctx context.Context, tx base.Tx, key string) (row Row, out
 
 // ConfirmSubscription is that the link of a confirming message was used. One that is confirmed stays so.
 func (s *Store) ConfirmSubscription(ctx context.Context, key string) (out public.Subscription, err error) {
-	if out, err = s.Subscription(ctx, key); err != nil { // a reader's: who tries keys is not to hold up writers
+	if out, err = s.Subscription(ctx, key); err != nil { // by a reader: guessed keys must not hold up writers
 		return out, err
 	}
 	err = s.Write(ctx, "confirm subscription", func(c *base.Change) error {
@@ -210,7 +210,7 @@ func (s *Store) Confirm(c *base.Change, row Row) (public.SubscriberState, error)
 
 // Unsubscribe ends the subscription of a key. One that has ended stays so.
 func (s *Store) Unsubscribe(ctx context.Context, key string) (out public.Subscription, err error) {
-	if out, err = s.Subscription(ctx, key); err != nil { // a reader's: who tries keys is not to hold up writers
+	if out, err = s.Subscription(ctx, key); err != nil { // by a reader: guessed keys must not hold up writers
 		return out, err
 	}
 	err = s.Write(ctx, "unsubscribe", func(c *base.Change) error {

@@ -81,7 +81,7 @@ func (s *Store) RevokeJoinToken(ctx context.Context, id int64) error {
 // Join makes a token for the worker of a machine that has the secret of
 // a join token. It counts as a use in the same transaction.
 func (s *Store) Join(ctx context.Context, secret, machine string) (made access.Token, own string, err error) {
-	// Looked up by a reader first: who tries secrets is not to hold up writers.
+	// Looked up by a reader first: guessed secrets must not hold up writers.
 	if err = s.DB().Read(ctx, func(tx base.Tx) error {
 		_, err := joinOf(ctx, tx, secret, "")
 		return err

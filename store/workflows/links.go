@@ -107,7 +107,7 @@ func (s *Store) SendByLink(ctx context.Context, key string, sig workflow.Signal)
 	if err != nil {
 		return out, err
 	}
-	// Looked up by a reader first: who tries keys is not to hold up writers.
+	// Looked up by a reader first: guessed keys must not hold up writers.
 	if err := s.DB().Read(ctx, func(tx base.Tx) error {
 		_, err := links.Find(ctx, tx, key, now)
 		return err

@@ -174,7 +174,7 @@ func (l *look) exchange(ctx context.Context, trip *reach.Trip, network string, s
 	return reply, err
 }
 
-// answersTo reports whether a reply with the right ID is for what was asked. Who refuses need not repeat it.
+// answersTo reports whether a reply with the right ID is for the question. A refusal need not repeat it.
 func answersTo(reply, asked *dns.Msg) bool {
 	if len(reply.Question) == 0 {
 		return reply.Rcode != dns.RcodeSuccess && reply.Rcode != dns.RcodeNameError

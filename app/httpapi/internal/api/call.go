@@ -298,7 +298,7 @@ func (a *API) Fail(ctx context.Context, err error) *wire.Problem {
 	switch {
 	case c.r != nil && c.r.Context().Err() != nil: // who asked has left
 		a.Options.Logger.Debug("request abandoned", "request", c.Id, "error", err)
-	case p.Status == http.StatusTooManyRequests: // anyone can have as many of these as they like
+	case p.Status == http.StatusTooManyRequests: // a stranger can cause any number of these
 		a.Options.Logger.Debug("request over a limit", "request", c.Id, "route", routeOf(c.r), "error", err)
 	case p.Code == core.Internal:
 		a.Options.Logger.Error("request failed", "request", c.Id, "route", routeOf(c.r), "error", err, "cause", causeOf(err))

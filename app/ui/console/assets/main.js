@@ -15,7 +15,7 @@ import {whereLooked} from './steady.js';
 document.documentElement.classList.add('scripted');
 follow();
 resume();
-// Who comes back to the answer of a form, or reads it again, gets the page with the form: the browser has not kept the
+// Back to the answer of a form, or a reload of it, gives the page with the form: the browser has not kept the
 // answer, and shows a page of its own instead.
 if (document.referrer.split(/[?#]/)[0] === location.origin + location.pathname) history.replaceState(history.state, '', location.href);
 // The form of something new is typed into at once, at its first fault if it has one. A finger chooses for itself, without a keyboard in the way.
