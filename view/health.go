@@ -19,12 +19,16 @@ type Health struct {
 	Workers       int           `json:"workers" doc:"Living sessions"`
 	Zones         ZonesHealth   `json:"zones" doc:"Time zone data of this node"`
 	Full          bool          `json:"full,omitempty" doc:"The disk of the database had no room for what this node was to write within the last 15 s"`
+	ReadOnly      bool          `json:"read_only,omitempty" doc:"The database refused what this node was to write within the last 15 s, because it is a standby or set to read only"`
 }
 
-// Room is what it says of the room for writing.
+// Room is what it says of writing.
 func (h Health) Room() core.Check {
 	if h.Full {
 		return core.Check{Name: "database", Detail: "its disk is full, and nothing can be written", Fix: "make room on the disk of the database"}
+	}
+	if h.ReadOnly {
+		return core.Check{Name: "database", Detail: "it takes no writes: it is a standby, or set to read only", Fix: "point the address at the primary, or add target_session_attrs=read-write"}
 	}
 	return core.Check{Name: "database", OK: true}
 }

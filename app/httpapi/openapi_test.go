@@ -170,6 +170,8 @@ func TestReadiness(t *testing.T) {
 	late.ScheduleLag = 90 * time.Second
 	full := good
 	full.Full = true
+	standby := good
+	standby.ReadOnly = true
 	old := good
 	old.SchemaVersion = 2
 	expanded, outdated := good, good
@@ -193,6 +195,7 @@ func TestReadiness(t *testing.T) {
 		{"late, which counts", late, nil, nil, time.Minute, 503, "the most overdue is 1m30s late"},
 		{"late, within the limit", late, nil, nil, 2 * time.Minute, 200, `"name":"schedules","ok":true`},
 		{"full", full, nil, nil, 0, 503, "its disk is full, and nothing can be written"},
+		{"standby", standby, nil, nil, 0, 503, "it takes no writes: it is a standby, or set to read only"},
 		{"the node says no", good, nil, errors.New("hunter2"), 0, 503, `{"name":"node","ok":false,"detail":"is not ready"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

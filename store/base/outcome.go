@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-var errNoRoom = errors.New("no room")
+var errNoRoom, errReadOnly = errors.New("no room"), errors.New("read only")
 
 // NoRoom is the answer to a transition that was taken back because the disk of the database is full.
 func NoRoom(err error) error {
@@ -20,26 +20,46 @@ func NoRoom(err error) error {
 	}
 }
 
+// ReadOnly is the answer to a transition that a database refused which takes no writes.
+func ReadOnly(err error) error {
+	return &core.Error{
+		Code:    core.Unavailable,
+		Message: "the database takes no writes: it is a standby, or set to read only",
+		Hint:    "it is tried again; with several hosts in the address, add target_session_attrs=read-write",
+		Err:     fmt.Errorf("%w: %w", errReadOnly, err),
+	}
+}
+
 // NoText is the answer to a statement with a text that the databases do not keep, see [core.IsText].
 func NoText(err error) error {
 	return &core.Error{Code: core.Invalid, Message: "a text contains a character that the database cannot keep, such as NUL", Hint: "leave it out", Err: err}
 }
 
-// fullFor is for how long a disk is taken for full. Every node tries to write more often, and a transition that finds
-// nothing to write goes well on a full one.
-const fullFor = 15 * time.Second
+// refusesFor is for how long a database is taken for full or read-only. Every node tries to write more often, and a transition
+// that finds nothing to write goes well on either.
+const refusesFor = 15 * time.Second
 
-func (s *Store) sawRoom(err error) {
-	if errors.Is(err, errNoRoom) {
-		now := time.Now()
-		s.full.Store(&now)
+// refusal is when a database took no write, and why.
+type refusal struct {
+	at  time.Time
+	why error
+}
+
+func (s *Store) sawRefusal(err error) {
+	for _, why := range []error{errNoRoom, errReadOnly} {
+		if errors.Is(err, why) {
+			s.refusal.Store(&refusal{time.Now(), why})
+		}
 	}
 }
 
-// Full reports that the disk of the database had no room lately.
-func (s *Store) Full() bool {
-	at := s.full.Load()
-	return at != nil && time.Since(*at) < fullFor
+// Refuses reports that the database took no writes lately: its disk had no room, or it was read-only.
+func (s *Store) Refuses() (full, readOnly bool) {
+	r := s.refusal.Load()
+	if r == nil || time.Since(r.at) >= refusesFor {
+		return false, false
+	}
+	return r.why == errNoRoom, r.why == errReadOnly
 }
 
 // OutcomeUnknown is the answer to a transition whose commit may have been carried

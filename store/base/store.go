@@ -135,8 +135,8 @@ type Store struct {
 	watch    watch
 	hearing  hearing
 	outdated outdated
-	full     atomic.Pointer[time.Time] // when there was no room
-	unopened rate.Sometimes            // tells of secrets that cannot be opened
+	refusal  atomic.Pointer[refusal]
+	unopened rate.Sometimes // tells of secrets that cannot be opened
 
 	Closing context.Context // ends with Close
 	close   context.CancelFunc
@@ -230,7 +230,7 @@ func (s *Store) WriteAhead(ctx context.Context, name string, ahead func(c *Chang
 	s.Opt.Observer.Took(name, time.Since(begun), isFault(err))
 	s.Hears(ctx, err)
 	s.SawOutdated(err)
-	s.sawRoom(err)
+	s.sawRefusal(err)
 	if err == nil {
 		for _, fn := range c.then {
 			fn()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
@@ -175,6 +176,38 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 		if c.state == "40001" && c.code == "" {
 			tries.Store(0)
 			wantCode(t, st.DB().Read(t.Context(), func(tx base.Tx) error { return fault(tx, base.Moment{}) }), "")
+		}
+	}
+}
+
+// A standby answers every read, so a node on one would pass for ready.
+func TestADatabaseThatTakesNoWritesIsNotedInItsHealth(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.New(t)
+	var readOnly atomic.Bool
+	pool := appPool(t, dsn, func(c *pgxpool.Config) {
+		c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+			_, err := conn.Exec(ctx, fmt.Sprintf("set default_transaction_read_only = %t", readOnly.Load()))
+			return err
+		}
+	})
+	st, err := postgres.New(t.Context(), pool, postgres.Options{})
+	wantCode(t, err, "")
+	defer st.Close() //nolint:errcheck // it is the pool's
+	wantCode(t, st.EnsureFuncs(t.Context(), "", []string{"t"}), "")
+	for _, standby := range []bool{false, true} {
+		readOnly.Store(standby)
+		pool.Reset()
+		_, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t"}})
+		if standby {
+			wantCode(t, err, core.Unavailable, "takes no writes", "target_session_attrs")
+		} else {
+			wantCode(t, err, "")
+		}
+		h, err := st.Health(t.Context())
+		wantCode(t, err, "")
+		if h.ReadOnly != standby || h.Room().OK == standby || h.Full {
+			t.Errorf("read only: %t, said: %+v", standby, h)
 		}
 	}
 }
