@@ -228,7 +228,7 @@ var tally = map[NotificationType][2]string{
 // counts is a title for several notifications, such as "3 down, 1 up".
 func counts(all []Notification) string {
 	var parts []string
-	for _, kind := range append(slices.Clone(NotificationTypes), NotificationTest, NotificationUpdate, NotificationAnnouncement, NotificationStatus, NotificationConfirm) {
+	for _, kind := range append(slices.Clone(NotificationTypes), NotificationClosed, NotificationTest, NotificationUpdate, NotificationAnnouncement, NotificationStatus, NotificationConfirm) {
 		count := 0
 		for _, n := range all {
 			if n.Type == kind {

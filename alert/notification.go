@@ -14,7 +14,7 @@ import (
 
 // Notification is an event that alert rules may send to channels.
 type Notification struct {
-	Type         NotificationType `json:"type" enum:"down,up,reminder,degraded,recovered,slow,normal,flapping,steady,stale,fresh,changed,certificate,job_failed,schedule_missed,cycle_ended,hook_disabled,test,update,announcement,status,confirm"`
+	Type         NotificationType `json:"type" enum:"down,up,reminder,degraded,recovered,slow,normal,flapping,steady,stale,fresh,changed,certificate,job_failed,schedule_missed,cycle_ended,hook_disabled,closed,test,update,announcement,status,confirm"`
 	At           time.Time        `json:"at" doc:"When it happened: of an outage, its first failure"`
 	Namespace    string           `json:"namespace"`
 	Monitor      string           `json:"monitor,omitempty"`
@@ -36,6 +36,8 @@ type Notification struct {
 	Lasted core.Duration  `json:"lasted,omitempty" doc:"With up: how long it was down"`
 	Count  int            `json:"count,omitempty" doc:"With reminder: the how manyth"`
 	Diff   string         `json:"diff,omitempty" doc:"With changed: the first lines of the difference"`
+
+	Ends NotificationType `json:"ends,omitempty" doc:"With closed: the type of the notification that it ends"`
 }
 
 // NotificationType is the kind of the event.
@@ -61,6 +63,10 @@ const (
 	NotificationCycleEnded     NotificationType = "cycle_ended"
 	NotificationHookDisabled   NotificationType = "hook_disabled" // its deliveries failed for long
 	NotificationTest           NotificationType = "test"
+
+	// NotificationClosed ends what is not over: its monitor was paused, deleted, or pointed at another target. No rule can name
+	// it, because it goes where the begin went.
+	NotificationClosed NotificationType = "closed"
 )
 
 // The types of what subscribers of status pages are sent. No rule can name them.
@@ -78,8 +84,16 @@ var NotificationTypes = []NotificationType{NotificationDown, NotificationUp, Not
 // BeginOf is the type that an end ends.
 var BeginOf = map[NotificationType]NotificationType{NotificationUp: NotificationDown, NotificationRecovered: NotificationDegraded, NotificationNormal: NotificationSlow, NotificationSteady: NotificationFlapping, NotificationFresh: NotificationStale}
 
-// Over reports that the type says that something is over.
-func (n NotificationType) Over() bool { return BeginOf[n] != "" }
+// Over reports that the type says that something is over, or no longer looked at.
+func (n NotificationType) Over() bool { return n == NotificationClosed || BeginOf[n] != "" }
+
+// Begin is the type that a notification ends; empty if it ends none.
+func (n Notification) Begin() NotificationType {
+	if n.Type == NotificationClosed {
+		return n.Ends
+	}
+	return BeginOf[n.Type]
+}
 
 // maxNotificationError bounds what a notification repeats of an attempt's error, in bytes.
 const maxNotificationError = 2 << 10

@@ -120,19 +120,26 @@ func (a Rule) Fits(n Notification) bool {
 	if a.Off || core.Or(a.Namespace, core.DefaultNamespace) != core.Or(n.Namespace, core.DefaultNamespace) {
 		return false
 	}
-	return a.tells(n.Type) && a.names(n) && (len(a.Tags) == 0 || core.Share(a.Tags, n.Tags))
+	return a.tells(n) && a.names(n) && (len(a.Tags) == 0 || core.Share(a.Tags, n.Tags))
 }
 
-func (a Rule) tells(n NotificationType) bool {
+func (a Rule) tells(n Notification) bool {
+	of := n.Type
+	if of == NotificationClosed { // also where reminders alone told of the begin
+		of = n.Ends
+		if of == NotificationDown && a.Remind > 0 {
+			return true
+		}
+	}
 	switch {
-	case n == NotificationTest:
+	case of == NotificationTest:
 		return true
-	case n == NotificationReminder:
+	case of == NotificationReminder:
 		return a.Remind > 0
 	case len(a.On) == 0:
-		return slices.Contains(DefaultNotifications, n)
+		return slices.Contains(DefaultNotifications, of)
 	}
-	return slices.Contains(a.On, n)
+	return slices.Contains(a.On, of)
 }
 
 func (a Rule) names(n Notification) bool {

@@ -86,7 +86,8 @@ var finalStates = []job.State{job.Succeeded, job.Failed, job.Canceled, job.Skipp
 
 // notified are the notifications that are events of monitors.
 var notified = []alert.NotificationType{alert.NotificationDown, alert.NotificationUp, alert.NotificationDegraded, alert.NotificationRecovered, alert.NotificationSlow, alert.NotificationNormal,
-	alert.NotificationFlapping, alert.NotificationSteady, alert.NotificationStale, alert.NotificationFresh, alert.NotificationChanged, alert.NotificationCertificate}
+	alert.NotificationFlapping, alert.NotificationSteady, alert.NotificationStale, alert.NotificationFresh, alert.NotificationChanged, alert.NotificationCertificate,
+	alert.NotificationClosed}
 
 func allTypes() (types []string) {
 	for _, noun := range ofJobs {

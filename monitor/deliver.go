@@ -160,14 +160,17 @@ func (d *dispatcher) end(a alert.Alert) {
 	m, known := d.facts.Monitors[a.Notification.Monitor]
 	begins, reminders := d.unsentStarts(a)
 	hidden, why := hiddenBy(m), whyOver
+	closed := a.Notification.Type == alert.NotificationClosed
 	switch {
+	case closed:
+		hidden = ""
 	case !known:
 		hidden, why = whyDeleted, whyDeleted
 	case m.Muted:
 		hidden, why = whyMuted, whyMuted
 	}
 	notified := alert.State("")
-	if a.Notification.Type == alert.NotificationUp && d.facts.Notified != nil {
+	if a.Notification.Begin() == alert.NotificationDown && d.facts.Notified != nil {
 		notified = d.facts.Notified(a.Notification.Incident)
 	}
 	again := d.reroute(a)
@@ -186,7 +189,8 @@ func (d *dispatcher) end(a alert.Alert) {
 		d.send(a)
 		why = whyWithEnd
 	case len(begins) > 0:
-		if a.Notification.Type == alert.NotificationUp && hidden == "" && !slices.ContainsFunc(begins, waited) {
+		if a.Notification.Type == alert.NotificationUp && hidden == "" && !slices.ContainsFunc(begins, waited) ||
+			closed && slices.ContainsFunc(begins, func(b alert.Alert) bool { return b.Tries > 0 }) { // which may have arrived
 			d.send(a)
 			why = whyWithEnd
 		} else {
@@ -198,6 +202,8 @@ func (d *dispatcher) end(a alert.Alert) {
 		d.suppress(a, whyNeverSent)
 	case hidden != "":
 		d.suppress(a, hidden)
+	case closed && a.Notification.Ends == alert.NotificationDown && notified == "":
+		d.suppress(a, whyNeverSent)
 	default:
 		d.send(a)
 	}
@@ -226,9 +232,9 @@ func (d *dispatcher) unsentStarts(a alert.Alert) (begins, reminders []alert.Aler
 			continue
 		}
 		switch {
-		case b.Notification.Type == alert.BeginOf[a.Notification.Type]:
+		case b.Notification.Type == a.Notification.Begin():
 			begins = append(begins, b)
-		case b.Notification.Type == alert.NotificationReminder && a.Notification.Type == alert.NotificationUp:
+		case b.Notification.Type == alert.NotificationReminder && a.Notification.Begin() == alert.NotificationDown:
 			reminders = append(reminders, b)
 		}
 	}
@@ -277,8 +283,10 @@ func (d *dispatcher) begin(a alert.Alert) {
 		d.suppress(a, whyDeleted)
 	case m.Muted:
 		d.suppress(a, whyMuted)
+	case !stillSo(a.Notification, m.State) && !m.State.PausedAt.IsZero():
+		d.suppress(a, whyPaused)
 	case !stillSo(a.Notification, m.State):
-		d.suppress(a, overReason(m.State))
+		d.suppress(a, whyOver)
 	case d.sentByOther(a):
 		d.suppress(a, whyTwice)
 	case m.Acknowledged != "" && a.Notification.Type == alert.NotificationReminder:
@@ -330,13 +338,6 @@ func stillSo(n alert.Notification, s State) bool {
 		return s.Stale
 	}
 	return true
-}
-
-func overReason(s State) string {
-	if !s.PausedAt.IsZero() {
-		return whyPaused
-	}
-	return whyOver
 }
 
 // sentByOther reports that another pending alert tells the same: for a down an

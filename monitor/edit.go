@@ -1,10 +1,13 @@
 package monitor
 
 import (
+	"cmp"
 	"reflect"
 	"time"
 
+	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 )
 
 // Enroll is the first state of a new monitor: nothing is known, and a heartbeat
@@ -35,6 +38,7 @@ func (h *hearing) pause() {
 		h.leaveMaintenance()
 	}
 	h.unseen()
+	h.j.Notifications = append(h.j.Notifications, h.closing("was paused")...)
 	h.closeIncident(h.now, "paused")
 	h.line.cover(h.now, SpanPaused)
 	s.PausedAt, s.Since = h.now, h.now
@@ -93,6 +97,18 @@ func (h *hearing) anew(at time.Time) {
 	s.StartedAt, s.RunID = time.Time{}, ""
 }
 
+// DeleteMonitor is what to tell of a monitor that is being deleted.
+func DeleteMonitor(m Monitor, s State, now time.Time) []alert.Notification {
+	return hear(m, s, JudgeContext{}, now).closing("was deleted")
+}
+
+// closing ends what was told and is not over, because the target is no longer looked at: a pager would ring on.
+func (h *hearing) closing(how string) []alert.Notification {
+	n := h.notification(alert.NotificationClosed)
+	n.Incident, n.Title = cmp.Or(h.s.NotifiedIncident, h.s.Incident), title.Named(h.m.Title, h.m.Name)+" "+how
+	return alert.Closing(n, h.s.Notified, h.m.Muted)
+}
+
 // EditMonitor decides what an edit changes. One that points the monitor at
 // something else begins anew; any other keeps what is known, and new thresholds
 // hold from the next check on.
@@ -118,6 +134,7 @@ func EditMonitor(m, before Monitor, s State, env JudgeContext, now time.Time) Ju
 func (h *hearing) retarget() {
 	s := &h.s
 	h.unseen()
+	h.j.Notifications = append(h.j.Notifications, h.closing("was pointed at another target")...)
 	h.closeIncident(h.now, "edited")
 	h.anew(h.now)
 	s.LastAt, s.LastOutcome, s.LastCode, s.LastMessage, s.LastLatency = time.Time{}, "", "", "", 0

@@ -100,7 +100,7 @@ func link(address string) string {
 
 func newItem(n alert.Notification) item {
 	return item{
-		title: clip(titleOf(n), maxTitle), severity: severityOfType(n.Type), facts: unsaid(n),
+		title: clip(titleOf(n), maxTitle), severity: n.Type.Severity(), facts: unsaid(n),
 		text: clip(plain(n.Text), maxText), diff: clip(plain(n.Diff), maxText),
 	}
 }
@@ -184,25 +184,12 @@ func severityOf(m alert.Message) string {
 	}
 	worst := len(severities)
 	for _, n := range m.Notifications {
-		worst = min(worst, slices.Index(severities, severityOfType(n.Type)))
+		worst = min(worst, slices.Index(severities, n.Type.Severity()))
 	}
 	if worst == len(severities) {
 		return info
 	}
 	return severities[worst]
-}
-
-func severityOfType(t alert.NotificationType) string {
-	switch t {
-	case alert.NotificationDown, alert.NotificationReminder:
-		return critical
-	case alert.NotificationUp, alert.NotificationRecovered, alert.NotificationNormal, alert.NotificationSteady, alert.NotificationFresh:
-		return ok
-	case alert.NotificationDegraded, alert.NotificationSlow, alert.NotificationFlapping, alert.NotificationStale, alert.NotificationCertificate,
-		alert.NotificationJobFailed, alert.NotificationScheduleMissed:
-		return warning
-	}
-	return info
 }
 
 // eventOf names what a message is about: the type of its notifications if that is

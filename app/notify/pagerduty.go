@@ -89,7 +89,7 @@ func pagerDutyEvents(p *alert.PagerDutyChannel, m alert.Message) []pagerDutyEven
 
 func pagerDutyEventOf(p *alert.PagerDutyChannel, m alert.Message, n alert.Notification, key string) pagerDutyEvent {
 	e := pagerDutyEvent{RoutingKey: string(p.RoutingKey), Action: "trigger", Key: key, Client: "Belfry", ClientURL: link(m.URL)}
-	if severityOfType(n.Type) == ok {
+	if n.Type.Over() {
 		e.Action = "resolve"
 	}
 	details := map[string]string{}
@@ -129,7 +129,7 @@ func pagerDutySeverity(t alert.NotificationType) string {
 	case alert.NotificationJobFailed, alert.NotificationScheduleMissed, alert.NotificationStale:
 		return "error"
 	}
-	if s := severityOfType(t); s != ok {
+	if s := t.Severity(); s != ok {
 		return s
 	}
 	return info
@@ -139,7 +139,11 @@ func pagerDutySeverity(t alert.NotificationType) string {
 // without an end has a key of its own, the same for every try.
 func pagerDutyKeyOf(n alert.Notification, message string, i int) string {
 	parts := []string{n.Namespace, subjectOf(n)}
-	switch n.Type {
+	of := n.Type
+	if of == alert.NotificationClosed {
+		of = n.Ends
+	}
+	switch of {
 	case alert.NotificationDown, alert.NotificationUp, alert.NotificationReminder:
 		parts = append(parts, strconv.FormatInt(n.Incident, 10))
 	case alert.NotificationDegraded, alert.NotificationRecovered:

@@ -218,7 +218,7 @@ func (c *Change) deliveryFacts(channel alert.Channel, alerts []alert.Alert) (f m
 	}
 	notified := map[int64]alert.State{}
 	for _, a := range alerts {
-		if id := a.Notification.Incident; id > 0 && a.Notification.Type == alert.NotificationUp {
+		if id := a.Notification.Incident; id > 0 && a.Notification.Begin() == alert.NotificationDown {
 			if notified[id], err = c.notifiedState(channel, id); err != nil {
 				return f, err
 			}

@@ -352,6 +352,9 @@ func (c *Change) DeleteMonitor(row MonitorRow) error {
 			return err
 		}
 	}
+	if err := c.s.Hooks.Tell(c, now.Monitor, monitor.DeleteMonitor(now.Monitor, now.State, c.Now), 0); err != nil {
+		return err
+	}
 	// Results leave with their hours: to look for them here would take long.
 	for _, query := range []string{
 		`delete from belfry.spans where monitor_id = $1`, `delete from belfry.rollups where monitor_id = $1`,
