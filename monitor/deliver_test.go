@@ -11,34 +11,35 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/public"
 )
 
 func TestStatusPagesAreChecked(t *testing.T) {
-	good := func() StatusPage {
-		return StatusPage{Name: "public", Sections: []StatusSection{{Title: "Web", Monitors: []string{"site"}}, {Tags: []string{"api"}}}}.WithDefaults()
+	good := func() public.StatusPage {
+		return public.StatusPage{Name: "public", Sections: []public.StatusSection{{Title: "Web", Monitors: []string{"site"}}, {Tags: []string{"api"}}}}.WithDefaults()
 	}
-	refuses(t, good, func(s StatusPage) error { return s.Validate(time.Time{}) }, []refusal[StatusPage]{
-		{"no sections", func(s *StatusPage) { s.Sections = nil }, "", ""},
-		{"name", func(s *StatusPage) { s.Name = "a/b" }, "name", "is not a name"},
-		{"title of two lines", func(s *StatusPage) { s.Title = "a\nb" }, "title", "must be one line"},
-		{"long title", func(s *StatusPage) { s.Title = long }, "title", "must have at most 200"},
-		{"many sections", func(s *StatusPage) { s.Sections = make([]StatusSection, 51) }, "sections", "more than 50"},
-		{"empty section", func(s *StatusPage) { s.Sections[1].Tags = nil }, "sections[1].monitors", "is empty"},
-		{"title of a section", func(s *StatusPage) { s.Sections[0].Title = "\x00" }, "sections[0].title", "must be one line"},
-		{"monitor", func(s *StatusPage) { s.Sections[0].Monitors = []string{""} }, "sections[0].monitors[0]", "is missing"},
-		{"another title", func(s *StatusPage) { s.Sections[0].Titles = map[string]string{"site": "Магазин"} }, "", ""},
-		{"another title by tag", func(s *StatusPage) { s.Sections[1].Titles = map[string]string{"site": "Магазин"} }, "", ""},
-		{"another title of two lines", func(s *StatusPage) { s.Sections[0].Titles = map[string]string{"site": "a\nb"} }, "sections[0].titles.site", "must be one line"},
-		{"empty title", func(s *StatusPage) { s.Sections[0].Titles = map[string]string{"site": ""} }, "sections[0].titles.site", "is empty"},
-		{"title of what is not there", func(s *StatusPage) { s.Sections[0].Titles = map[string]string{"sit": "x"} }, "sections[0].titles.sit", "is not a monitor of the section"},
-		{"title of no name", func(s *StatusPage) { s.Sections[1].Titles = map[string]string{"a/b": "x"} }, "sections[1].titles.a/b", "is not a name"},
-		{"monitor twice", func(s *StatusPage) { s.Sections[0].Monitors = []string{"a", "a"} }, "sections[0].monitors[1]", "is named twice"},
+	refuses(t, good, func(s public.StatusPage) error { return s.Validate(time.Time{}) }, []refusal[public.StatusPage]{
+		{"no sections", func(s *public.StatusPage) { s.Sections = nil }, "", ""},
+		{"name", func(s *public.StatusPage) { s.Name = "a/b" }, "name", "is not a name"},
+		{"title of two lines", func(s *public.StatusPage) { s.Title = "a\nb" }, "title", "must be one line"},
+		{"long title", func(s *public.StatusPage) { s.Title = long }, "title", "must have at most 200"},
+		{"many sections", func(s *public.StatusPage) { s.Sections = make([]public.StatusSection, 51) }, "sections", "more than 50"},
+		{"empty section", func(s *public.StatusPage) { s.Sections[1].Tags = nil }, "sections[1].monitors", "is empty"},
+		{"title of a section", func(s *public.StatusPage) { s.Sections[0].Title = "\x00" }, "sections[0].title", "must be one line"},
+		{"monitor", func(s *public.StatusPage) { s.Sections[0].Monitors = []string{""} }, "sections[0].monitors[0]", "is missing"},
+		{"another title", func(s *public.StatusPage) { s.Sections[0].Titles = map[string]string{"site": "Магазин"} }, "", ""},
+		{"another title by tag", func(s *public.StatusPage) { s.Sections[1].Titles = map[string]string{"site": "Магазин"} }, "", ""},
+		{"another title of two lines", func(s *public.StatusPage) { s.Sections[0].Titles = map[string]string{"site": "a\nb"} }, "sections[0].titles.site", "must be one line"},
+		{"empty title", func(s *public.StatusPage) { s.Sections[0].Titles = map[string]string{"site": ""} }, "sections[0].titles.site", "is empty"},
+		{"title of what is not there", func(s *public.StatusPage) { s.Sections[0].Titles = map[string]string{"sit": "x"} }, "sections[0].titles.sit", "is not a monitor of the section"},
+		{"title of no name", func(s *public.StatusPage) { s.Sections[1].Titles = map[string]string{"a/b": "x"} }, "sections[1].titles.a/b", "is not a name"},
+		{"monitor twice", func(s *public.StatusPage) { s.Sections[0].Monitors = []string{"a", "a"} }, "sections[0].monitors[1]", "is named twice"},
 	})
 	if good().Title != "public" {
 		t.Error("the title is not the name")
 	}
 	s := good()
-	s.Sections = append(s.Sections, StatusSection{Monitors: []string{"site", "db"}, Titles: map[string]string{"site": "Second", "db": "Data"}})
+	s.Sections = append(s.Sections, public.StatusSection{Monitors: []string{"site", "db"}, Titles: map[string]string{"site": "Second", "db": "Data"}})
 	s.Sections[1].Titles = map[string]string{"api": "Interface"}
 	for _, test := range []struct {
 		name, title string

@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 )
@@ -16,16 +17,16 @@ import (
 // Manifest is a set of definitions as one file holds it. Applying it is one
 // transaction: all of it, or nothing.
 type Manifest struct {
-	Queues      []job.Queue          `json:"queues,omitempty"`
-	Calendars   []schedule.Calendar  `json:"calendars,omitempty"`
-	Tasks       []task.Task          `json:"tasks,omitempty"`
-	Schedules   []schedule.Schedule  `json:"schedules,omitempty"`
-	Channels    []alert.Channel      `json:"channels,omitempty"`
-	AlertRules  []alert.Rule         `json:"alert_rules,omitempty"`
-	Hooks       []hook.Hook          `json:"hooks,omitempty"`
-	Monitors    []monitor.Monitor    `json:"monitors,omitempty"`
-	Windows     []monitor.Window     `json:"windows,omitempty"`
-	StatusPages []monitor.StatusPage `json:"status_pages,omitempty"`
+	Queues      []job.Queue         `json:"queues,omitempty"`
+	Calendars   []schedule.Calendar `json:"calendars,omitempty"`
+	Tasks       []task.Task         `json:"tasks,omitempty"`
+	Schedules   []schedule.Schedule `json:"schedules,omitempty"`
+	Channels    []alert.Channel     `json:"channels,omitempty"`
+	AlertRules  []alert.Rule        `json:"alert_rules,omitempty"`
+	Hooks       []hook.Hook         `json:"hooks,omitempty"`
+	Monitors    []monitor.Monitor   `json:"monitors,omitempty"`
+	Windows     []monitor.Window    `json:"windows,omitempty"`
+	StatusPages []public.StatusPage `json:"status_pages,omitempty"`
 }
 
 // MaxManifest bounds the definitions in one manifest, and MaxApply those of them
@@ -55,7 +56,7 @@ func (m Manifest) Only(keys []string) Manifest {
 		Hooks:      only(m.Hooks, in, func(v hook.Hook) Change { return Change{Noun: "hook", Namespace: v.Namespace, Name: v.Name} }),
 		Monitors:   only(m.Monitors, in, func(v monitor.Monitor) Change { return Change{Noun: "monitor", Namespace: v.Namespace, Name: v.Name} }),
 		Windows:    only(m.Windows, in, func(v monitor.Window) Change { return Change{Noun: "window", Namespace: v.Namespace, Name: v.Name} }),
-		StatusPages: only(m.StatusPages, in, func(v monitor.StatusPage) Change {
+		StatusPages: only(m.StatusPages, in, func(v public.StatusPage) Change {
 			return Change{Noun: "status_page", Namespace: v.Namespace, Name: v.Name}
 		}),
 	}

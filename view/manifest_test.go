@@ -11,6 +11,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 )
@@ -22,7 +23,7 @@ func TestManifestsHoldWhatMonitoringNeeds(t *testing.T) {
 		AlertRules:  []alert.Rule{{Name: "ops", Channels: []string{"chat"}}, {Name: "ops", Channels: []string{"chat"}}, {Name: "none"}},
 		Monitors:    []monitor.Monitor{{Name: "site", Check: task.Task{HTTP: &task.HTTP{URL: "https://example.com"}}}, {Name: "site", Heartbeat: &monitor.Heartbeat{}}, {Name: "bad", Check: task.Task{HTTP: &task.HTTP{URL: "x"}}}},
 		Windows:     []monitor.Window{{Name: "old", From: at("2020-01-01T00:00"), To: at("2020-01-01T01:00")}, {Name: "patch", Rules: []schedule.Rule{{Cron: "0 2 * * *"}}}, {Name: "old", From: at("10:00"), To: at("11:00")}},
-		StatusPages: []monitor.StatusPage{{Name: "public"}, {Name: "public"}, {Name: "site", Sections: []monitor.StatusSection{{Title: "empty"}}}},
+		StatusPages: []public.StatusPage{{Name: "public"}, {Name: "public"}, {Name: "site", Sections: []public.StatusSection{{Title: "empty"}}}},
 	}.WithDefaults("team")
 	if m.Count() != 15 {
 		t.Errorf("it has %d definitions", m.Count())
@@ -75,7 +76,7 @@ func TestPruneIsRefusedThatWouldDeleteAll(t *testing.T) {
 	t.Parallel()
 	queues := Manifest{Queues: []job.Queue{{Name: "q"}}}
 	here, elsewhere := queues, queues
-	here.Tasks, elsewhere.StatusPages = []task.Task{{Name: "t"}}, []monitor.StatusPage{{Name: "p", Namespace: "other"}}
+	here.Tasks, elsewhere.StatusPages = []task.Task{{Name: "t"}}, []public.StatusPage{{Name: "p", Namespace: "other"}}
 	for _, row := range []struct {
 		m       Manifest
 		o       ApplyOptions

@@ -217,20 +217,20 @@ func (f *fake) Windows(ctx context.Context, q view.DocumentFilter) (core.Page[mo
 	return reply[core.Page[monitor.Window]](ctx, f, "Windows", q)
 }
 
-func (f *fake) SaveStatusPage(ctx context.Context, d monitor.StatusPage) (monitor.StatusPage, error) {
-	return reply[monitor.StatusPage](ctx, f, "SaveStatusPage", d)
+func (f *fake) SaveStatusPage(ctx context.Context, d public.StatusPage) (public.StatusPage, error) {
+	return reply[public.StatusPage](ctx, f, "SaveStatusPage", d)
 }
 
 func (f *fake) DeleteStatusPage(ctx context.Context, ns, name string) error {
 	return only(reply[api.None](ctx, f, "DeleteStatusPage", ns, name))
 }
 
-func (f *fake) StatusPage(ctx context.Context, ns, name string) (monitor.StatusPage, error) {
-	return reply[monitor.StatusPage](ctx, f, "StatusPage", ns, name)
+func (f *fake) StatusPage(ctx context.Context, ns, name string) (public.StatusPage, error) {
+	return reply[public.StatusPage](ctx, f, "StatusPage", ns, name)
 }
 
-func (f *fake) StatusPages(ctx context.Context, q view.DocumentFilter) (core.Page[monitor.StatusPage], error) {
-	return reply[core.Page[monitor.StatusPage]](ctx, f, "StatusPages", q)
+func (f *fake) StatusPages(ctx context.Context, q view.DocumentFilter) (core.Page[public.StatusPage], error) {
+	return reply[core.Page[public.StatusPage]](ctx, f, "StatusPages", q)
 }
 
 func (f *fake) Alerts(ctx context.Context, q alert.Filter) (core.Page[alert.Alert], error) {

@@ -20,6 +20,7 @@ import (
 	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
@@ -262,7 +263,7 @@ func monitorSteps() []step {
 		}},
 		{"windows", func(ctx context.Context, s *scene) (any, error) { return s.Windows(ctx, doc) }},
 		{"status page", func(ctx context.Context, s *scene) (any, error) {
-			return s.SaveStatusPage(ctx, monitor.StatusPage{Namespace: ns, Name: "public", Sections: []monitor.StatusSection{{Title: "Web", Tags: []string{"web"}}}})
+			return s.SaveStatusPage(ctx, public.StatusPage{Namespace: ns, Name: "public", Sections: []public.StatusSection{{Title: "Web", Tags: []string{"web"}}}})
 		}},
 		{"status pages", func(ctx context.Context, s *scene) (any, error) { return s.StatusPages(ctx, doc) }},
 		{"channels", func(ctx context.Context, s *scene) (any, error) { return s.Channels(ctx, doc) }},

@@ -187,15 +187,15 @@ func documentCalls(c *client.Client, all view.DocumentFilter) []exchange {
 			func(ctx context.Context) (any, error) { return c.CountSubscribers(ctx, "ns", "n") }},
 		{[]any{"RemoveSubscriber", "ns", "n", int64(9)}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.RemoveSubscriber(ctx, "ns", "n", 9) }},
-		{[]any{"SaveStatusPage", apitest.Filled[monitor.StatusPage]()}, apitest.Filled[monitor.StatusPage](),
+		{[]any{"SaveStatusPage", apitest.Filled[public.StatusPage]()}, apitest.Filled[public.StatusPage](),
 			func(ctx context.Context) (any, error) {
-				return c.SaveStatusPage(ctx, apitest.Filled[monitor.StatusPage]())
+				return c.SaveStatusPage(ctx, apitest.Filled[public.StatusPage]())
 			}},
 		{[]any{"DeleteStatusPage", "ns", "n"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteStatusPage(ctx, "ns", "n") }},
-		{[]any{"StatusPage", "ns", "n"}, apitest.Filled[monitor.StatusPage](),
+		{[]any{"StatusPage", "ns", "n"}, apitest.Filled[public.StatusPage](),
 			func(ctx context.Context) (any, error) { return c.StatusPage(ctx, "ns", "n") }},
-		{[]any{"StatusPages", all}, apitest.Filled[core.Page[monitor.StatusPage]](),
+		{[]any{"StatusPages", all}, apitest.Filled[core.Page[public.StatusPage]](),
 			func(ctx context.Context) (any, error) { return c.StatusPages(ctx, all) }},
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -478,7 +479,7 @@ func TestListsAreNeverNull(t *testing.T) {
 		"Monitors": core.Page[view.MonitorView]{}, "Bars": []monitor.Bars(nil), "Results": core.Page[view.MonitorResult]{}, "Series": monitor.Series(nil), "Uptime": view.UptimeReport{},
 		"Timeline": []monitor.Span(nil), "Incidents": core.Page[monitor.Incident]{}, "PageVersions": core.Page[monitor.PageVersion]{},
 		"Channels": core.Page[alert.Channel]{}, "AlertRules": core.Page[alert.Rule]{}, "Windows": core.Page[monitor.Window]{},
-		"StatusPages": core.Page[monitor.StatusPage]{}, "Alerts": core.Page[alert.Alert]{}, "ListHooks": core.Page[hook.Hook]{}, "HookEvents": core.Page[hook.Recorded]{}, "HookStatuses": core.Page[hook.Standing]{}, "PullEvents": hook.Pulled{}, "AlertTries": []alert.Try(nil),
+		"StatusPages": core.Page[public.StatusPage]{}, "Alerts": core.Page[alert.Alert]{}, "ListHooks": core.Page[hook.Hook]{}, "HookEvents": core.Page[hook.Recorded]{}, "HookStatuses": core.Page[hook.Standing]{}, "PullEvents": hook.Pulled{}, "AlertTries": []alert.Try(nil),
 		"Window": monitor.Window{Off: true}, "Cycles": core.Page[cycle.Status]{}, "CycleStatus": cycle.Status{},
 	}
 	for method, v := range empty {

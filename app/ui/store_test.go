@@ -9,6 +9,7 @@ import (
 
 	"github.com/belfry-run/belfry/app/ui"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/store/sqlite"
 	"github.com/belfry-run/belfry/task"
 )
@@ -30,9 +31,9 @@ func TestPagesOfAStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, p := range []monitor.StatusPage{
+	for _, p := range []public.StatusPage{
 		{Name: "main", Title: "Our shop"}, {Name: "hidden", Off: true},
-		{Name: "ops", Sections: []monitor.StatusSection{{Title: "All", Monitors: []string{"vault", "shop", "nothing"}}}},
+		{Name: "ops", Sections: []public.StatusSection{{Title: "All", Monitors: []string{"vault", "shop", "nothing"}}}},
 	} {
 		if _, err := st.SaveStatusPage(ctx, p); err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -66,7 +67,7 @@ var listers = map[string]lister{
 	},
 	"status-page": func(ctx context.Context, s *cli.Conn, _ string) ([]cli.Completed, error) {
 		all, err := s.StatusPages(ctx, view.DocumentFilter{Namespace: s.NS, Paging: page})
-		return completed(all.Items, func(x monitor.StatusPage) cli.Completed { return cli.Completed{Word: x.Name, Note: x.Title} }), err
+		return completed(all.Items, func(x public.StatusPage) cli.Completed { return cli.Completed{Word: x.Name, Note: x.Title} }), err
 	},
 	"calendar": func(ctx context.Context, s *cli.Conn, _ string) ([]cli.Completed, error) {
 		all, err := s.Calendars(ctx, schedule.CalendarFilter{Namespace: s.NS, Paging: page})

@@ -13,6 +13,7 @@ import (
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -59,7 +60,7 @@ func (c MonitorCalls) PreviewWindow(ctx context.Context, d monitor.Window, from 
 }
 
 // SaveStatusPage implements [httpapi.StatusPages].
-func (c MonitorCalls) SaveStatusPage(ctx context.Context, d monitor.StatusPage) (monitor.StatusPage, error) {
+func (c MonitorCalls) SaveStatusPage(ctx context.Context, d public.StatusPage) (public.StatusPage, error) {
 	return saved(ctx, c.server, statusPageNoun, d.Name, d)
 }
 
@@ -69,13 +70,13 @@ func (c MonitorCalls) DeleteStatusPage(ctx context.Context, namespace, name stri
 }
 
 // StatusPage implements [httpapi.StatusPages].
-func (c MonitorCalls) StatusPage(ctx context.Context, namespace, name string) (monitor.StatusPage, error) {
-	return shown[monitor.StatusPage](ctx, c.server, statusPageNoun, namespace, name)
+func (c MonitorCalls) StatusPage(ctx context.Context, namespace, name string) (public.StatusPage, error) {
+	return shown[public.StatusPage](ctx, c.server, statusPageNoun, namespace, name)
 }
 
 // StatusPages implements [httpapi.StatusPages].
-func (c MonitorCalls) StatusPages(ctx context.Context, f view.DocumentFilter) (core.Page[monitor.StatusPage], error) {
-	return listed[monitor.StatusPage](ctx, c.server, statusPageNoun, f)
+func (c MonitorCalls) StatusPages(ctx context.Context, f view.DocumentFilter) (core.Page[public.StatusPage], error) {
+	return listed[public.StatusPage](ctx, c.server, statusPageNoun, f)
 }
 
 // CreateMonitor implements [httpapi.Monitors].

@@ -23,6 +23,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/view"
 )
@@ -91,7 +92,7 @@ func (d *departures) furnish() {
 		Name: "m", Public: true, Every: core.Duration(time.Hour), Heartbeat: &monitor.Heartbeat{},
 	}))
 	must[schedule.Schedule](d.t)(d.api.CreateSchedule(ctx, schedule.Schedule{Name: "s", Task: "once", Rules: []schedule.Rule{{Cron: "0 0 1 1 *"}}}))
-	must[monitor.StatusPage](d.t)(d.api.SaveStatusPage(ctx, monitor.StatusPage{Name: "p"}))
+	must[public.StatusPage](d.t)(d.api.SaveStatusPage(ctx, public.StatusPage{Name: "p"}))
 	d.signIn()
 }
 

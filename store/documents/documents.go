@@ -11,6 +11,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/view"
 )
@@ -18,7 +19,7 @@ import (
 // Document is a definition that is kept as a whole: a channel, an alert rule, a
 // hook, a window of maintenance, a status page.
 type Document interface {
-	alert.Channel | alert.Rule | hook.Hook | monitor.Window | monitor.StatusPage
+	alert.Channel | alert.Rule | hook.Hook | monitor.Window | public.StatusPage
 }
 
 // kind of document: what the store has to know about a type of them.

@@ -23,14 +23,14 @@ var Windows = documents.Kind[monitor.Window]{
 	Keep: documents.Older[monitor.Window], Shown: documents.Same[monitor.Window], Touch: WakeMonitors,
 }
 
-var StatusPages = documents.Kind[monitor.StatusPage]{
+var StatusPages = documents.Kind[public.StatusPage]{
 	Noun: "status_page", List: "belfry status-page list",
-	Head: func(d *monitor.StatusPage) documents.Head {
+	Head: func(d *public.StatusPage) documents.Head {
 		return documents.Head{Namespace: &d.Namespace, Name: &d.Name, Id: &d.ID, Generation: &d.Generation, CreatedAt: &d.CreatedAt, UpdatedAt: &d.UpdatedAt}
 	},
-	Defaults: monitor.StatusPage.WithDefaults, Validate: monitor.StatusPage.Validate,
-	Keep: keepLogo, Shown: documents.Same[monitor.StatusPage], Shorter: shorterStatusPage, Bulky: "logo", BulkyMark: public.LogoKept,
-	Free: func(c *base.Change, d monitor.StatusPage) error {
+	Defaults: public.StatusPage.WithDefaults, Validate: public.StatusPage.Validate,
+	Keep: keepLogo, Shown: documents.Same[public.StatusPage], Shorter: shorterStatusPage, Bulky: "logo", BulkyMark: public.LogoKept,
+	Free: func(c *base.Change, d public.StatusPage) error {
 		for _, table := range []string{"announcements", "subscribers", "subscription_asks"} {
 			if _, err := c.Tx.Exec(c.Ctx, `delete from `+base.Home+table+` where page_id = $1`, d.ID); err != nil {
 				return err
@@ -42,7 +42,7 @@ var StatusPages = documents.Kind[monitor.StatusPage]{
 }
 
 // keepLogo puts back the logo of a page that is saved as a list has it.
-func keepLogo(fresh, old monitor.StatusPage) monitor.StatusPage {
+func keepLogo(fresh, old public.StatusPage) public.StatusPage {
 	if fresh.Logo == public.LogoKept {
 		fresh.Logo = old.Logo
 	}
@@ -50,7 +50,7 @@ func keepLogo(fresh, old monitor.StatusPage) monitor.StatusPage {
 }
 
 // shorterStatusPage is one as plans and the audit have it: with a word about its logo instead of the bytes.
-func shorterStatusPage(d monitor.StatusPage) monitor.StatusPage {
+func shorterStatusPage(d public.StatusPage) public.StatusPage {
 	if logo, err := d.Image(); err == nil && d.Logo != "" {
 		d.Logo = fmt.Sprintf("%s, SHA-256 %x", logo, sha256.Sum256(logo.Bytes))
 	}
@@ -58,7 +58,7 @@ func shorterStatusPage(d monitor.StatusPage) monitor.StatusPage {
 }
 
 // checkStatusPage refuses one that sends mail through what is no channel of mail.
-func checkStatusPage(c *base.Change, d monitor.StatusPage) error {
+func checkStatusPage(c *base.Change, d public.StatusPage) error {
 	if d.Subscribe == nil || d.Subscribe.Mail == "" {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (s *Store) Windows(ctx context.Context, f view.DocumentFilter) (core.Page[m
 }
 
 // SaveStatusPage creates or replaces a status page.
-func (s *Store) SaveStatusPage(ctx context.Context, d monitor.StatusPage) (monitor.StatusPage, error) {
+func (s *Store) SaveStatusPage(ctx context.Context, d public.StatusPage) (public.StatusPage, error) {
 	return documents.Save(ctx, s.Store, StatusPages, d)
 }
 
@@ -104,11 +104,11 @@ func (s *Store) DeleteStatusPage(ctx context.Context, namespace, name string) er
 }
 
 // StatusPage is one status page.
-func (s *Store) StatusPage(ctx context.Context, namespace, name string) (monitor.StatusPage, error) {
+func (s *Store) StatusPage(ctx context.Context, namespace, name string) (public.StatusPage, error) {
 	return documents.Read(ctx, s.Store, StatusPages, namespace, name)
 }
 
 // StatusPages lists status pages by name. Their logos, which may be 43 KB each, are [public.LogoKept].
-func (s *Store) StatusPages(ctx context.Context, f view.DocumentFilter) (core.Page[monitor.StatusPage], error) {
+func (s *Store) StatusPages(ctx context.Context, f view.DocumentFilter) (core.Page[public.StatusPage], error) {
 	return documents.List(ctx, s.Store, StatusPages, f)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/view"
@@ -25,7 +24,7 @@ func init() {
 // statusPage makes one that shows nothing.
 func statusPage(b *bench, name string) {
 	b.Helper()
-	must(b.st.SaveStatusPage(b.ctx, monitor.StatusPage{Name: name}))(b)
+	must(b.st.SaveStatusPage(b.ctx, public.StatusPage{Name: name}))(b)
 }
 
 // announced is what visitors see on the status page public.

@@ -12,6 +12,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/view"
 )
@@ -169,7 +170,7 @@ func casePeopleAtOneIncident(b *bench, nodes []*store.Store) {
 func caseAStatusPageShowsPublicUpdates(b *bench) {
 	w := b.checker()
 	id, other := w.outage("site").ID, w.outage("inside").ID
-	must(b.st.SaveStatusPage(b.ctx, monitor.StatusPage{Name: "public", Sections: []monitor.StatusSection{{Monitors: []string{"site"}}}}))(b)
+	must(b.st.SaveStatusPage(b.ctx, public.StatusPage{Name: "public", Sections: []public.StatusSection{{Monitors: []string{"site"}}}}))(b)
 	for n, u := range []monitor.Update{{Text: "a"}, {Text: "b", State: monitor.IncidentIdentified, Public: true}, {Text: "c", Public: true}} {
 		b.clock.Move(time.Second)
 		must(b.st.UpdateIncident(as(b, "ann"), "default", id, u))(b)

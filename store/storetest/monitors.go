@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -412,7 +413,7 @@ func caseAManifestHoldsMonitorsAndWhatGoesWithThem(b *bench) {
 		Channels:    []alert.Channel{{Name: "hook", Webhook: &alert.WebhookChannel{URL: "https://example.org/hook", Secret: "hush"}}},
 		AlertRules:  []alert.Rule{{Name: "all", Channels: []string{"hook"}}},
 		Windows:     []monitor.Window{{Name: "sunday", Rules: []schedule.Rule{{Cron: "0 3 * * SUN"}}, Lasts: core.Duration(time.Hour)}},
-		StatusPages: []monitor.StatusPage{{Name: "public"}},
+		StatusPages: []public.StatusPage{{Name: "public"}},
 		Monitors: []monitor.Monitor{
 			{Name: "child", Check: task.Task{HTTP: &task.HTTP{URL: "https://example.org/a", Auth: &task.HTTPAuth{Bearer: "hush"}}}, DependsOn: []string{"parent"}},
 			{Name: "parent", Heartbeat: &monitor.Heartbeat{}, Every: core.Duration(time.Hour)},

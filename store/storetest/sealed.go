@@ -62,7 +62,7 @@ func KeepNeedles(t *testing.T, st *store.Store) {
 	ok(st.CreateTask(ctx, key))
 	ok(st.SaveChannel(ctx, alert.Channel{Name: "slack", Slack: &alert.SlackChannel{URL: "https://hooks.slack.example/needle-slack"}}))
 	ok(st.SetSecret(ctx, "default", "s", "needle-secret"))
-	ok(st.SaveStatusPage(ctx, monitor.StatusPage{Name: "p", Subscribe: &public.Subscribing{Webhooks: true}}))
+	ok(st.SaveStatusPage(ctx, public.StatusPage{Name: "p", Subscribe: &public.Subscribing{Webhooks: true}}))
 	ok(nil, st.Subscribe(ctx, "default", "p", public.Webhook, "https://hooks.example/needle-subscriber"))
 	ok(st.Enqueue(ctx, []job.NewJob{{Task: "t"}, {Task: "applied-task"}}))
 	ok(st.RotateSecrets(ctx))

@@ -44,7 +44,7 @@ const publicURL = "https://status.example"
 func (b readers) open() {
 	b.Helper()
 	must(b.st.SaveChannel(b.ctx, alert.Channel{Name: "mail", Email: &alert.EmailChannel{Host: "mail.example", From: "status@example.com", To: []string{"ops@example.com"}}}))(b)
-	must(b.st.SaveStatusPage(b.ctx, monitor.StatusPage{Name: "public", Title: "Acme", Sections: []monitor.StatusSection{{Monitors: []string{"site"}}},
+	must(b.st.SaveStatusPage(b.ctx, public.StatusPage{Name: "public", Title: "Acme", Sections: []public.StatusSection{{Monitors: []string{"site"}}},
 		Subscribe: &public.Subscribing{Mail: "mail", Webhooks: true}}))(b)
 }
 
@@ -105,7 +105,7 @@ func caseAPageHasItsOwnTitles(b *bench) {
 	r.confirmed("ann@example.com")
 	page := must(b.st.StatusPage(b.ctx, "default", "public"))(b)
 	page.Sections[0].Titles = map[string]string{"site": "Our shop"}
-	page.Sections = append(page.Sections, monitor.StatusSection{Monitors: []string{"site"}})
+	page.Sections = append(page.Sections, public.StatusSection{Monitors: []string{"site"}})
 	must(b.st.SaveStatusPage(b.ctx, page))(b)
 	w.outage("site")
 	board := must(b.st.Board(b.ctx, "default", "public"))(b)
@@ -118,19 +118,19 @@ func caseAPageHasItsOwnTitles(b *bench) {
 
 func caseAStatusPageHasALook(b *bench) {
 	const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGPoAgAAjACLWFj9WwAAAABJRU5ErkJggg=="
-	saved := must(b.st.SaveStatusPage(b.ctx, monitor.StatusPage{Name: "public", Logo: dot, Accent: "#8A1C6B"}))(b)
+	saved := must(b.st.SaveStatusPage(b.ctx, public.StatusPage{Name: "public", Logo: dot, Accent: "#8A1C6B"}))(b)
 	want(b, "saved", saved.Logo, dot)
 	listed := must(b.st.StatusPages(b.ctx, view.DocumentFilter{}))(b).Items[0]
 	want(b, "listed without it", listed.Logo, public.LogoKept)
 	listed.Title = "How we are"
 	again := must(b.st.SaveStatusPage(b.ctx, listed))(b)
 	want(b, "saved as it was listed", again.Logo+again.Title, dot+"How we are")
-	must(b.st.SaveStatusPage(b.ctx, monitor.StatusPage{Name: "without"}))(b)
+	must(b.st.SaveStatusPage(b.ctx, public.StatusPage{Name: "without"}))(b)
 	want(b, "listed with none", must(b.st.StatusPages(b.ctx, view.DocumentFilter{}))(b).Items[1].Logo, "")
-	if _, err := b.st.SaveStatusPage(b.ctx, monitor.StatusPage{Name: "other", Logo: public.LogoKept}); core.CodeOf(err) != core.Invalid {
+	if _, err := b.st.SaveStatusPage(b.ctx, public.StatusPage{Name: "other", Logo: public.LogoKept}); core.CodeOf(err) != core.Invalid {
 		b.Errorf("a logo that is not there is kept: %v", err)
 	}
-	saved = must(b.st.SaveStatusPage(b.ctx, monitor.StatusPage{Name: "public", Logo: dot, Accent: "#8A1C6B"}))(b)
+	saved = must(b.st.SaveStatusPage(b.ctx, public.StatusPage{Name: "public", Logo: dot, Accent: "#8A1C6B"}))(b)
 	listed = must(b.st.StatusPages(b.ctx, view.DocumentFilter{}))(b).Items[0]
 	saved.Logo, listed.Logo = "", ""
 	want(b, "and with all else", fmt.Sprintf("%+v", listed), fmt.Sprintf("%+v", saved))
@@ -148,7 +148,7 @@ func caseAStatusPageHasALook(b *bench) {
 	b.sql(`update belfry.documents set doc = replace(doc, $1, 'iVBORw0KGgo=') where noun = 'status_page'`, dot) // as of a version that took others
 	board = must(b.st.Board(b.ctx, "default", "public"))(b)
 	want(b, "shown without a logo", fmt.Sprint(board.Title, len(board.Logo.Bytes), board.Accent), "public0#8a1c6b")
-	if _, err := b.st.SaveStatusPage(b.ctx, monitor.StatusPage{Name: "public", Logo: dot[:40], Accent: "#ff0"}); core.CodeOf(err) != core.Invalid {
+	if _, err := b.st.SaveStatusPage(b.ctx, public.StatusPage{Name: "public", Logo: dot[:40], Accent: "#ff0"}); core.CodeOf(err) != core.Invalid {
 		b.Errorf("half a logo in yellow: %v", err)
 	}
 }
@@ -358,9 +358,9 @@ func caseSubscriptionsAreOff(b *bench) {
 	statusPage(b, "closed")
 	wantCode(b, b.st.Subscribe(b.ctx, "default", "closed", public.Mail, "ann@example.com"), core.NotFound)
 	wantCode(b, b.st.Subscribe(b.ctx, "default", "none", public.Mail, "ann@example.com"), core.NotFound)
-	wantCode(b, second(b.st.SaveStatusPage(b.ctx, monitor.StatusPage{Name: "x", Subscribe: &public.Subscribing{Mail: "none"}})), core.Invalid, "subscribe.mail")
+	wantCode(b, second(b.st.SaveStatusPage(b.ctx, public.StatusPage{Name: "x", Subscribe: &public.Subscribing{Mail: "none"}})), core.Invalid, "subscribe.mail")
 	alerts{b}.channel("hook")
-	wantCode(b, second(b.st.SaveStatusPage(b.ctx, monitor.StatusPage{Name: "x", Subscribe: &public.Subscribing{Mail: "hook"}})), core.Invalid, "kind email")
+	wantCode(b, second(b.st.SaveStatusPage(b.ctx, public.StatusPage{Name: "x", Subscribe: &public.Subscribing{Mail: "hook"}})), core.Invalid, "kind email")
 	r.open()
 	page := must(b.st.StatusPage(b.ctx, "default", "public"))(b)
 	page.Subscribe = &public.Subscribing{Mail: "mail"}

@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -99,7 +100,7 @@ func caseATitleThatIsNotOneLineIsRefused(b *bench) {
 		refusedTitle(b, err)
 		_, err = b.st.SaveCalendar(b.ctx, schedule.Calendar{Name: "a", Title: bad})
 		refusedTitle(b, err)
-		_, err = b.st.SaveStatusPage(b.ctx, monitor.StatusPage{Name: "a", Title: bad})
+		_, err = b.st.SaveStatusPage(b.ctx, public.StatusPage{Name: "a", Title: bad})
 		refusedTitle(b, err)
 	}
 	_, err := b.st.CreateMonitor(b.ctx, monitor.Monitor{Name: "a", Check: task.Task{Title: "x", HTTP: &task.HTTP{URL: "http://localhost/"}}})

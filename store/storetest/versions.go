@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 )
@@ -72,7 +73,7 @@ func (b *bench) editors() map[string]editor {
 			return err
 		}},
 		"status page": {func(ctx context.Context, d string) (string, error) {
-			return versionOf(st.SaveStatusPage(ctx, monitor.StatusPage{Name: "page", Description: d}))
+			return versionOf(st.SaveStatusPage(ctx, public.StatusPage{Name: "page", Description: d}))
 		}, func(ctx context.Context) error { return st.DeleteStatusPage(ctx, ns, "page") }},
 	}
 }

@@ -93,7 +93,7 @@ func (s *Store) Board(ctx context.Context, namespace, name string) (b view.Board
 }
 
 // boardAnnouncements are those that hold.
-func boardAnnouncements(ctx context.Context, tx base.Tx, page monitor.StatusPage, now time.Time) (out []view.BoardAnnouncement, err error) {
+func boardAnnouncements(ctx context.Context, tx base.Tx, page public.StatusPage, now time.Time) (out []view.BoardAnnouncement, err error) {
 	shown, err := announcements.Shown(ctx, tx, page, now)
 	for _, a := range shown {
 		from := a.From
@@ -106,16 +106,16 @@ func boardAnnouncements(ctx context.Context, tx base.Tx, page monitor.StatusPage
 }
 
 // sectionsOf are those of a page; one without any shows what is public.
-func sectionsOf(page monitor.StatusPage) []monitor.StatusSection {
+func sectionsOf(page public.StatusPage) []public.StatusSection {
 	if len(page.Sections) > 0 {
 		return page.Sections
 	}
-	return []monitor.StatusSection{{}}
+	return []public.StatusSection{{}}
 }
 
 // membersOf are the monitors of a section: those it names, in its order, and
 // then those with one of its tags.
-func membersOf(section monitor.StatusSection, all []monitors.MonitorRow) (out []monitors.MonitorRow) {
+func membersOf(section public.StatusSection, all []monitors.MonitorRow) (out []monitors.MonitorRow) {
 	taken := map[int64]bool{}
 	take := func(fits func(monitors.MonitorRow) bool) {
 		for _, row := range all {

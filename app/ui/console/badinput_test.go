@@ -15,6 +15,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -29,7 +30,7 @@ func TestPagesWithTheLongestNames(t *testing.T) {
 	must(s.CreateTask(ctx, task.Task{Name: long, Kind: task.KindFunc, Queue: long, Tags: []string{strings.Repeat("t", 128)}}))(s)
 	must(s.CreateSchedule(ctx, schedule.Schedule{Name: long, Task: long, Rules: []schedule.Rule{{Cron: "0 3 * * *"}}}))(s)
 	must(s.SaveCalendar(ctx, schedule.Calendar{Name: long}))(s)
-	must(s.SaveStatusPage(ctx, monitor.StatusPage{Name: long}))(s)
+	must(s.SaveStatusPage(ctx, public.StatusPage{Name: long}))(s)
 	must(s.SaveChannel(ctx, alert.Channel{Name: long, Webhook: &alert.WebhookChannel{URL: "https://hooks.example/x"}}))(s)
 	must(s.SaveAlertRule(ctx, alert.Rule{Name: long, Channels: []string{long}, Tags: []string{long}}))(s)
 	must(s.SaveWindow(ctx, monitor.Window{Name: long, Rules: []schedule.Rule{{Cron: "30 2 * * SAT"}}, Lasts: core.Duration(time.Hour)}))(s)

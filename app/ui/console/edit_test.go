@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -26,7 +27,7 @@ func TestTwoTabsEditOneDefinition(t *testing.T) {
 	must(s.SaveAlertRule(ctx, alert.Rule{Name: "loud", Channels: []string{"pager"}}))(s)
 	must(s.SaveWindow(ctx, monitor.Window{Name: "move", From: time.Now().Add(time.Hour), To: time.Now().Add(2 * time.Hour)}))(s)
 	must(s.SaveQueue(ctx, job.Queue{Name: "slow"}))(s)
-	must(s.SaveStatusPage(ctx, monitor.StatusPage{Name: "front"}))(s)
+	must(s.SaveStatusPage(ctx, public.StatusPage{Name: "front"}))(s)
 	description := func(form []string, text string) []string { return with(form, "description", text) }
 	for _, tt := range []struct {
 		path string

@@ -13,6 +13,7 @@ import (
 	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 )
@@ -273,7 +274,7 @@ func TestWhatIsCalledNewCanBeOpened(t *testing.T) {
 		must(s.SaveChannel(ctx, alert.Channel{Name: name, Webhook: &alert.WebhookChannel{URL: "https://hooks.example/x"}}))(s)
 		must(s.SaveAlertRule(ctx, alert.Rule{Name: name, Channels: []string{name}}))(s)
 		must(s.SaveHook(ctx, hook.Hook{Name: name, URL: "https://hooks.example/x", Secret: "0123456789abcdef"}))(s)
-		must(s.SaveStatusPage(ctx, monitor.StatusPage{Name: name}))(s)
+		must(s.SaveStatusPage(ctx, public.StatusPage{Name: name}))(s)
 		must(s.SaveWindow(ctx, monitor.Window{Name: name, Rules: []schedule.Rule{{Cron: "30 2 * * SAT"}}, Lasts: core.Duration(time.Hour)}))(s)
 	}
 	must(s.CreateTask(ctx, task.Task{Namespace: "programs", Name: "new", Program: &task.Program{SHA256: digest([]byte("x")), Size: 1}}))(s)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/config"
-	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/view"
 )
@@ -16,7 +15,7 @@ import (
 func TestSubscribersAreShownAndRemoved(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(c *config.Config) { c.PublicURL = "http://127.0.0.1" })
-	must(s.SaveStatusPage(t.Context(), monitor.StatusPage{Name: "public"}))(s)
+	must(s.SaveStatusPage(t.Context(), public.StatusPage{Name: "public"}))(s)
 	b := s.at("/status-pages/public/subscribers")
 	b.Shows("Visitors cannot subscribe.")
 	b.Visit(s.url + "/status-pages/public")
@@ -56,7 +55,7 @@ func TestSubscribersAreShownAndRemoved(t *testing.T) {
 func TestSubscriptionsWithoutAPublicURL(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	must(s.SaveStatusPage(t.Context(), monitor.StatusPage{Name: "public", Subscribe: &public.Subscribing{Webhooks: true}}))(s)
+	must(s.SaveStatusPage(t.Context(), public.StatusPage{Name: "public", Subscribe: &public.Subscribing{Webhooks: true}}))(s)
 	v := s.visitor(s.admin)
 	for path, says := range map[string]string{"/status-pages/public": "visitors cannot subscribe until public_url is set", "/status-pages/public/subscribers": "this node has no public URL"} {
 		if status, body := v.get(path); status != http.StatusOK || !strings.Contains(body, says) {

@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/app/ui/internal/browser"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 )
@@ -34,7 +35,7 @@ func titledSite(t *testing.T) *site {
 	}
 	must(s.CreateTask(ctx, task.Task{Name: "round", Title: "Runde " + hebrew, Kind: task.KindCycle, Cycle: &task.Cycle{Members: []task.Member{{Task: "backup"}}}}))(s)
 	must(s.Enqueue(ctx, []job.NewJob{{Task: "backup"}, {Task: "shop"}, {Task: "plain"}}))(s)
-	must(s.SaveStatusPage(ctx, monitor.StatusPage{Name: "all"}))(s)
+	must(s.SaveStatusPage(ctx, public.StatusPage{Name: "all"}))(s)
 	s.failNext("backup", "the tape is full")
 	s.check("shop", task.CheckResult{Outcome: task.CheckFail, Code: task.CodeConnectRefused, Message: "nothing listens there"})
 	return s

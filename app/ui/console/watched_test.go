@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -68,7 +69,7 @@ func (s *site) watched() {
 			Outcome: task.PageText, Digest: fmt.Sprintf("%064d", i), ConfigHash: "c", Text: text, Matches: 3,
 		}})
 	}
-	must(s.SaveStatusPage(ctx, monitor.StatusPage{Name: "public", Title: "How we are", Sections: []monitor.StatusSection{{Title: "Shop", Monitors: []string{"api", "shop"}}, {Tags: []string{"core"}}}}))(s)
+	must(s.SaveStatusPage(ctx, public.StatusPage{Name: "public", Title: "How we are", Sections: []public.StatusSection{{Title: "Shop", Monitors: []string{"api", "shop"}}, {Tags: []string{"core"}}}}))(s)
 	must(s.SaveWindow(ctx, monitor.Window{Name: "night", Tags: []string{"core"}, Rules: []schedule.Rule{{Cron: "30 2 * * SAT,SUN"}}, Lasts: core.Duration(2 * time.Hour), Zone: "Europe/Sofia"}))(s)
 	next := time.Now().Add(72 * time.Hour)
 	must(s.SaveWindow(ctx, monitor.Window{Name: "move", Description: "To the new house", Monitors: []string{"old"}, From: next, To: next.Add(5 * time.Hour)}))(s)

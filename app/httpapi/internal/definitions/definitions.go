@@ -14,6 +14,7 @@ import (
 	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -127,7 +128,7 @@ func ownersOf(m view.Manifest) map[string][]string {
 		"hooks":        api.Each(m.Hooks, func(v hook.Hook) string { return v.Namespace }),
 		"monitors":     api.Each(m.Monitors, func(v monitor.Monitor) string { return v.Namespace }),
 		"windows":      api.Each(m.Windows, func(v monitor.Window) string { return v.Namespace }),
-		"status_pages": api.Each(m.StatusPages, func(v monitor.StatusPage) string { return v.Namespace }),
+		"status_pages": api.Each(m.StatusPages, func(v public.StatusPage) string { return v.Namespace }),
 	}
 }
 

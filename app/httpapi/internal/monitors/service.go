@@ -7,6 +7,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -62,8 +63,8 @@ type Windows interface {
 
 // StatusPages keeps what is shown to everyone.
 type StatusPages interface {
-	SaveStatusPage(ctx context.Context, d monitor.StatusPage) (monitor.StatusPage, error)
+	SaveStatusPage(ctx context.Context, d public.StatusPage) (public.StatusPage, error)
 	DeleteStatusPage(ctx context.Context, namespace, name string) error
-	StatusPage(ctx context.Context, namespace, name string) (monitor.StatusPage, error)
-	StatusPages(ctx context.Context, f view.DocumentFilter) (core.Page[monitor.StatusPage], error)
+	StatusPage(ctx context.Context, namespace, name string) (public.StatusPage, error)
+	StatusPages(ctx context.Context, f view.DocumentFilter) (core.Page[public.StatusPage], error)
 }

@@ -3,7 +3,7 @@ package statuspages
 import (
 	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
-	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 )
 
 const deleteText = "Its address leads nowhere then. The monitors stay."
@@ -20,11 +20,11 @@ func (p *page) RowMenu() parts.RowMenu {
 		parts.RowItem{Icon: "trash-2", Name: "Delete…", To: "/delete", Asks: "Delete status page", Text: deleteText}.If(admin))
 }
 
-func (p *page) switchStatusPage(off bool) (monitor.StatusPage, error) {
-	read := func() (monitor.StatusPage, error) {
+func (p *page) switchStatusPage(off bool) (public.StatusPage, error) {
+	read := func() (public.StatusPage, error) {
 		return p.api.StatusPage(p.R.Context(), p.Namespace, p.R.PathValue("name"))
 	}
-	return forms.Change(p.R.Context(), read, func(s *monitor.StatusPage) { s.Off = off }, p.api.SaveStatusPage)
+	return forms.Change(p.R.Context(), read, func(s *public.StatusPage) { s.Off = off }, p.api.SaveStatusPage)
 }
 
 func disableStatusPage(p *page) error {

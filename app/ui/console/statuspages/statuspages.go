@@ -14,16 +14,15 @@ import (
 	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/view"
 )
 
 type statusPageAPI interface {
-	SaveStatusPage(ctx context.Context, d monitor.StatusPage) (monitor.StatusPage, error)
+	SaveStatusPage(ctx context.Context, d public.StatusPage) (public.StatusPage, error)
 	DeleteStatusPage(ctx context.Context, namespace, name string) error
-	StatusPage(ctx context.Context, namespace, name string) (monitor.StatusPage, error)
-	StatusPages(ctx context.Context, f view.DocumentFilter) (core.Page[monitor.StatusPage], error)
+	StatusPage(ctx context.Context, namespace, name string) (public.StatusPage, error)
+	StatusPages(ctx context.Context, f view.DocumentFilter) (core.Page[public.StatusPage], error)
 }
 
 var statusPageRoutes = routes{
@@ -47,7 +46,7 @@ func statusPageList(p *page) error {
 }
 
 // PublicPage is where everyone sees a status page.
-func (p *page) PublicPage(s monitor.StatusPage) string {
+func (p *page) PublicPage(s public.StatusPage) string {
 	path := p.Site.Prefix + "/status/"
 	if s.Namespace != core.DefaultNamespace {
 		path += url.PathEscape(s.Namespace) + "/"
@@ -56,13 +55,13 @@ func (p *page) PublicPage(s monitor.StatusPage) string {
 }
 
 // BadgeMarkdown is the badge of a page for a text elsewhere.
-func (p *page) BadgeMarkdown(s monitor.StatusPage) string {
+func (p *page) BadgeMarkdown(s public.StatusPage) string {
 	page := p.Site.Base(p.R) + strings.TrimPrefix(p.PublicPage(s), p.Site.Prefix)
 	return fmt.Sprintf("[![%s](%s/badge.svg)](%s)", cmp.Or(s.Title, s.Name), page, page)
 }
 
 // statusPageShows says what a status page shows.
-func statusPageShows(s monitor.StatusPage) string {
+func statusPageShows(s public.StatusPage) string {
 	if len(s.Sections) == 0 {
 		return "all public monitors"
 	}
@@ -122,7 +121,7 @@ func statusPageGroups(isNew bool, sections int, logo string, hasURL bool) []form
 }
 
 func (p *page) statusPageForm(name string, sections int, values url.Values, err error) forms.Form {
-	sections = min(sections, monitor.MaxSections)
+	sections = min(sections, public.MaxSections)
 	logo := ""
 	if name != "" {
 		logo = p.Link("status-pages", name, "logo")
@@ -144,7 +143,7 @@ func (p *page) statusPageForm(name string, sections int, values url.Values, err 
 
 type statusPageData struct {
 	forms.Form
-	Page monitor.StatusPage
+	Page public.StatusPage
 }
 
 func newStatusPage(p *page) error {
@@ -167,7 +166,7 @@ func editStatusPage(p *page) error {
 func saveStatusPage(p *page) error {
 	name := p.R.PathValue("name")
 	n := 0
-	for ; n < monitor.MaxSections && p.R.PostForm.Has(fmt.Sprintf("sections[%d].title", n)); n++ {
+	for ; n < public.MaxSections && p.R.PostForm.Has(fmt.Sprintf("sections[%d].title", n)); n++ {
 		continue
 	}
 	before := p.R.PostForm.Get("logo")
@@ -178,7 +177,7 @@ func saveStatusPage(p *page) error {
 		s, err := readStatusPage(p.R.PostForm, name, n)
 		return p.Show("status-page", statusPageData{p.statusPageForm(name, n+1, p.R.PostForm, nil), p.typedPage(name, s, err)})
 	}
-	s, text, shown, err := forms.ReadEither(p.Page, "status page", name == "", func() (monitor.StatusPage, error) { return readStatusPage(p.R.PostForm, name, n) })
+	s, text, shown, err := forms.ReadEither(p.Page, "status page", name == "", func() (public.StatusPage, error) { return readStatusPage(p.R.PostForm, name, n) })
 	if shown {
 		if err == nil {
 			n = len(s.Sections) + moreSections
@@ -204,7 +203,7 @@ func saveStatusPage(p *page) error {
 		if slices.ContainsFunc(parts.FaultsOf(err), func(f core.FieldError) bool { return f.Field == "logo" }) {
 			p.R.PostForm.Set("logo", before)
 		}
-		e, said := forms.Meanwhile(p.Page, p.api, err, "status_page", name, p.Link("status-pages", name), s, func() (monitor.StatusPage, error) {
+		e, said := forms.Meanwhile(p.Page, p.api, err, "status_page", name, p.Link("status-pages", name), s, func() (public.StatusPage, error) {
 			return p.api.StatusPage(p.R.Context(), p.Namespace, name)
 		})
 		d := statusPageData{p.statusPageForm(name, max(n, 1), p.R.PostForm, said), s}
@@ -215,22 +214,22 @@ func saveStatusPage(p *page) error {
 }
 
 // typedPage is the page that a form is about, as it was typed where that could be read.
-func (p *page) typedPage(name string, s monitor.StatusPage, err error) monitor.StatusPage {
+func (p *page) typedPage(name string, s public.StatusPage, err error) public.StatusPage {
 	if err != nil {
-		s = monitor.StatusPage{}
+		s = public.StatusPage{}
 	}
 	s.Namespace, s.Name = p.Namespace, name
 	return s
 }
 
 // readStatusPage makes a status page of a form with n sections.
-func readStatusPage(form url.Values, name string, n int) (s monitor.StatusPage, err error) {
+func readStatusPage(form url.Values, name string, n int) (s public.StatusPage, err error) {
 	doc := forms.Document{}
 	err = doc.Read(forms.InputsOf(statusPageGroups(name == "", 0, "", true)), form)
 	err = cmp.Or(err, doc.To(&s))
 	for i := range n {
 		at := fmt.Sprintf("sections[%d].", i)
-		section := monitor.StatusSection{
+		section := public.StatusSection{
 			Title: strings.TrimSpace(form.Get(at + "title")), Monitors: forms.PartsOf(form.Get(at+"monitors"), ", \t\r\n"), Tags: forms.PartsOf(form.Get(at+"tags"), ", \t\r\n"),
 		}
 		titles := forms.Document{}

@@ -9,7 +9,6 @@ import (
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/view"
 )
@@ -27,7 +26,7 @@ var subscriberRoutes = routes{
 
 // subscribersData is the subscribers of a status page. Only those of admins have addresses.
 type subscribersData struct {
-	Page   monitor.StatusPage
+	Page   public.StatusPage
 	Counts view.SubscriberCounts
 	All    core.Page[public.Subscriber]
 }
@@ -40,7 +39,7 @@ func subscriberList(p *page) error {
 	var d subscribersData
 	ctx := p.R.Context()
 	reads := []func() error{
-		frame.Get(&d.Page, func() (monitor.StatusPage, error) { return p.api.StatusPage(ctx, p.Namespace, name) }),
+		frame.Get(&d.Page, func() (public.StatusPage, error) { return p.api.StatusPage(ctx, p.Namespace, name) }),
 		frame.Get(&d.Counts, func() (view.SubscriberCounts, error) { return p.api.CountSubscribers(ctx, p.Namespace, name) }),
 	}
 	if p.Can(access.ScopeAdmin) {

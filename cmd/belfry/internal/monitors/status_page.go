@@ -17,7 +17,6 @@ import (
 
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/view"
 )
@@ -27,8 +26,8 @@ func StatusPage(c *cli.CLI) *cobra.Command {
 	return cli.Noun("status-page", "Manage public status pages", []string{"status-pages"}, statusPages(c).Verbs()...)
 }
 
-func statusPages(c *cli.CLI) cli.Document[monitor.StatusPage] {
-	return cli.Document[monitor.StatusPage]{
+func statusPages(c *cli.CLI) cli.Document[public.StatusPage] {
+	return cli.Document[public.StatusPage]{
 		CLI: c, Noun: "status page", Many: "status pages", Empty: "belfry status-page set public --title 'How we are'",
 		Arguments: "[--title TITLE] [--section TITLE=MONITOR,MONITOR]...",
 		Long: `Make or change a status page. What its sections name is shown to everyone; without
@@ -36,13 +35,13 @@ a section it shows all monitors that are public. A monitor is named by its name,
 and all that have a tag as tag:TAG.`,
 		Example: `  belfry status-page set public --title 'How we are' --section 'Shop=site,api' --section 'Inside=tag:infra'
   belfry status-page set public --off`,
-		List: func(ctx context.Context, s *cli.Conn, f view.DocumentFilter) (core.Page[monitor.StatusPage], error) {
+		List: func(ctx context.Context, s *cli.Conn, f view.DocumentFilter) (core.Page[public.StatusPage], error) {
 			return s.StatusPages(ctx, f)
 		},
-		Show: func(ctx context.Context, s *cli.Conn, ns, name string) (monitor.StatusPage, error) {
+		Show: func(ctx context.Context, s *cli.Conn, ns, name string) (public.StatusPage, error) {
 			return s.StatusPage(ctx, ns, name)
 		},
-		Save: func(ctx context.Context, s *cli.Conn, d monitor.StatusPage) (monitor.StatusPage, error) {
+		Save: func(ctx context.Context, s *cli.Conn, d public.StatusPage) (public.StatusPage, error) {
 			saved, err := s.SaveStatusPage(ctx, d)
 			if err == nil {
 				for _, section := range saved.Sections {
@@ -55,23 +54,23 @@ and all that have a tag as tag:TAG.`,
 			return s.DeleteStatusPage(ctx, ns, name)
 		},
 
-		Owner: func(d *monitor.StatusPage) (namespace, name *string) { return &d.Namespace, &d.Name },
+		Owner: func(d *public.StatusPage) (namespace, name *string) { return &d.Namespace, &d.Name },
 		Head:  []string{"STATE", "TITLE", "SHOWS"},
-		Row: func(_ *cli.Conn, d monitor.StatusPage) []string {
+		Row: func(_ *cli.Conn, d public.StatusPage) []string {
 			return []string{cli.OnOff(d.Off), cli.Clip(d.Title, 50), cli.Clip(strings.ReplaceAll(sections(d), "\n", "; "), 60)}
 		},
-		Draw: func(w io.Writer, _ *cli.Conn, d monitor.StatusPage) {
+		Draw: func(w io.Writer, _ *cli.Conn, d public.StatusPage) {
 			accent, logo := look(d)
 			c.Pairs(w, "name", d.Name, "namespace", d.Namespace, "title", d.Title, "description", d.Description, "state", cli.OnOff(d.Off),
 				"shows", sections(d), "accent", accent, "logo", logo, "subscriptions", subscriptions(d), "generation", strconv.FormatInt(d.Generation, 10), "created", cli.Stamp(d.CreatedAt), "updated", cli.Stamp(d.UpdatedAt))
 		},
 		Flags: statusPageFlags,
-		Said:  func(*cli.Conn, monitor.StatusPage) string { return "" },
+		Said:  func(*cli.Conn, public.StatusPage) string { return "" },
 	}
 }
 
 // subscriptions is how visitors subscribe to a status page.
-func subscriptions(d monitor.StatusPage) string {
+func subscriptions(d public.StatusPage) string {
 	var ways []string
 	if d.Subscribe.IsWay(public.Mail) {
 		ways = append(ways, "by mail through channel "+d.Subscribe.Mail)
@@ -83,7 +82,7 @@ func subscriptions(d monitor.StatusPage) string {
 }
 
 // sections is what a status page shows.
-func sections(d monitor.StatusPage) string {
+func sections(d public.StatusPage) string {
 	var lines []string
 	for _, s := range d.Sections {
 		line := strings.TrimPrefix(s.Title+": "+targets(s.Monitors, s.Tags), ": ")
@@ -95,7 +94,7 @@ func sections(d monitor.StatusPage) string {
 	return cmp.Or(strings.Join(lines, "\n"), "all monitors that are public")
 }
 
-func statusPageFlags(fs *pflag.FlagSet) cli.Setter[monitor.StatusPage] {
+func statusPageFlags(fs *pflag.FlagSet) cli.Setter[public.StatusPage] {
 	var title, description string
 	var list, called []string
 	var off, webhooks bool
@@ -110,7 +109,7 @@ func statusPageFlags(fs *pflag.FlagSet) cli.Setter[monitor.StatusPage] {
 	fs.StringArrayVar(&called, "monitor-title", nil, "MONITOR=TITLE, shown on this page instead of the monitor's own title; may be repeated; an empty title ends that")
 	fs.BoolVar(&off, "off", false, "nobody sees it; --off=false ends that")
 	fs.StringVar(&description, "description", "", "for people")
-	return func(_ *cli.Conn, fs *pflag.FlagSet, d *monitor.StatusPage, rest []string) error {
+	return func(_ *cli.Conn, fs *pflag.FlagSet, d *public.StatusPage, rest []string) error {
 		cli.Set(fs.Changed("title"), title, &d.Title)
 		cli.Set(fs.Changed("off"), off, &d.Off)
 		cli.Set(fs.Changed("description"), description, &d.Description)
@@ -173,7 +172,7 @@ func imageText(path string) (string, error) {
 }
 
 // look is the colours and the logo of a status page.
-func look(d monitor.StatusPage) (accent, logo string) {
+func look(d public.StatusPage) (accent, logo string) {
 	if light, dark := d.Accents(); light+dark != "" {
 		accent = fmt.Sprintf("%s, in the dark %s", cmp.Or(light, "as usual"), cmp.Or(dark, "as usual"))
 	}
@@ -184,7 +183,7 @@ func look(d monitor.StatusPage) (accent, logo string) {
 }
 
 // withTitles is a section with the titles of monitors that the page had before.
-func withTitles(s monitor.StatusSection, before []monitor.StatusSection) monitor.StatusSection {
+func withTitles(s public.StatusSection, before []public.StatusSection) public.StatusSection {
 	for _, old := range before {
 		for name, title := range old.Titles {
 			if _, has := s.Titles[name]; !has && (len(s.Tags) > 0 || slices.Contains(s.Monitors, name)) {
@@ -206,7 +205,7 @@ func with(titles map[string]string, name, title string) map[string]string {
 }
 
 // nameMonitor reads "site=Our shop", for all sections that name the monitor or tags.
-func nameMonitor(d *monitor.StatusPage, text string) error {
+func nameMonitor(d *public.StatusPage, text string) error {
 	name, title, found := strings.Cut(text, "=")
 	if name = strings.TrimSpace(name); !found || name == "" {
 		return core.InvalidField("--monitor-title", text, "does not say how the monitor is called", "write MONITOR=TITLE")
@@ -225,7 +224,7 @@ func nameMonitor(d *monitor.StatusPage, text string) error {
 }
 
 // sectionOf reads "Shop=site,api,tag:infra".
-func sectionOf(text string) (s monitor.StatusSection, err error) {
+func sectionOf(text string) (s public.StatusSection, err error) {
 	title, names, found := strings.Cut(text, "=")
 	if !found {
 		return s, core.InvalidField("--section", text, "does not say what it shows", "write TITLE=MONITOR,MONITOR, or TITLE=tag:TAG")
