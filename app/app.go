@@ -304,7 +304,11 @@ func (a *App) startAPI(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	bounded := clients.Limit(ln, a.opt.MaxClients, proxies)
+	most := clients.Fit(a.opt.MaxClients)
+	if most < a.opt.MaxClients {
+		a.log.Warn("fewer clients than max_clients fit into what this process may open", "clients", most, "max_clients", a.opt.MaxClients, "fix", "raise its limit of open files (ulimit -n, LimitNOFILE of a unit)")
+	}
+	bounded := clients.Limit(ln, most, proxies)
 	srv.ConnState = bounded.State
 	a.serve(srv, bounded, h)
 	if a.pages != nil { // before the API, which would wait for streams to pages

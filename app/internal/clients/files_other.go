@@ -1,0 +1,5 @@
+//go:build !unix
+
+package clients
+
+func openFiles() int { return 0 }
