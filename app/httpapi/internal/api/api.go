@@ -70,6 +70,7 @@ type API struct {
 
 	askers askers
 	notes  notes
+	outage outage
 	// versioned are the paths whose answers have a version.
 	versioned map[string]bool
 

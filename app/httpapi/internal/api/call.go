@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net"
 	"net/http"
@@ -305,7 +306,12 @@ func (a *API) Fail(ctx context.Context, err error) *wire.Problem {
 	case p.Code == core.Unknown:
 		a.Options.Logger.Warn("outcome of request unknown", "request", c.Id, "route", routeOf(c.r), "error", err, "cause", causeOf(err))
 	case p.Code == core.Unavailable:
-		a.Options.Logger.Warn("request failed for now", "request", c.Id, "route", routeOf(c.r), "error", err, "cause", causeOf(err))
+		level := slog.LevelDebug
+		say, more := a.outage.failed(err.Error(), time.Now())
+		if say {
+			level = slog.LevelWarn
+		}
+		a.Options.Logger.Log(ctx, level, "request failed for now", "request", c.Id, "route", routeOf(c.r), "error", err, "cause", causeOf(err), "more", more)
 	}
 	return p
 }
