@@ -65,6 +65,8 @@ type Monitor struct {
 	Since    time.Time      `json:"since,omitzero" doc:"Begin of the outage"`
 	Lasted   core.Duration  `json:"lasted,omitempty" doc:"With monitor.up: how long it was down"`
 	Tags     []string       `json:"tags,omitempty"`
+
+	Ends alert.NotificationType `json:"ends,omitempty" doc:"With monitor.closed: what it ends, such as down"`
 }
 
 // Types of events that do not follow from a final state or from a notification.
@@ -159,7 +161,7 @@ func OfMonitor(n alert.Notification, at time.Time) (Event, bool) {
 		return Event{}, false
 	}
 	e := Event{Type: "monitor." + string(n.Type), At: at, Namespace: n.Namespace, Monitor: &Monitor{
-		Name: n.Monitor, Incident: n.Incident, Code: n.Code, Title: n.Title, Since: n.Since, Lasted: n.Lasted, Tags: n.Tags,
+		Name: n.Monitor, Incident: n.Incident, Code: n.Code, Title: n.Title, Since: n.Since, Lasted: n.Lasted, Tags: n.Tags, Ends: n.Ends,
 	}}
 	e.Monitor.Text, _ = core.CleanText(n.Text, maxText)
 	return e, true

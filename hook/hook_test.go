@@ -120,6 +120,10 @@ func TestFilters(t *testing.T) {
 	if !is || down.Type != "monitor.down" || failed.Type != "job.failed" || flow.Type != "workflow.succeeded" || again.Type != JobRetrying {
 		t.Fatal(down, failed, flow, again)
 	}
+	closed, is := OfMonitor(alert.Notification{Type: alert.NotificationClosed, Ends: alert.NotificationStale, Monitor: "shop"}, at)
+	if !is || closed.Type != "monitor.closed" || closed.Monitor.Ends != alert.NotificationStale {
+		t.Errorf("%v %+v", is, closed)
+	}
 	if _, is := OfMonitor(alert.Notification{Type: alert.NotificationReminder, Monitor: "shop"}, at); is {
 		t.Error("a reminder is an event")
 	}
