@@ -160,7 +160,7 @@ func (d *dispatcher) end(a alert.Alert) {
 	m, known := d.facts.Monitors[a.Notification.Monitor]
 	begins, reminders := d.unsentStarts(a)
 	hidden, why := hiddenBy(m), whyOver
-	closed := a.Notification.Type == alert.NotificationClosed
+	closed, outage := a.Notification.Type == alert.NotificationClosed, a.Notification.Begin() == alert.NotificationDown
 	switch {
 	case closed:
 		hidden = ""
@@ -170,7 +170,7 @@ func (d *dispatcher) end(a alert.Alert) {
 		hidden, why = whyMuted, whyMuted
 	}
 	notified := alert.State("")
-	if a.Notification.Begin() == alert.NotificationDown && d.facts.Notified != nil {
+	if outage && d.facts.Notified != nil {
 		notified = d.facts.Notified(a.Notification.Incident)
 	}
 	again := d.reroute(a)
@@ -200,9 +200,9 @@ func (d *dispatcher) end(a alert.Alert) {
 		d.wait(a, d.now.Add(waitBegin), whyBegin)
 	case notified == alert.Suppressed:
 		d.suppress(a, whyNeverSent)
-	case hidden != "":
+	case hidden != "" && outage: // any other end follows a start that was sent
 		d.suppress(a, hidden)
-	case closed && a.Notification.Ends == alert.NotificationDown && notified == "":
+	case closed && outage && notified == "":
 		d.suppress(a, whyNeverSent)
 	default:
 		d.send(a)

@@ -228,6 +228,9 @@ func TestDeliver(t *testing.T) {
 		{"degraded", "degraded site 10:00", "site up degraded", "1 send"},
 		{"flapping", "flapping site 10:00", "site up flapping", "1 send"},
 		{"stale", "stale site 10:00", "site up stale", "1 send"},
+		{"fresh in maintenance", "fresh site 10:00", "site up maintenance", "1 send"},
+		{"steady while the parent is down", "steady site 10:00", "site up parent=gw", "1 send"},
+		{"stale and fresh in maintenance", "stale site 10:00; fresh site 10:00", "site up maintenance", "1 no: over before it was sent; 2 no: its start was not sent"},
 		{"fresh of another", "stale db 10:00:20; fresh site 10:00", "site up; db up stale", "2 send"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
