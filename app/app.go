@@ -309,7 +309,7 @@ func (a *App) startAPI(ctx context.Context) error {
 		a.log.Warn("fewer clients than max_clients fit into what this process may open", "clients", most, "max_clients", a.opt.MaxClients, "fix", "raise its limit of open files (ulimit -n, LimitNOFILE of a unit)")
 	}
 	bounded := clients.Limit(ln, most, proxies)
-	srv.ConnState = bounded.State
+	srv.ConnState, srv.Handler = bounded.State, bounded.Handler(srv.Handler)
 	a.serve(srv, bounded, h)
 	if a.pages != nil { // before the API, which would wait for streams to pages
 		a.onStop("console", func(context.Context) error { a.pages.Close(); return nil })

@@ -77,7 +77,7 @@ type Config struct {
 
 	TrustedProxies []string `json:"trusted_proxies" group:"node" doc:"Proxies whose X-Forwarded-For or Forwarded header names the client: loopback, private, an address, or a range such as 10.1.0.0/16; default: none, or loopback and private with behind_proxy"`
 
-	MaxClients  int           `json:"max_clients" default:"10000" group:"node" doc:"Open connections to the API, its pages and streams, half of them for one address, and at most three quarters of the files that the node may open; more take the place of one without a request, or wait"`
+	MaxClients  int           `json:"max_clients" default:"10000" group:"node" doc:"Open connections to the API, its pages and streams, half of them for one address, and at most three quarters of the files that the node may open; more take the place of one without a request, or wait. As many requests of HTTP/2 may be under way; more are reset"`
 	BodyTimeout core.Duration `json:"body_timeout" default:"30s" group:"node" doc:"How long a client may take to send the body of a request"`
 
 	LogLevel  string `json:"log_level" default:"info" group:"node,worker,client" doc:"debug, info, warn or error"`

@@ -25,6 +25,9 @@ type Listener struct {
 	taken   int
 	closed  bool
 	peers   map[netip.Prefix]*peer
+
+	running  int                  // requests of HTTP/2 under way
+	requests map[netip.Prefix]int // the same by address
 }
 
 // peer is an address; of IPv6, the network that one client has.
@@ -44,7 +47,7 @@ type conn struct {
 
 // Limit is ln with so many places. A trusted proxy, which brings the requests of others, may have all of them.
 func Limit(ln net.Listener, most int, trusted []netip.Prefix) *Listener {
-	l := &Listener{Listener: ln, most: most, trusted: trusted, peers: map[netip.Prefix]*peer{}}
+	l := &Listener{Listener: ln, most: most, trusted: trusted, peers: map[netip.Prefix]*peer{}, requests: map[netip.Prefix]int{}}
 	l.changed = sync.NewCond(&l.mu)
 	return l
 }
@@ -68,7 +71,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // enter gives a connection a place, or refuses it. It is to be closed then, or the one whose place it has.
 func (l *Listener) enter(nc net.Conn) (c *conn, in bool, out net.Conn) {
-	from, proxy := l.peerOf(nc.RemoteAddr())
+	from, proxy := l.peerOf(nc.RemoteAddr().String())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p := l.peers[from]; p != nil && !proxy && p.open >= max(1, l.most/2) {
@@ -176,8 +179,8 @@ func (l *Listener) Close() error {
 }
 
 // peerOf is the address of a connection, and whether it is a trusted proxy. What has none is not bounded by it.
-func (l *Listener) peerOf(addr net.Addr) (from netip.Prefix, proxy bool) {
-	ap, err := netip.ParseAddrPort(addr.String())
+func (l *Listener) peerOf(addr string) (from netip.Prefix, proxy bool) {
+	ap, err := netip.ParseAddrPort(addr)
 	if err != nil {
 		return netip.Prefix{}, true
 	}
