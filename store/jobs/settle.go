@@ -69,6 +69,10 @@ func (s *Store) FinishTx(ctx context.Context, tx any, f job.Finish) (job.Finishe
 	return out[0], nil
 }
 
+// maxNamedStale is how many late results of one report the log names. Workers are not trusted, and a report has up to
+// [core.MaxBatch] results.
+const maxNamedStale = 10
+
 // TellStale warns of results that came under a lease that was lost. A worker that
 // says canceled was told to end, because its job was terminated, and obeys: what
 // it says is as late as it must be.
@@ -76,9 +80,13 @@ func (s *Store) TellStale(session string, fs []job.Finish, out []job.Finished) {
 	n := 0
 	for i, f := range out {
 		if f.Stale && fs[i].Outcome != job.OutcomeCanceled {
-			n++
-			s.Opt.Logger.Warn("late finish refused", "job", f.JobID, "lease", f.Lease, "session", session)
+			if n++; n <= maxNamedStale {
+				s.Opt.Logger.Warn("late finish refused", "job", f.JobID, "lease", f.Lease, "session", session)
+			}
 		}
+	}
+	if n > maxNamedStale {
+		s.Opt.Logger.Warn("more late finishes refused", "jobs", n-maxNamedStale, "session", session)
 	}
 	if n > 0 {
 		s.Opt.Observer.Stale(n)
