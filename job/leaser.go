@@ -82,6 +82,8 @@ const (
 	DefaultSessionTTL = core.Duration(30 * time.Second)
 	MinSessionTTL     = core.Duration(time.Second)
 	MaxSessionTTL     = core.Duration(10 * time.Minute)
+	// MaxSessions is how many living sessions a token may have.
+	MaxSessions = 5000
 	// LostGrace is how long after its end a session is given up. A worker
 	// stops itself before the end, so that the two never run together.
 	LostGrace = 5 * time.Second

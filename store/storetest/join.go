@@ -9,11 +9,13 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 func init() {
 	add("machines join as often as a join token says, and each gets a token of its own", caseMachinesJoinAsOftenAsAJoinTokenSays)
 	add("a token that a machine got works on when its join token does not", caseATokenThatAMachineGotWorksOnWhen)
+	add("a token has a bounded number of living sessions, and others are not refused for it", caseATokenHasABoundedNumberOfLivingSessions)
 	add("a join token that could be used for ever is refused", caseAJoinTokenThatCouldBeUsedForEver)
 }
 
@@ -92,4 +94,23 @@ func caseAJoinTokenThatCouldBeUsedForEver(b *bench) {
 	wantCode(b, err, core.Invalid, "name", "uses", "expires_at", "labels")
 	_, _, err = b.st.CreateJoinToken(b.ctx, access.JoinToken{Name: "late", ExpiresAt: Epoch})
 	wantCode(b, err, core.Invalid, "has passed")
+}
+
+func caseATokenHasABoundedNumberOfLivingSessions(b *bench) {
+	var w [2]job.WorkerInfo
+	for i := range w {
+		t, _, err := b.st.CreateToken(b.ctx, access.Token{Name: "builder", Namespace: "team", Scopes: []access.Scope{access.ScopeWorker}})
+		ok(b, err)
+		w[i] = job.WorkerInfo{Name: "w", Token: t.ID, Kinds: []task.Kind{task.KindFunc}, Queues: map[string]int{"default": 1}}
+	}
+	s := must(b.st.OpenSession(b.ctx, w[0]))(b)
+	b.sql(`
+		insert into belfry.sessions (id, name, namespace, token, doc, ttl, started_at, renewed_at, expires_at)
+		with recursive n(i) as (select 2 union all select i + 1 from n where i < $2)
+		select 'copy-' || i, name, namespace, token, doc, ttl, started_at, renewed_at, expires_at from belfry.sessions, n where id = $1`, s.ID, job.MaxSessions)
+	_, err := b.st.OpenSession(b.ctx, w[0])
+	wantCode(b, err, core.Unavailable, "5000 sessions are open with this token")
+	must(b.st.OpenSession(b.ctx, w[1]))(b)
+	ok(b, b.st.CloseSession(b.ctx, s.ID))
+	must(b.st.OpenSession(b.ctx, w[0]))(b)
 }

@@ -43,6 +43,20 @@ func (c *Change) liveToken(id int64) error {
 	return t.Refusal(c.Now)
 }
 
+// roomFor refuses another session of a token that has as many as it may.
+func (c *Change) roomFor(token int64) error {
+	if token == 0 {
+		return nil
+	}
+	living, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
+		select count(*) from (select 1 from belfry.sessions where ended_at = 0 and expires_at > 0 and token = $1 limit $2) living`, token, job.MaxSessions)
+	if err == nil && living >= job.MaxSessions {
+		err = core.Errorf(core.Unavailable, "%d sessions are open with this token, which is its limit", living).
+			WithHint("close one, or wait until those that are not renewed have ended; give each machine a token of its own")
+	}
+	return err
+}
+
 // endSessionsOf ends the living sessions that a token opened, and settles what
 // they hold. Beyond a bounded part of it, [base.Store.ReleaseLost] does the rest.
 func (c *Change) endSessionsOf(token int64) error {

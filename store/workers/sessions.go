@@ -40,6 +40,9 @@ func (s *Store) OpenSession(ctx context.Context, w job.WorkerInfo) (out job.Sess
 		if err := c.liveToken(w.Token); err != nil {
 			return err
 		}
+		if err := c.roomFor(w.Token); err != nil {
+			return err
+		}
 		if out.TTL == 0 {
 			out.TTL = core.Duration(s.Opt.SessionTTL)
 		}
