@@ -29,7 +29,7 @@ func (a *App) console(s *httpapi.Server) (http.Handler, error) {
 			return consoleAPI{client}, err
 		},
 		Sessions: a.store, Status: httpapi.StatusOf, Logger: a.log, Version: a.opt.Version, PublicURL: a.opt.PublicURL,
-		TokenFile: a.localTokenFile, Redeem: a.redeem, Limits: a.opt.WebLimits(), Provider: provider, Tokens: a.store,
+		TokenFile: a.localTokenFile, Redeem: a.redeem, Limits: a.opt.WebLimits(), Provider: provider, Tokens: a.store, Network: httpapi.NetworkOf,
 		Uploads: a.artifacts.Origin, ReadDefinition: readDefinition, WriteDefinition: writeDefinition, PlaceDefinition: placeDefinition,
 	})
 	if err != nil {

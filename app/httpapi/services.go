@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"context"
 	"io"
+	"net/netip"
 
 	"github.com/belfry-run/belfry/app/httpapi/internal/access"
 	"github.com/belfry-run/belfry/app/httpapi/internal/alerts"
@@ -125,6 +127,9 @@ type Secrets interface {
 // StatusOf is the HTTP status that the API answers an error with. One that a
 // [client.Client] got keeps the status that it came with.
 func StatusOf(err error) int { return api.StatusOf(err) }
+
+// NetworkOf is where a request comes from that the server hands to its pages: an IPv4 address, or an IPv6 /64.
+func NetworkOf(ctx context.Context) netip.Prefix { return api.NetworkOf(ctx) }
 
 // ReadICS reads the days of an iCalendar file.
 func ReadICS(r io.Reader, zone string) (cron.CalendarSpec, error) { return schedules.ReadICS(r, zone) }

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
@@ -27,6 +30,8 @@ type Options struct {
 	// Provider, if set, is another way to sign in, for which Tokens must be given.
 	Provider *signin.Provider
 	Tokens   Tokens
+	// Network answers where a request comes from, so that one network cannot keep others from Provider. Default: the same of all.
+	Network func(ctx context.Context) netip.Prefix
 
 	Limits  access.WebSessionLimits // how long a person stays signed in
 	Logger  *slog.Logger            // default: the default logger
@@ -63,6 +68,11 @@ var prefixRule = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*$`)
 // maxStreams is the default of Options.MaxStreams.
 const maxStreams = 1000
 
+// warnAtOnce is how many refused sign-ins through the provider the log warns of at once, and one a second after that.
+const warnAtOnce = 20
+
+func newRefusals() *rate.Limiter { return rate.NewLimiter(rate.Every(time.Second), warnAtOnce) }
+
 // Console serves the pages.
 type Console struct {
 	opt     Options
@@ -71,6 +81,8 @@ type Console struct {
 	mux     *http.ServeMux
 	handler http.Handler
 	streams atomic.Int64
+
+	refusals *rate.Limiter // of sign-ins through the provider that the log warns of
 
 	stopping context.Context // ends streams
 	stop     context.CancelFunc
@@ -98,6 +110,9 @@ func New(o Options) (*Console, error) {
 			return "", core.Errorf(core.Unauthorized, "this node has no links to sign in with").WithHint("sign in with a token")
 		}
 	}
+	if o.Network == nil {
+		o.Network = func(context.Context) netip.Prefix { return netip.Prefix{} }
+	}
 	if o.Uploads == nil {
 		o.Uploads = func(context.Context) (string, error) { return "", nil }
 	}
@@ -110,7 +125,7 @@ func New(o Options) (*Console, error) {
 	readAssets()
 	o.Limits = o.Limits.WithDefaults()
 	o.MaxStreams = core.Or(o.MaxStreams, maxStreams)
-	c := &Console{opt: o, log: o.Logger, mux: http.NewServeMux(), site: &frame.Site{
+	c := &Console{opt: o, log: o.Logger, mux: http.NewServeMux(), refusals: newRefusals(), site: &frame.Site{
 		Log: o.Logger, Version: o.Version, Now: o.Now, Status: o.Status, Uploads: o.Uploads, Assets: readAssets,
 		ReadDefinition: o.ReadDefinition, WriteDefinition: o.WriteDefinition, PlaceDefinition: o.PlaceDefinition,
 	}}

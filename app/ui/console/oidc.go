@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"slices"
 
@@ -88,7 +89,7 @@ func (c *Console) arrive(w http.ResponseWriter, r *http.Request) {
 	back, err := c.callback(r)
 	var who signin.Person
 	if err == nil {
-		who, err = c.opt.Provider.Finish(r.Context(), t.Flow, back, r.URL.Query())
+		who, err = c.opt.Provider.Finish(r.Context(), c.opt.Network(r.Context()), t.Flow, back, r.URL.Query())
 	}
 	var grant access.Grant
 	if err == nil {
@@ -113,9 +114,17 @@ func (c *Console) arrive(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *page) refused(t trip, err error) {
-	p.Site.Log.Warn("sign-in through the provider refused", "error", err, "cause", signin.Cause(err))
+	p.Site.Log.Log(p.R.Context(), p.c.refusalLevel(), "sign-in through the provider refused", "error", err, "cause", signin.Cause(err))
 	p.Status = p.Site.Status(err)
 	p.signInPage(signInData{Next: t.Next, Err: err})
+}
+
+// refusalLevel is how loud the log is about a refusal. Visitors need no right to be refused, and could fill the log.
+func (c *Console) refusalLevel() slog.Level {
+	if c.refusals.Allow() {
+		return slog.LevelWarn
+	}
+	return slog.LevelDebug
 }
 
 // actorOf is the person's name in the audit before and after a token acts.

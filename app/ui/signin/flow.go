@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -48,18 +49,17 @@ func (p *Provider) config(e *endpoint, redirect, secret string) *oauth2.Config {
 	return &oauth2.Config{ClientID: p.opt.ClientID, ClientSecret: secret, Endpoint: e.Endpoint, RedirectURL: redirect, Scopes: p.opt.Scopes}
 }
 
-// Finish answers who came back to redirect, with a flow and the query of the
-// address. Its errors are for people; [Cause] is for the log.
-func (p *Provider) Finish(ctx context.Context, f Flow, redirect string, answer url.Values) (Person, error) {
+// Finish answers who came back to redirect from a network, with a flow and the
+// query of the address. Its errors are for people; [Cause] is for the log.
+func (p *Provider) Finish(ctx context.Context, from netip.Prefix, f Flow, redirect string, answer url.Values) (Person, error) {
 	if err := p.checkAnswer(f, answer); err != nil {
 		return Person{}, err
 	}
-	select {
-	case p.calls <- struct{}{}:
-		defer func() { <-p.calls }()
-	default:
-		return Person{}, refuse(core.Unavailable, nil, "try again in a few seconds", "too many people sign in just now")
+	leave, err := p.turns.enter(ctx, from)
+	if err != nil {
+		return Person{}, err
 	}
+	defer leave()
 	e, err := p.find(ctx)
 	if err != nil {
 		return Person{}, err

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -73,7 +74,7 @@ func walk(t *testing.T, p *signin.Provider, lie func(*signin.Flow, url.Values)) 
 	if lie != nil {
 		lie(&f, answer)
 	}
-	return p.Finish(t.Context(), f, redirect, answer)
+	return p.Finish(t.Context(), netip.Prefix{}, f, redirect, answer)
 }
 
 func TestSomebodySignsIn(t *testing.T) {

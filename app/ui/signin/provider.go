@@ -41,7 +41,6 @@ type Options struct {
 const (
 	callTimeout = 10 * time.Second // of one request
 	maxAnswer   = 1 << 20          // bytes of one answer
-	maxCalls    = 8                // people who come back at the same time
 	findEvery   = 2 * time.Second  // how often people make us look for it again
 	leeway      = time.Minute      // by which clocks may differ
 )
@@ -58,7 +57,7 @@ type Provider struct {
 	failed  error         // the last time
 	tried   time.Time
 
-	calls chan struct{} // held by who exchanges a code
+	turns *turns
 }
 
 // endpoint is a provider that was found.
@@ -97,7 +96,7 @@ func New(o Options) (*Provider, error) {
 		client: &http.Client{Timeout: callTimeout, Transport: bounded{http.DefaultTransport.(*http.Transport).Clone()},
 			// A redirect is not followed with the client's secret or a code.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		finding: make(chan struct{}, 1), calls: make(chan struct{}, maxCalls),
+		finding: make(chan struct{}, 1), turns: newTurns(),
 	}, nil
 }
 
@@ -145,7 +144,9 @@ func (p *Provider) find(ctx context.Context) (*endpoint, error) {
 	}
 	e, err := p.discover(p.with(ctx))
 	if err != nil {
-		p.failed, p.tried = err, p.opt.Now()
+		if ctx.Err() == nil { // a visitor who leaves says nothing of the provider
+			p.failed, p.tried = err, p.opt.Now()
+		}
 		return nil, err
 	}
 	p.known.Store(e)

@@ -50,6 +50,9 @@ func network(addr netip.Addr) netip.Prefix {
 	return p
 }
 
+// NetworkOf is the network that a call comes from.
+func NetworkOf(ctx context.Context) netip.Prefix { return network(CallOf(ctx).addr) }
+
 // guesses count what failed, by address and by token of an address.
 type guesses struct {
 	mu        sync.Mutex
