@@ -114,7 +114,11 @@ func (d Requirement) Unmet(h Has) []string {
 		lacks = append(lacks, fmt.Sprintf("a machine of %s (it is %s)", d.Arch, core.Or(h.Arch, "unknown")))
 	}
 	if d.Isolation != "" && (h.Isolation == "" || !h.Isolation.AtLeast(d.Isolation)) {
-		lacks = append(lacks, fmt.Sprintf("isolation %s (it has %s)", d.Isolation, core.Or(h.Isolation, "no sandbox")))
+		has := "it runs no programs, and its log says why" // it may have a sandbox, and be told to want a stronger one
+		if h.Isolation != "" {
+			has = "it has " + string(h.Isolation)
+		}
+		lacks = append(lacks, fmt.Sprintf("isolation %s (%s)", d.Isolation, has))
 	}
 	if d.Network && !h.Network {
 		lacks = append(lacks, "a network for programs, which its operator has to allow")

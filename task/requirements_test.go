@@ -35,6 +35,21 @@ func TestWhatAMachineLacksInSize(t *testing.T) {
 	}
 }
 
+// A worker that runs no programs may have a sandbox all the same, and be told to want a stronger one.
+func TestWhatAMachineLacksInIsolation(t *testing.T) {
+	t.Parallel()
+	d := task.Requirement{Isolation: task.IsolationConfined}
+	for has, want := range map[task.Isolation]string{
+		"":                       "[isolation confined (it runs no programs, and its log says why)]",
+		task.IsolationUser:       "[isolation confined (it has user)]",
+		task.IsolationNamespaces: "[]",
+	} {
+		if got := fmt.Sprint(d.Unmet(task.Has{Isolation: has})); got != want {
+			t.Errorf("%q: %s, want %s", has, got, want)
+		}
+	}
+}
+
 func TestLimitsAreToldAsTheyWereGiven(t *testing.T) {
 	t.Parallel()
 	task := task.Task{Name: "p", Kind: task.KindProgram, Program: &task.Program{
