@@ -33,6 +33,10 @@ func (b *executable) close() { _ = b.file.Close() } // only read
 // executableOf looks at a program, so that what cannot run is refused here and in
 // words, and not by a kernel far away.
 func executableOf(c *cli.CLI, path string) (*executable, error) {
+	info, err := os.Stat(path) // first, because the opening of a pipe waits for its writer, whatever signal comes
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, core.InvalidField("FILE", path, "is no file", "name the program itself")
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, core.InvalidField("FILE", path, "cannot be read: "+errors.Unwrap(err).Error(), "")
@@ -50,8 +54,6 @@ func look(c *cli.CLI, b *executable) error {
 	switch {
 	case err != nil:
 		return err
-	case !info.Mode().IsRegular():
-		return core.InvalidField("FILE", b.path, "is no file", "name the program itself")
 	case info.Size() > task.MaxArtifact:
 		return core.InvalidField("FILE", b.path, "has "+core.SizeText(info.Size()), "at most "+core.SizeText(task.MaxArtifact)+"; strip it, or let it fetch its data")
 	}
