@@ -7,6 +7,12 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
+// RunNow asks for a job of a schedule now, beside its plan.
+type RunNow struct {
+	Input json.RawMessage `json:"input,omitempty" doc:"Default: the schedule's input"`
+	Key   string          `json:"key,omitempty" doc:"Idempotency key, as of a job that is enqueued"`
+}
+
 // RunAgain asks for a new job like a finished one.
 type RunAgain struct {
 	Input json.RawMessage `json:"input,omitempty" doc:"Default: that of the finished job"`

@@ -82,7 +82,6 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 	worker.Kinds = []task.Kind{task.KindHTTP}
 	remote := worker
 	remote.Remote, remote.Token = true, 1 // of the token root
-	input := json.RawMessage(`{"x":1}`)
 	look := apitest.Filled[schedule.LookQuery]()
 	look.Draft.Namespace = look.Namespace
 	ahead := schedule.Ahead{Namespace: "*", From: at, Within: 36 * time.Hour, Limit: 7}
@@ -155,10 +154,12 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) { return c.PauseSchedule(ctx, "ns", "n", "because") }},
 		{[]any{"ResumeSchedule", "ns", "n", true}, apitest.Filled[schedule.Schedule](),
 			func(ctx context.Context) (any, error) { return c.ResumeSchedule(ctx, "ns", "n", true) }},
-		{[]any{"TriggerSchedule", "ns", "n", input}, apitest.Filled[job.Job](),
-			func(ctx context.Context) (any, error) { return c.TriggerSchedule(ctx, "ns", "n", input) }},
-		{[]any{"TriggerSchedule", "ns", "n", json.RawMessage(nil)}, apitest.Filled[job.Job](),
-			func(ctx context.Context) (any, error) { return c.TriggerSchedule(ctx, "ns", "n", nil) }},
+		{[]any{"TriggerSchedule", "ns", "n", apitest.Filled[job.RunNow]()}, apitest.Filled[job.Enqueued](),
+			func(ctx context.Context) (any, error) {
+				return c.TriggerSchedule(ctx, "ns", "n", apitest.Filled[job.RunNow]())
+			}},
+		{[]any{"TriggerSchedule", "ns", "n", job.RunNow{}}, apitest.Filled[job.Enqueued](),
+			func(ctx context.Context) (any, error) { return c.TriggerSchedule(ctx, "ns", "n", job.RunNow{}) }},
 		{[]any{"Occurrences", schedule.OccurrenceFilter{Paging: paging, Namespace: "ns", Schedule: "n", Decision: "skipped"}}, apitest.Filled[core.Page[schedule.Occurrence]](),
 			func(ctx context.Context) (any, error) {
 				return c.Occurrences(ctx, schedule.OccurrenceFilter{Paging: paging, Namespace: "ns", Schedule: "n", Decision: "skipped"})

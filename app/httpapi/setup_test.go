@@ -228,8 +228,8 @@ func (f *fake) ResumeSchedule(ctx context.Context, ns, name string, catchUp bool
 	return reply[schedule.Schedule](ctx, f, "ResumeSchedule", ns, name, catchUp)
 }
 
-func (f *fake) TriggerSchedule(ctx context.Context, ns, name string, input json.RawMessage) (job.Job, error) {
-	return reply[job.Job](ctx, f, "TriggerSchedule", ns, name, input)
+func (f *fake) TriggerSchedule(ctx context.Context, ns, name string, r job.RunNow) (job.Enqueued, error) {
+	return reply[job.Enqueued](ctx, f, "TriggerSchedule", ns, name, r)
 }
 
 func (f *fake) Occurrences(ctx context.Context, q schedule.OccurrenceFilter) (core.Page[schedule.Occurrence], error) {

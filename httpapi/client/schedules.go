@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
@@ -67,9 +66,14 @@ func (c ScheduleCalls) ResumeSchedule(ctx context.Context, namespace, name strin
 	return act[schedule.Schedule](ctx, c.server, namespace, name, "resume", wire.ResumeOptions{CatchUp: catchUp})
 }
 
-// TriggerSchedule implements [httpapi.Schedules].
-func (c ScheduleCalls) TriggerSchedule(ctx context.Context, namespace, name string, input json.RawMessage) (job.Job, error) {
-	return act[job.Job](ctx, c.server, namespace, name, "trigger", wire.TriggerInput{Input: input})
+// TriggerSchedule implements [httpapi.Schedules]. It is repeated when the server cannot be reached
+// only with an idempotency key.
+func (c ScheduleCalls) TriggerSchedule(ctx context.Context, namespace, name string, r job.RunNow) (e job.Enqueued, err error) {
+	if err := checked("name", name); err != nil {
+		return e, err
+	}
+	err = c.server.do(ctx, ask{method: http.MethodPost, path: named("schedules", name, "trigger"), query: words("namespace", namespace), body: r, again: r.Key != ""}, &e)
+	return e, err
 }
 
 func act[T any](ctx context.Context, c *server, namespace, schedule, verb string, body any) (T, error) {

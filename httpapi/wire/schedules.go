@@ -1,9 +1,5 @@
 package wire
 
-import (
-	"encoding/json"
-)
-
 // PauseReason is why something is paused.
 type PauseReason struct {
 	Reason string `json:"reason,omitempty" doc:"Reason, shown beside the state"`
@@ -12,9 +8,4 @@ type PauseReason struct {
 // ResumeOptions is how a schedule is taken up again.
 type ResumeOptions struct {
 	CatchUp bool `json:"catch_up,omitempty" doc:"Make up for the runs of the pause, as the schedule's catchup says"`
-}
-
-// TriggerInput is what a triggered job gets.
-type TriggerInput struct {
-	Input json.RawMessage `json:"input,omitempty" doc:"Default: the schedule's input"`
 }

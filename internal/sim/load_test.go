@@ -344,9 +344,9 @@ func (w *world) ask(ctx context.Context, l *life, s step) (err error) {
 				w.resumed(name)
 			}
 		default:
-			var j job.Job
-			if j, err = st.TriggerSchedule(ctx, "default", name, nil); err == nil {
-				w.acknowledged(job.Enqueued{Job: j}, "")
+			var made job.Enqueued
+			if made, err = st.TriggerSchedule(ctx, "default", name, job.RunNow{}); err == nil {
+				w.acknowledged(made, "")
 			}
 		}
 		return err

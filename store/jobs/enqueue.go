@@ -79,7 +79,10 @@ func (c *Change) Enqueue(ns []job.NewJob) ([]job.Enqueued, error) { return c.enq
 // EnqueueFor enqueues a job that is asked for in another way than by an enqueue.
 func (c *Change) EnqueueFor(trigger schedule.Trigger, n job.NewJob) (job.Enqueued, error) {
 	c.trigger = trigger
-	out, err := c.enqueue([]job.NewJob{n}, nil)
+	return only(c.enqueue([]job.NewJob{n}, nil))
+}
+
+func only(out []job.Enqueued, err error) (job.Enqueued, error) {
 	if err != nil {
 		return job.Enqueued{}, err
 	}
@@ -95,7 +98,28 @@ func (c *Change) enqueue(ns []job.NewJob, along *along) ([]job.Enqueued, error) 
 	if err != nil {
 		return nil, err
 	}
-	e := enqueue{Change: c, ins: ins}
+	return (&enqueue{Change: c, ins: ins}).make(along)
+}
+
+// EnqueueOf enqueues a job of a schedule that is triggered by hand. It shares no window of its task.
+func (c *Change) EnqueueOf(s schedule.Schedule, r job.RunNow) (job.Enqueued, error) {
+	c.trigger = job.TriggerManual
+	n := job.NewJob{Namespace: s.Namespace, Task: s.Task, Input: r.Input, Key: r.Key}
+	asked := keys.AskedFor(n) + "/" + s.Name // as it was asked for, whatever the schedule's input is by now
+	if len(n.Input) == 0 {
+		n.Input = s.Input
+	}
+	ins, err := c.Prepare([]job.NewJob{n})
+	if err != nil {
+		return job.Enqueued{}, err
+	}
+	ins[0].Schedule, ins[0].ScheduleID, ins[0].Generation, ins[0].asked, ins[0].shares = s.Name, s.ID, s.Generation, asked, job.Window{}
+	return only((&enqueue{Change: c, ins: ins}).make(nil))
+}
+
+// make makes what was prepared, as far as it is not there.
+func (e *enqueue) make(along *along) (out []job.Enqueued, err error) {
+	c, ins := e.Change, e.ins
 	if err := e.takeKeys(); err != nil {
 		return nil, err
 	}
@@ -119,8 +143,7 @@ func (c *Change) enqueue(ns []job.NewJob, along *along) ([]job.Enqueued, error) 
 	if err := e.shared.Finish(len(fresh), func(i int) (windows.Request, int64) { return fresh[i].request(), e.heldBy(fresh[i]) }); err != nil {
 		return nil, err
 	}
-	out, err := e.answer()
-	if err != nil {
+	if out, err = e.answer(); err != nil {
 		return nil, err
 	}
 	if err := along.carry(c, written); err != nil {

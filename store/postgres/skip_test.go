@@ -32,7 +32,7 @@ func TestWhoSkipsHoldsNoKeyWhileItWaitsForASchedule(t *testing.T) {
 	if _, err := st.Enqueue(ctx, []job.NewJob{{Task: "t", Input: input}}); err != nil {
 		t.Fatal(err)
 	}
-	behind, err := st.TriggerSchedule(ctx, core.DefaultNamespace, "s", nil)
+	behind, err := st.TriggerSchedule(ctx, core.DefaultNamespace, "s", job.RunNow{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestWhoSkipsHoldsNoKeyWhileItWaitsForASchedule(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if j, err := st.Job(ctx, core.DefaultNamespace, behind.ID); err != nil || j.State != job.Skipped {
+	if j, err := st.Job(ctx, core.DefaultNamespace, behind.Job.ID); err != nil || j.State != job.Skipped {
 		t.Errorf("%v %v", j.State, err)
 	}
 }

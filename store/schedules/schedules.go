@@ -2,7 +2,6 @@ package schedules
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
-	"github.com/belfry-run/belfry/store/jobs"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -433,37 +431,21 @@ func (c *Change) ResumeSchedule(namespace, name string, catchUp bool) (out sched
 
 // TriggerSchedule makes a job of the schedule now, beside its plan and
 // whatever else runs.
-func (s *Store) TriggerSchedule(ctx context.Context, namespace, name string, input json.RawMessage) (j job.Job, err error) {
+func (s *Store) TriggerSchedule(ctx context.Context, namespace, name string, r job.RunNow) (e job.Enqueued, err error) {
 	if err := base.RefuseOwned("schedule", name); err != nil {
-		return j, err
+		return e, err
 	}
 	err = s.write(ctx, "trigger schedule", func(c *Change) error {
 		row, err := s.ReadSchedule(ctx, c.Tx, namespace, name, false)
 		if err != nil {
 			return err
 		}
-		n := job.NewJob{Namespace: namespace, Task: row.Task, Input: input}
-		if len(input) == 0 {
-			n.Input = row.Input
-		}
-		ins, err := c.jobs().Prepare([]job.NewJob{n})
-		if err != nil {
+		if e, err = c.jobs().EnqueueOf(row.Schedule, r); err != nil || e.Existing {
 			return err
 		}
-		ins[0].Trigger, ins[0].Schedule, ins[0].ScheduleID, ins[0].Generation = job.TriggerManual, row.Name, row.ID, row.Generation
-		j = ins[0].Job
-		if err := c.cycles().OneRun([]*jobs.Insertion{&ins[0]}); err != nil {
-			return err
-		}
-		if err := c.jobs().Admit(true, []*jobs.Insertion{&ins[0]}); err != nil {
-			return err
-		}
-		if err := c.jobs().InsertJobs([]*jobs.Insertion{&ins[0]}); err != nil {
-			return err
-		}
-		return c.Audit("trigger", "schedule", namespace, name, fmt.Sprintf("job %d", j.ID), nil, nil)
+		return c.Audit("trigger", "schedule", namespace, name, fmt.Sprintf("job %d", e.Job.ID), nil, nil)
 	})
-	return j, err
+	return e, err
 }
 
 // Schedule is one schedule.

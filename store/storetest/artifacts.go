@@ -169,7 +169,7 @@ func caseAJobOfAProgramWaitsForItsUpload(b *bench) {
 	now := b.enqueue(job.NewJob{Task: "t"})
 	later := b.enqueue(job.NewJob{Task: "t", Delay: core.Duration(time.Hour)})
 	stays := b.enqueue(job.NewJob{Task: "other"})
-	manual := must(b.st.TriggerSchedule(b.ctx, "default", "s", nil))(b)
+	manual := must(b.st.TriggerSchedule(b.ctx, "default", "s", job.RunNow{}))(b).Job
 	b.clock.Move(time.Minute)
 	want(b, "fired", b.fire().Jobs > 0, true)
 	fired := b.jobsOf("s")

@@ -240,7 +240,7 @@ func boundAndSchedules(b *bench) {
 		b.fire()
 	}
 	want(b, "jobs", waitingIn(b, "narrow"), 2)
-	wantCode(b, func() error { _, err := b.st.TriggerSchedule(b.ctx, "default", "tick", nil); return err }(), core.QueueFull, "narrow")
+	wantCode(b, func() error { _, err := b.st.TriggerSchedule(b.ctx, "default", "tick", job.RunNow{}); return err }(), core.QueueFull, "narrow")
 
 	f := must(b.st.StartBackfill(b.ctx, schedule.Backfill{Schedule: "tick", From: Epoch.Add(time.Minute), To: Epoch.Add(10 * time.Minute), Overlap: schedule.OverlapAllow}))(b)
 	must(b.st.Refill(b.ctx))(b)

@@ -82,7 +82,7 @@ func caseASecondRunOfACycleIsRefused(b *bench) {
 		want(b, what+": jobs of a refused batch", b.count(`select count(*) from belfry.jobs where task = 'a' and trigger <> 'cycle'`), 0)
 		_, err = b.st.RunCycle(b.ctx, "default", "all")
 		wantCode(b, err, core.Conflict, says)
-		_, err = b.st.TriggerSchedule(b.ctx, "default", "first", nil)
+		_, err = b.st.TriggerSchedule(b.ctx, "default", "first", job.RunNow{})
 		wantCode(b, err, core.Conflict, says)
 		_, err = b.st.RunJobAgain(b.ctx, "default", old.ID, job.RunAgain{})
 		wantCode(b, err, core.Conflict, says)

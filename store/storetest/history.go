@@ -54,7 +54,7 @@ func caseWhatEndsAfterAClockThatWasAheadIs(b *bench) {
 	b.schedule("s", "t", cron("0 0 1 1 *"))
 	run := func() {
 		b.Helper()
-		must(b.st.TriggerSchedule(b.ctx, "default", "s", nil))(b)
+		must(b.st.TriggerSchedule(b.ctx, "default", "s", job.RunNow{}))(b)
 		s := b.session("t")
 		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
 		must(b.st.CheckMonitor(b.ctx, "default", "site"))(b)
@@ -169,7 +169,7 @@ func caseARunCountsOnItsNominalDayInThe(b *bench) {
 		b.finish(s, j, job.OutcomeOK)
 	}
 	b.clock.Move(10*time.Hour + 45*time.Minute) // the third, in Sofia
-	must(b.st.TriggerSchedule(b.ctx, "default", "s", nil))(b)
+	must(b.st.TriggerSchedule(b.ctx, "default", "s", job.RunNow{}))(b)
 	s = b.session("t")
 	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
 	live := b.became("s")

@@ -214,7 +214,7 @@ func caseNamespacesSeeNothingOfEachOther(b *bench) {
 	j := b.enqueue(job.NewJob{Task: "t"})
 	for _, err := range []error{
 		second(b.st.Job(b.ctx, "other", j.ID)), second(b.st.Attempts(b.ctx, "other", j.ID)), second(b.st.Schedule(b.ctx, "other", "s")),
-		second(b.st.PauseSchedule(b.ctx, "other", "s", "")), second(b.st.TriggerSchedule(b.ctx, "other", "s", nil)), b.st.DeleteSchedule(b.ctx, "other", "s"),
+		second(b.st.PauseSchedule(b.ctx, "other", "s", "")), second(b.st.TriggerSchedule(b.ctx, "other", "s", job.RunNow{})), b.st.DeleteSchedule(b.ctx, "other", "s"),
 	} {
 		wantCode(b, err, core.NotFound)
 	}

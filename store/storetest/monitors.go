@@ -325,7 +325,7 @@ func caseWhatBelongsToAMonitorIsChangedThroughIt(b *bench) {
 	b.monitor("site")
 	for _, err := range []error{
 		second(b.st.PauseSchedule(b.ctx, "default", "monitor:site", "")), second(b.st.ResumeSchedule(b.ctx, "default", "monitor:site", false)),
-		second(b.st.TriggerSchedule(b.ctx, "default", "monitor:site", nil)), b.st.DeleteSchedule(b.ctx, "default", "monitor:site"),
+		second(b.st.TriggerSchedule(b.ctx, "default", "monitor:site", job.RunNow{})), b.st.DeleteSchedule(b.ctx, "default", "monitor:site"),
 		second(b.st.UpdateSchedule(b.ctx, schedule.Schedule{Name: "monitor:site", Task: "x"})), b.st.DeleteTask(b.ctx, "default", "monitor:site"),
 	} {
 		wantCode(b, err, core.Conflict, `belongs to monitor "site"`)

@@ -156,7 +156,7 @@ func caseAFullNamespaceAndItsSchedules(b *bench) {
 		b.fire()
 	}
 	want(b, "jobs", b.count(`select count(*) from belfry.jobs`), 2)
-	wantCode(b, func() error { _, err := b.st.TriggerSchedule(b.ctx, "default", "tick", nil); return err }(), core.OverQuota, "waiting")
+	wantCode(b, func() error { _, err := b.st.TriggerSchedule(b.ctx, "default", "tick", job.RunNow{}); return err }(), core.OverQuota, "waiting")
 
 	f := must(b.st.StartBackfill(b.ctx, schedule.Backfill{Schedule: "tick", From: Epoch.Add(time.Minute), To: Epoch.Add(10 * time.Minute), Overlap: schedule.OverlapAllow}))(b)
 	for range 3 {

@@ -292,7 +292,7 @@ func caseEveryChangeLeavesARowThatSaysWho(b *bench) {
 	must(b.st.PauseSchedule(ctx, "default", "s", "why not"))(b)
 	must(b.st.PauseSchedule(ctx, "default", "s", "twice"))(b)
 	must(b.st.ResumeSchedule(ctx, "default", "s", false))(b)
-	must(b.st.TriggerSchedule(ctx, "default", "s", nil))(b)
+	must(b.st.TriggerSchedule(ctx, "default", "s", job.RunNow{}))(b)
 	j := b.enqueue(job.NewJob{Task: "t"})
 	must(b.st.CancelJobs(ctx, "default", view.Selection{IDs: []int64{j.ID}, Note: "oops"}))(b)
 	must(b.st.RetryJobs(ctx, "default", view.Selection{IDs: []int64{j.ID}}))(b)

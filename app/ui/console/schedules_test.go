@@ -246,7 +246,7 @@ func TestScheduleShowsWhatBecameOfItsTimes(t *testing.T) {
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
 	must(s.PauseSchedule(ctx, "", "pulse", "enough"))(s)
 	b.Until(`document.getElementById('schedule').innerText.includes('enough')`)
-	must(s.TriggerSchedule(ctx, "", "pulse", nil))(s)
+	must(s.TriggerSchedule(ctx, "", "pulse", job.RunNow{}))(s)
 	s.failNext("hello", "the disk is full")
 	b.Visit(s.url + "/schedules/pulse?decision=skipped")
 	b.Shows("Past year", "1 failed", "of which 1 failed", "Last", "failed", "the previous run was still going")

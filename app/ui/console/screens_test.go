@@ -290,10 +290,10 @@ func (p *past) fill() (j int64) {
 	_, err = p.st.PauseSchedule(access.WithActor(p.ctx, "token:on-call"), "default", "vacuum-analyze", "the disk of the replica is replaced")
 	p.ok(err)
 	p.until(end.Add(-9 * time.Minute))
-	_, err = p.st.TriggerSchedule(access.WithActor(p.ctx, "token:on-call"), "default", "rebuild-index", nil)
+	_, err = p.st.TriggerSchedule(access.WithActor(p.ctx, "token:on-call"), "default", "rebuild-index", job.RunNow{})
 	p.ok(err)
 	p.until(end.Add(-4 * time.Minute))
-	_, err = p.st.TriggerSchedule(by, "default", "morning-figures", nil)
+	_, err = p.st.TriggerSchedule(by, "default", "morning-figures", job.RunNow{})
 	if core.CodeOf(err) != core.Conflict { // that of its plan is under way
 		p.ok(err)
 	}

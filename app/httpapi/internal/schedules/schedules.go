@@ -125,15 +125,22 @@ func (s *server) scheduleActions() {
 		return s.service.ResumeSchedule(ctx, ns, in.Name, body.CatchUp)
 	})
 
+	type triggering struct {
+		api.ByName
+		Key string `header:"Idempotency-Key" doc:"The same as the key in the body. The same request again makes no second job; another request with it is refused"`
+	}
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "schedule-trigger", Method: http.MethodPost, Path: "/v1/schedules/{name}/trigger", Scope: access.ScopeOperate, Bare: true, Created: true,
 		Summary: "Make a job now, beside the plan",
-	}, func(ctx context.Context, c *api.Call, in *api.ByName, body wire.TriggerInput) (job.Job, error) {
+	}, func(ctx context.Context, c *api.Call, in *triggering, r job.RunNow) (e job.Enqueued, err error) {
 		ns, err := in.Resolve(c)
 		if err != nil {
-			return job.Job{}, err
+			return e, err
 		}
-		return s.service.TriggerSchedule(ctx, ns, in.Name, body.Input)
+		if r.Key, err = api.Agree("key", in.Key, r.Key); err != nil {
+			return e, err
+		}
+		return s.service.TriggerSchedule(ctx, ns, in.Name, r)
 	})
 }
 

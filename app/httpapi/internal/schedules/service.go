@@ -2,7 +2,6 @@ package schedules
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
@@ -20,7 +19,7 @@ type Schedules interface {
 	ResumeSchedule(ctx context.Context, namespace, name string, catchUp bool) (schedule.Schedule, error)
 	// TriggerSchedule makes a job now, beside the plan. A nil input means the
 	// schedule's own.
-	TriggerSchedule(ctx context.Context, namespace, name string, input json.RawMessage) (job.Job, error)
+	TriggerSchedule(ctx context.Context, namespace, name string, r job.RunNow) (job.Enqueued, error)
 	Occurrences(ctx context.Context, f schedule.OccurrenceFilter) (core.Page[schedule.Occurrence], error)
 }
 

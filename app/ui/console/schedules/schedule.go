@@ -25,7 +25,7 @@ type scheduleAPI interface {
 	Look(ctx context.Context, q schedule.LookQuery) (schedule.Look, error)
 	Occurrences(ctx context.Context, f schedule.OccurrenceFilter) (core.Page[schedule.Occurrence], error)
 	ScheduleDays(ctx context.Context, q view.DaysQuery) (view.ScheduleDays, error)
-	TriggerSchedule(ctx context.Context, namespace, name string, input json.RawMessage) (job.Job, error)
+	TriggerSchedule(ctx context.Context, namespace, name string, r job.RunNow) (job.Enqueued, error)
 	DeleteSchedule(ctx context.Context, namespace, name string) error
 	Jobs(ctx context.Context, f job.Filter) (core.Page[job.Job], error)
 	Task(ctx context.Context, namespace, name string) (task.Task, error)
@@ -312,15 +312,15 @@ func triggerPage(p *page) error {
 func triggerSchedule(p *page) error {
 	d := triggerData{Name: p.R.PathValue("name"), Text: p.R.PostFormValue("input")}
 	input, err := readJSON("input", d.Text)
-	var job job.Job
+	var made job.Enqueued
 	if err == nil {
-		job, err = p.api.TriggerSchedule(p.R.Context(), p.Namespace, d.Name, input)
+		made, err = p.api.TriggerSchedule(p.R.Context(), p.Namespace, d.Name, job.RunNow{Input: input})
 	}
 	if err != nil {
 		d.Err = err
 		return p.Again("schedule-trigger", d, err)
 	}
-	return p.Done(p.Link("schedules", d.Name), "Schedule %s created job %d.", d.Name, job.ID)
+	return p.Done(p.Link("schedules", d.Name), "Schedule %s created job %d.", d.Name, made.Job.ID)
 }
 
 // readJSON reads a text as JSON, and says where it is none.

@@ -3,7 +3,6 @@ package schedules
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -337,6 +336,7 @@ func scheduleResume(c *cli.CLI) *cobra.Command {
 
 func scheduleTrigger(c *cli.CLI) *cobra.Command {
 	var input string
+	var r job.RunNow
 	var w wait.Flags
 	cmd := &cobra.Command{
 		Use: "trigger NAME", Aliases: []string{"run"}, Short: "Run a schedule's task now, beside its plan", Args: cobra.ExactArgs(1),
@@ -345,18 +345,18 @@ func scheduleTrigger(c *cli.CLI) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var raw json.RawMessage
-			if err := cli.JSONText(input != "", input, &raw); err != nil {
+			if err := cli.JSONText(input != "", input, &r.Input); err != nil {
 				return err
 			}
-			j, err := s.TriggerSchedule(ctx, ns, args[0], raw)
+			made, err := s.TriggerSchedule(ctx, ns, args[0], r)
 			if err != nil {
 				return err
 			}
-			return wait.Made(ctx, c, s, job.Enqueued{Job: j}, w)
+			return wait.Made(ctx, c, s, made, w)
 		}),
 	}
 	cmd.Flags().StringVar(&input, "input", "", "JSON for the job; default: the schedule's input")
+	cmd.Flags().StringVar(&r.Key, "key", "", "idempotency key: a second job with it is not made, the first is shown")
 	w.Add(cmd.Flags())
 	return cmd
 }
