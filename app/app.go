@@ -291,7 +291,7 @@ func (a *App) startAPI(ctx context.Context) error {
 	// Only who has the address makes the token: a second start in the same
 	// folder fails above and leaves the file alone.
 	if config.IsLoopback(a.opt.Listen) {
-		if err := a.firstToken(ctx, a.store, usable); err != nil {
+		if err := a.firstToken(ctx, usable); err != nil {
 			return errors.Join(err, ln.Close())
 		}
 	}

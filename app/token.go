@@ -130,7 +130,7 @@ func (a *App) initialTokens(ctx context.Context) error {
 
 // firstToken makes an admin token when there is none yet. It is called on
 // loopback only: elsewhere the operator brings one, or makes one before the start.
-func (a *App) firstToken(ctx context.Context, tokens httpapi.Tokens, usable bool) error {
+func (a *App) firstToken(ctx context.Context, usable bool) error {
 	path, err := TokenPath(a.opt.Config)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (a *App) firstToken(ctx context.Context, tokens httpapi.Tokens, usable bool
 		return a.mindToken(path)
 	}
 	const name = "admin"
-	_, secret, err := tokens.CreateToken(ctx, access.Token{
+	_, secret, err := a.store.IssueToken(ctx, access.Token{
 		Name: name, Namespace: core.AnyNamespace, Scopes: []access.Scope{access.ScopeAdmin, access.ScopeWorker},
 	})
 	if err != nil {

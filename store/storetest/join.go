@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ func init() {
 	add("a token that a machine got works on when its join token does not", caseATokenThatAMachineGotWorksOnWhen)
 	add("a token has a bounded number of living sessions, and others are not refused for it", caseATokenHasABoundedNumberOfLivingSessions)
 	add("a join token that could be used for ever is refused", caseAJoinTokenThatCouldBeUsedForEver)
+	add("a token whose creation is repeated, because the answer was lost, is not made twice", caseATokenWhoseCreationIsRepeated)
 }
 
 func caseMachinesJoinAsOftenAsAJoinTokenSays(b *bench) {
@@ -99,7 +101,7 @@ func caseAJoinTokenThatCouldBeUsedForEver(b *bench) {
 func caseATokenHasABoundedNumberOfLivingSessions(b *bench) {
 	var w [2]job.WorkerInfo
 	for i := range w {
-		t, _, err := b.st.CreateToken(b.ctx, access.Token{Name: "builder", Namespace: "team", Scopes: []access.Scope{access.ScopeWorker}})
+		t, _, err := b.st.CreateToken(b.ctx, access.Token{Name: fmt.Sprint("builder-", i), Namespace: "team", Scopes: []access.Scope{access.ScopeWorker}})
 		ok(b, err)
 		w[i] = job.WorkerInfo{Name: "w", Token: t.ID, Kinds: []task.Kind{task.KindFunc}, Queues: map[string]int{"default": 1}}
 	}
@@ -113,4 +115,39 @@ func caseATokenHasABoundedNumberOfLivingSessions(b *bench) {
 	must(b.st.OpenSession(b.ctx, w[1]))(b)
 	ok(b, b.st.CloseSession(b.ctx, s.ID))
 	must(b.st.OpenSession(b.ctx, w[0]))(b)
+}
+
+func caseATokenWhoseCreationIsRepeated(b *bench) {
+	ctx, other := access.WithActor(b.ctx, "token:ada"), access.WithActor(b.ctx, "token:bob")
+	ci := access.Token{Name: "ci", Scopes: []access.Scope{access.ScopeRead}, ExpiresAt: Epoch.Add(time.Hour)}
+	create := func(ctx context.Context, t access.Token) (access.Token, error) {
+		t, _, err := b.st.CreateToken(ctx, t)
+		return t, err
+	}
+	first := must(create(ctx, ci))(b)
+	_, err := create(ctx, ci)
+	wantCode(b, err, core.Conflict, "ci", fmt.Sprint("id ", first.ID))
+	must(create(other, ci))(b)
+	elsewhere := ci
+	elsewhere.Namespace = "team"
+	must(create(ctx, elsewhere))(b)
+	ok(b, b.st.RevokeToken(b.ctx, first.ID))
+	must(create(ctx, ci))(b)
+	b.clock.Move(2 * time.Hour)
+	ci.ExpiresAt = time.Time{}
+	must(create(ctx, ci))(b)
+	for range 2 { // people sign in as often as they like
+		_, _, err := b.st.IssueToken(access.WithActor(b.ctx, "oidc:ann"), access.Token{Name: "ann", Scopes: []access.Scope{access.ScopeRead}})
+		ok(b, err)
+	}
+
+	join := access.JoinToken{Name: "builders", Namespace: "team", Uses: 1}
+	j, secret, err := b.st.CreateJoinToken(ctx, join)
+	ok(b, err)
+	_, _, err = b.st.CreateJoinToken(ctx, join)
+	wantCode(b, err, core.Conflict, "builders", fmt.Sprint("id ", j.ID))
+	_, _, err = b.st.Join(b.ctx, secret, "build-1")
+	ok(b, err)
+	_, _, err = b.st.CreateJoinToken(ctx, join) // the first is used up
+	ok(b, err)
 }

@@ -18,9 +18,35 @@ func ScanToken(rows base.Rows) (t access.Token, err error) {
 }
 
 // CreateToken makes a token and answers its secret, which cannot be had again.
+// An actor that repeats it, because the answer was lost, is told of the token.
 func (s *Store) CreateToken(ctx context.Context, t access.Token) (access.Token, string, error) {
+	return s.createToken(ctx, t, func(c *Change) error {
+		t := t.WithDefaults()
+		had, err := base.Collect(ctx, c.Tx, ScanToken, `
+			select `+TokenColumns+` from belfry.tokens
+			where name = $1 and namespace = $2 and created_by = $3 and revoked_at = 0
+			order by id desc`, t.Name, t.Namespace, access.ActorOf(ctx))
+		for _, h := range had {
+			if h.Refusal(c.Now) == nil {
+				return core.Errorf(core.Conflict, "token %q is there already, created by you at %s with id %d; its secret is shown once", h.Name, core.Stamp(h.CreatedAt), h.ID).
+					WithHint("choose another name, or revoke it first: belfry token revoke %d", h.ID)
+			}
+		}
+		return err
+	})
+}
+
+// IssueToken is CreateToken for a token that its user never asks for by name: several of a name are right.
+func (s *Store) IssueToken(ctx context.Context, t access.Token) (access.Token, string, error) {
+	return s.createToken(ctx, t, func(*Change) error { return nil })
+}
+
+func (s *Store) createToken(ctx context.Context, t access.Token, allow func(c *Change) error) (access.Token, string, error) {
 	secret := base.NewSecret(base.SecretPrefix)
 	err := s.write(ctx, "create token", func(c *Change) (err error) {
+		if err := allow(c); err != nil {
+			return err
+		}
 		t, err = c.InsertToken(t, secret)
 		return err
 	})

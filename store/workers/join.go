@@ -20,13 +20,26 @@ func scanJoin(rows base.Rows) (t access.JoinToken, err error) {
 }
 
 // CreateJoinToken makes a join token and answers its secret, which cannot be had
-// again.
+// again. An actor that repeats it, because the answer was lost, is told of the token.
 func (s *Store) CreateJoinToken(ctx context.Context, t access.JoinToken) (out access.JoinToken, secret string, err error) {
 	secret = base.NewSecret(joinPrefix)
 	err = s.write(ctx, "create join token", func(c *Change) error {
 		out = t.WithDefaults(c.Now)
 		if err := out.Validate(c.Now); err != nil {
 			return err
+		}
+		had, err := base.Collect(ctx, c.Tx, scanJoin, `
+			select `+joinColumns+` from belfry.join_tokens
+			where name = $1 and namespace = $2 and created_by = $3 and revoked_at = 0
+			order by id desc`, out.Name, out.Namespace, access.ActorOf(ctx))
+		if err != nil {
+			return err
+		}
+		for _, h := range had {
+			if h.Refusal(c.Now) == nil {
+				return core.Errorf(core.Conflict, "join token %q is there already, created by you at %s with id %d; its secret is shown once", h.Name, core.Stamp(h.CreatedAt), h.ID).
+					WithHint("choose another name, or revoke it first: belfry token join revoke %d", h.ID)
+			}
 		}
 		ids, err := s.SQL.NextIDs(ctx, c.Tx, "definition", 1)
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 // Tokens makes the tokens of people who sign in through a provider, and ends
 // them with their sessions.
 type Tokens interface {
-	CreateToken(ctx context.Context, t access.Token) (access.Token, string, error)
+	IssueToken(ctx context.Context, t access.Token) (access.Token, string, error)
 	RevokeToken(ctx context.Context, id int64) error
 }
 
@@ -134,7 +134,7 @@ func actorOf(name string) string { return "oidc:" + name }
 // it: so rights, limits and the audit are those of any other token.
 func (p *page) admit(name string, g access.Grant) error {
 	ctx := access.WithActor(p.R.Context(), actorOf(name))
-	t, secret, err := p.c.opt.Tokens.CreateToken(ctx, access.Token{
+	t, secret, err := p.c.opt.Tokens.IssueToken(ctx, access.Token{
 		Name: name, Namespace: g.Namespace, Scopes: []access.Scope{g.Scope}, ExpiresAt: p.c.opt.Now().Add(p.c.opt.Limits.Life.D()),
 	})
 	if err != nil {
