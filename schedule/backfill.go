@@ -19,6 +19,7 @@ type Backfill struct {
 	OnlyMissing bool      `json:"only_missing,omitempty" doc:"Leave out nominal times that became a job already"`
 	Limit       int       `json:"limit,omitempty" doc:"Most jobs it may make; default: 1000; at most 100000"`
 	Note        string    `json:"note,omitempty" doc:"Why"`
+	Key         string    `json:"key,omitempty" doc:"Idempotency key: while the first backfill of the schedule with it is listed, a second is not made, the first is returned; other settings with it are refused, but for to, which may be later"`
 
 	ID         int64         `json:"id,omitempty" readOnly:"true"`
 	ScheduleID int64         `json:"schedule_id,omitempty" readOnly:"true"`
@@ -91,7 +92,16 @@ func (b Backfill) Validate(now time.Time) error {
 	if len(b.Note) > core.MaxDescription {
 		p.Addf("note", len(b.Note), "has more than %d bytes", core.MaxDescription)
 	}
+	if clean, cut := core.CleanText(b.Key, core.MaxKey); cut || clean != b.Key {
+		p.Add("key", b.Key, fmt.Sprintf("is not plain text of at most %d bytes", core.MaxKey), "")
+	}
 	return p.Err(fmt.Sprintf("backfill of schedule %q", b.Schedule))
+}
+
+// Repeats reports that b asks for the same as another with its key. To is left out: a client that repeats a request may
+// have computed it anew.
+func (b Backfill) Repeats(o Backfill) bool {
+	return b.From.Equal(o.From) && b.Overlap == o.Overlap && b.OnlyMissing == o.OnlyMissing && b.Limit == o.Limit
 }
 
 // Refill is the answer of [Fill]: the nominal times to run now, and the

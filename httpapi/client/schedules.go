@@ -145,9 +145,11 @@ func (c ScheduleCalls) ImportICS(ctx context.Context, namespace, name string, ic
 	return v, err
 }
 
-// StartBackfill implements [httpapi.Backfills].
-func (c ScheduleCalls) StartBackfill(ctx context.Context, b schedule.Backfill) (schedule.Backfill, error) {
-	return put[schedule.Backfill](ctx, c.server, http.MethodPost, "/v1/backfills", nil, b)
+// StartBackfill implements [httpapi.Backfills]. It is repeated when the server cannot be reached
+// only with an idempotency key.
+func (c ScheduleCalls) StartBackfill(ctx context.Context, b schedule.Backfill) (out schedule.Backfill, err error) {
+	err = c.server.do(ctx, ask{method: http.MethodPost, path: "/v1/backfills", body: b, again: b.Key != ""}, &out)
+	return out, err
 }
 
 // SetBackfill implements [httpapi.Backfills].

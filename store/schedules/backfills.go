@@ -3,6 +3,7 @@ package schedules
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -35,6 +36,17 @@ func (s *Store) StartBackfill(ctx context.Context, b schedule.Backfill) (out sch
 		if err != nil {
 			return err
 		}
+		first, found, err := s.backfillOf(ctx, c.Tx, row.ID, b.Key)
+		switch {
+		case err != nil:
+			return err
+		case found && !b.Repeats(first):
+			return core.Errorf(core.Conflict, "idempotency key %q belongs to backfill %d, which was asked for with other settings", b.Key, first.ID).
+				WithHint("use another key for another backfill, or repeat the first request")
+		case found:
+			out = first
+			return nil
+		}
 		plan, err := s.PlanOf(ctx, c.Tx, row.Schedule)
 		if err != nil {
 			return err
@@ -64,6 +76,18 @@ func (s *Store) StartBackfill(ctx context.Context, b schedule.Backfill) (out sch
 		return c.Audit("backfill", "schedule", b.Namespace, b.Schedule, b.Note, nil, b)
 	})
 	return out, err
+}
+
+// backfillOf finds the backfill of a schedule that was asked for with an idempotency key.
+func (s *Store) backfillOf(ctx context.Context, tx base.Tx, id int64, key string) (b schedule.Backfill, found bool, err error) {
+	if key == "" {
+		return b, false, nil
+	}
+	all, err := base.Collect(ctx, tx, scanBackfill, `select `+backfillColumns+` from belfry.backfills b where b.schedule_id = $1`, id)
+	if i := slices.IndexFunc(all, func(b schedule.Backfill) bool { return b.Key == key }); i >= 0 {
+		return all[i], true, nil
+	}
+	return b, false, err
 }
 
 // Backfill is one backfill.

@@ -81,6 +81,7 @@ func init() {
 	add("backfill buffer_all: one job after another, each made when the one before has ended, however it ends", caseBackfillBufferAll)
 	add("backfill allow: all at once, in their order, and more than a step only as they end", caseBackfillAllow)
 	add("a schedule has one backfill at a time, and another when it has ended", caseAScheduleHasOneBackfillAtATime)
+	add("a backfill that is repeated with its idempotency key is the first, ended or not", caseABackfillThatIsRepeated)
 	add("a bad backfill is refused with its field and leaves nothing", caseABadBackfillIsRefusedWithItsFieldAnd)
 	add("a backfill of what is missing leaves out what ran or waits, in any zone, and makes up for what was skipped", caseABackfillOfWhatIsMissingLeavesOutWhat)
 	add("a backfill of what is missing is not deceived by the many rows of a rule from before", caseABackfillOfWhatIsMissingIsNotDeceived)
@@ -145,6 +146,29 @@ func caseBackfillAllow(b *bench) {
 	if !j.Nominal.Equal(Epoch.Add(-249*time.Minute)) || !j.DueAt.Equal(Epoch) || j.Schedule != "tick" || j.Trigger != schedule.TriggerBackfill {
 		b.Fatalf("%+v", j)
 	}
+}
+
+func caseABackfillThatIsRepeated(b *bench) {
+	backfills{b}.minutely()
+	ask := func(to time.Duration, change ...func(*schedule.Backfill)) (schedule.Backfill, error) {
+		f := schedule.Backfill{Schedule: "tick", From: Epoch.Add(-3 * time.Minute), To: Epoch.Add(to), Key: "k"}
+		for _, c := range change {
+			c(&f)
+		}
+		return b.st.StartBackfill(b.ctx, f)
+	}
+	first := must(ask(-time.Minute))(b)
+	want(b, "while it is under way", must(ask(-time.Minute))(b).ID, first.ID)
+	must(b.st.SetBackfill(b.ctx, "default", first.ID, schedule.BackfillCanceled))(b)
+	again := must(ask(0))(b) // to was now, and is now again
+	want(b, "when it has ended", fmt.Sprint(again.ID == first.ID, again.State), fmt.Sprint(true, schedule.BackfillCanceled))
+	_, err := ask(0, func(f *schedule.Backfill) { f.OnlyMissing = true })
+	wantCode(b, err, core.Conflict, "idempotency key")
+	_, err = ask(0, func(f *schedule.Backfill) { f.Key = "a\x00" })
+	wantCode(b, err, core.Invalid, "key")
+	other := must(ask(0, func(f *schedule.Backfill) { f.Key = "other" }))(b)
+	want(b, "another", other.ID == first.ID, false)
+	want(b, "backfills", len(must(b.st.Backfills(b.ctx, schedule.BackfillFilter{}))(b).Items), 2)
 }
 
 func caseAScheduleHasOneBackfillAtATime(b *bench) {

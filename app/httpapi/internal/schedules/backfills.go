@@ -57,6 +57,7 @@ func (s *server) backfillRoutes() {
 
 	type starting struct {
 		Namespace string `query:"namespace" doc:"Default: as the body says, the token's namespace, or default"`
+		Key       string `header:"Idempotency-Key" doc:"The same as the key in the body. The same request again starts no second backfill; another request with it is refused"`
 	}
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "backfill-start", Method: http.MethodPost, Path: "/v1/backfills", Scope: access.ScopeOperate, Created: true,
@@ -66,18 +67,28 @@ func (s *server) backfillRoutes() {
 		if b.Namespace, err = c.Owner(in.Namespace, b.Namespace); err != nil {
 			return b, err
 		}
+		if b.Key, err = api.Agree("key", in.Key, b.Key); err != nil {
+			return b, err
+		}
 		return s.service.StartBackfill(ctx, b)
 	})
 
+	type startingOne struct {
+		api.ByName
+		Key string `header:"Idempotency-Key" doc:"The same as the key in the body. The same request again starts no second backfill; another request with it is refused"`
+	}
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "schedule-backfill", Method: http.MethodPost, Path: "/v1/schedules/{name}/backfill", Scope: access.ScopeOperate, Created: true,
 		Summary: "Run nominal times that have passed",
 		Doc:     "The same as POST /v1/backfills, with the schedule named in the address.",
-	}, func(ctx context.Context, c *api.Call, in *api.ByName, b schedule.Backfill) (_ schedule.Backfill, err error) {
+	}, func(ctx context.Context, c *api.Call, in *startingOne, b schedule.Backfill) (_ schedule.Backfill, err error) {
 		if b.Schedule, err = api.Agree("schedule", in.Name, b.Schedule); err != nil {
 			return b, err
 		}
 		if b.Namespace, err = c.Owner(in.Namespace, b.Namespace); err != nil {
+			return b, err
+		}
+		if b.Key, err = api.Agree("key", in.Key, b.Key); err != nil {
 			return b, err
 		}
 		return s.service.StartBackfill(ctx, b)

@@ -69,6 +69,7 @@ The schedule's own plan goes on beside it.`,
 	f.BoolVar(&b.OnlyMissing, "only-missing", false, "leave out nominal times that became a job already")
 	f.IntVar(&b.Limit, "limit", 0, "most jobs it may make; default: 1000")
 	f.StringVar(&b.Note, "note", "", "why")
+	f.StringVar(&b.Key, "key", "", "idempotency key: a second backfill with it is not made, the first is shown")
 	return cmd
 }
 
