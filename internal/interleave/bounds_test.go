@@ -47,6 +47,22 @@ var overflowing = []transition{
 		return nil, err
 	}},
 	enqueueAll("enqueue one", job.NewJob{Task: "t"}),
+	enqueueAll("enqueue two", job.NewJob{Task: "t"}, job.NewJob{Task: "t"}),
+	{"pause", func(ctx context.Context, _ *world, st *store.Store) (any, error) {
+		_, err := st.PauseSchedule(ctx, "default", "u", "")
+		return nil, err
+	}},
+	{"resume", func(ctx context.Context, _ *world, st *store.Store) (any, error) {
+		_, err := st.ResumeSchedule(ctx, "default", "u", false)
+		return nil, err
+	}},
+	{"edit", func(ctx context.Context, _ *world, st *store.Store) (any, error) {
+		_, err := st.UpdateSchedule(ctx, schedule.Schedule{Name: "u", Task: "t", Rules: []schedule.Rule{{Cron: "*/2 * * * *"}}, Overlap: schedule.OverlapBufferOne})
+		return nil, err
+	}},
+	{"delete", func(ctx context.Context, _ *world, st *store.Store) (any, error) {
+		return nil, st.DeleteSchedule(ctx, "default", "u")
+	}},
 	{"cancel one", func(ctx context.Context, w *world, st *store.Store) (any, error) {
 		_, err := w.cancel(ctx, st, "of u")
 		return nil, err

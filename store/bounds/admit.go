@@ -133,26 +133,56 @@ func (c *Change) refuseOver(bounded map[string]job.Queue, asked map[string]want)
 		if err != nil {
 			return err
 		}
-		needed, droppable := min(q.Overflow(used, w.jobs), w.jobs), 0
-		if q.OnFull == job.OnFullDropOldest && w.jobs <= q.MaxWaiting {
-			victims, err := c.victims(a, w.lowest, needed, c.SQL.SkipLocked("jobs"))
+		for {
+			needed := min(q.Overflow(used, w.jobs), w.jobs)
+			droppable, err := c.droppable(a, w, needed)
 			if err != nil {
 				return err
 			}
-			if droppable = len(victims); droppable < needed && c.s.Far && !c.Foreign { // others may be changing some
-				if victims, err = c.victims(a, w.lowest, needed, ""); err != nil {
-					return err
-				}
-				if len(victims) >= needed {
-					return base.Meets{Table: "jobs", IDs: victims}
-				}
+			if droppable >= needed {
+				break
 			}
-		}
-		if droppable < needed {
-			return refuse(q, used, w.jobs, droppable)
+			now, err := c.fewer(a, w.jobs, used)
+			if err != nil {
+				return err
+			}
+			if now == used {
+				return refuse(q, used, w.jobs, droppable)
+			}
+			used = now
 		}
 	}
 	return nil
+}
+
+// droppable is how many of the jobs that are needed could be dropped.
+func (c *Change) droppable(a *account, w want, needed int) (int, error) {
+	if a.q.OnFull != job.OnFullDropOldest || w.jobs > a.q.MaxWaiting {
+		return 0, nil
+	}
+	victims, err := c.victims(a, w.lowest, needed, c.SQL.SkipLocked("jobs"))
+	if free := len(victims); err != nil || free >= needed || !c.s.Far || c.Foreign {
+		return free, err
+	}
+	all, err := c.victims(a, w.lowest, needed, "") // others may be changing some
+	if err == nil && len(all) >= needed {
+		err = base.Meets{Table: "jobs", IDs: all}
+	}
+	return len(victims), err
+}
+
+// fewer counts again before a queue that drops jobs refuses: one that was counted may have ended since, and so cannot be
+// dropped.
+func (c *Change) fewer(a *account, want, used int) (int, error) {
+	if a.q.OnFull != job.OnFullDropOldest || !c.s.Far || !a.exact || a.added > 0 {
+		return used, nil
+	}
+	count, err := c.count(a, want)
+	if err != nil || count >= used {
+		return used, err
+	}
+	a.counted = count
+	return count, nil
 }
 
 // take counts what there is room for, and picks what is dropped for it.

@@ -8,6 +8,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/locks"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -72,6 +73,10 @@ func ScheduleOwner(id int64) string { return "schedule:" + strconv.FormatInt(id,
 func (c *Change) jobs() *jobs.Change { return c.s.jobs.In(c.Change) }
 
 func (c *Change) withdraw(l Left, ids []int64) error {
+	locks.Backwards(c.Change) // a transition that pauses, edits or deletes a schedule has locked it
+	if err := c.jobs().HoldNow(ids); err != nil {
+		return err
+	}
 	return c.jobs().WithdrawJobs(ids, l.Reason, l.Note)
 }
 
