@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/schemas"
 )
 
 // Home is what every name of a table, view, sequence and function begins with
@@ -52,6 +53,9 @@ func Migrate(ctx context.Context, db *sql.DB, m Migrations, dry bool) (from, to 
 		if from, err = m.version(ctx, db); err != nil {
 			return 0, 0, err
 		}
+		if err := schemas.Same(ctx, db, m.Table, m.Files, versionOf); err != nil {
+			return from, to, err
+		}
 	}
 	if from > to {
 		return from, to, m.newer(ctx, db, from, to)
@@ -85,7 +89,7 @@ func (m Migrations) step(ctx context.Context, db *sql.DB, file string) error {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // of what is committed, or failed
-	for _, sql := range []string{m.Lock, "create table if not exists " + m.Table + " (version bigint primary key, at bigint not null default 0)"} {
+	for _, sql := range []string{m.Lock, "create table if not exists " + m.Table + " (version bigint primary key, at bigint not null default 0, digest text not null default '')"} {
 		if sql == "" {
 			continue
 		}
@@ -100,7 +104,7 @@ func (m Migrations) step(ctx context.Context, db *sql.DB, file string) error {
 	if _, err := tx.ExecContext(ctx, m.Name(string(text))); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf("insert into %s (version, at) values (%d, %d)", m.Table, versionOf(file), time.Now().UnixMicro())); err != nil {
+	if _, err := tx.ExecContext(ctx, fmt.Sprintf("insert into %s (version, at, digest) values (%d, %d, '%s')", m.Table, versionOf(file), time.Now().UnixMicro(), schemas.Digest(text))); err != nil {
 		return err
 	}
 	return tx.Commit()

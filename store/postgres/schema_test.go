@@ -145,3 +145,15 @@ func TestRaisedFloorWaitsForTransitionsUnderWay(t *testing.T) {
 	exec(t, dsn, raisedFloor)
 	wantOutdated(t, "the next", st.DB().Write(t.Context(), func(base.Tx, base.Moment) error { return nil }), core.Unavailable)
 }
+
+func TestASchemaOfAnotherBuildIsRefused(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Migrated(t, postgres.Migrate)
+	exec(t, dsn, "update belfry.migrations set digest = ''") // from before digests were kept
+	openAt(t, dsn, postgres.Options{})
+	exec(t, dsn, "update belfry.migrations set digest = 'another'")
+	_, err := postgres.Open(t.Context(), dsn, postgres.Options{})
+	wantCode(t, err, core.Conflict, "another build", "version 1", "belfry export")
+	_, _, err = postgres.Migrate(t.Context(), dsn)
+	wantCode(t, err, core.Conflict, "another build")
+}

@@ -306,3 +306,25 @@ func TestCanceledContextIsAnAnswerAndNoHarm(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestASchemaOfAnotherBuildIsRefused(t *testing.T) {
+	t.Parallel()
+	path := file(t)
+	mark := func(digest string) {
+		t.Helper()
+		st := openAt(t, path, sqlite.Options{})
+		err := st.DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) error {
+			_, err := tx.Exec(t.Context(), "update belfry.migrations set digest = $1", digest)
+			return err
+		})
+		if err := errors.Join(err, st.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark("") // from before digests were kept
+	mark("another")
+	_, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	wantCode(t, err, core.Conflict, "another build", "version 1", "belfry export")
+	_, _, err = sqlite.Migrate(t.Context(), path)
+	wantCode(t, err, core.Conflict, "another build")
+}
