@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -77,6 +78,7 @@ type Field struct {
 	Offers                             []string          // what is offered for it, besides what can be typed
 	Each                               bool              // the offers are for each word of a list
 	Code                               bool              // of an area: it is a program, and large
+	Unkept                             bool              // of an area: it is a secret, which no draft keeps
 	Options                            []string          // of a choice
 	Names                              map[string]string // of options, for people
 	Faults                             []core.FieldError
@@ -160,8 +162,15 @@ func ProblemOf(err error) *problem {
 	if !errors.As(err, &e) {
 		return &problem{Message: "Something went wrong on our side.", Hint: "The server's log says more."}
 	}
-	return &problem{Message: sentence(e.Message), Hint: sentence(e.Hint), Faults: e.Fields}
+	message := e.Message
+	if subject, _, _ := strings.Cut(message, `"`); e.Code == core.Invalid && len(e.Fields) > 0 && !saysFault.MatchString(subject) {
+		message = "invalid " + message
+	}
+	return &problem{Message: sentence(message), Hint: sentence(e.Hint), Faults: e.Fields}
 }
+
+// saysFault tells the sentences about a refused input from those messages that only name what was refused.
+var saysFault = regexp.MustCompile(`\b(not|cannot|no|invalid|is|are|must)\b`)
 
 // above is what stands above a form that was refused: everything but the faults
 // that its parts show. Shown are those parts, lists of them, or the names of fields.

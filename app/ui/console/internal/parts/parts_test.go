@@ -16,6 +16,11 @@ func TestFaultsStandOnce(t *testing.T) {
 	if rest = above(err); len(rest.Faults) != 2 || rest.Hint != "" {
 		t.Errorf("%+v", rest)
 	}
+	for said, want := range map[string]string{`token "is bad"`: `Invalid token "is bad".`, "job search": "Invalid job search.", "this calendar cannot be read": "This calendar cannot be read."} {
+		if got := above(&core.Error{Code: core.Invalid, Message: said, Fields: err.Fields}).Message; got != want {
+			t.Errorf("%s: %s", said, got)
+		}
+	}
 	if above(nil) != nil {
 		t.Error("nothing was wrong")
 	}
