@@ -39,6 +39,8 @@ func TestDraftsAreKept(t *testing.T) {
 		{"/schedules/hourly/edit", "#f-description", "of a draft", "button[value=review].main", "Save this edit of hourly?"},
 		{"/monitors/shop/edit", "#f-every", "33s", "button.main", "Monitor shop is saved."},
 		{"/calendars/nights/edit", "#f-description", "Quiet", "button[value=save].main", "Calendar nights is saved."},
+		{"/jobs/-new?task=hello", "#f-tags", "drafted", "button.main", "Job "},
+		{"/settings/tokens", "#f-name", "drafted", "[data-draft] button.main", "Its secret is shown only once"},
 	} {
 		t.Run(tt.path, func(t *testing.T) {
 			s := &site{T: t, Client: s.Client, url: s.url, admin: s.admin, node: s.node}
@@ -75,6 +77,18 @@ func TestDraftsAreKept(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The answer to a refused form has another address here than the page that it was filled on. Both drafts end with the save.
+func TestDraftEndsAtEachAddressOfItsForm(t *testing.T) {
+	t.Parallel()
+	s := filledSite(t)
+	b := s.at("/jobs/-new?task=hello")
+	put(b, "#f-delay", "soon")
+	s.refused(b, "button.main", http.StatusUnprocessableEntity, "is not a length of time")
+	put(b, "#f-delay", "1h")
+	s.sends(b, "button.main", "Job ")
+	b.Until(`!Object.keys(sessionStorage).some(k => k.startsWith('belfry-draft:'))`)
 }
 
 // A draft of another kind of task, with more rows than an empty form, and one
@@ -189,6 +203,10 @@ func TestNoPasswordIsKeptInTheBrowser(t *testing.T) {
 	b.Follow("main .tabs button[value='kind command']")
 	b.Visit(s.url + "/workers")
 	kept("a password of another kind")
+	b.Visit(s.url + "/settings/secrets")
+	put(b, "#f-value", "hunter2")
+	b.Visit(s.url + "/workers")
+	kept("a value of a secret")
 	b.Visit(s.url + "/settings/channels/-new?kind=webhook")
 	put(b, "#f-name", "typed")
 	put(b, "#f-webhook-headers-name-1", "X-Key")

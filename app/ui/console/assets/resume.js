@@ -18,7 +18,7 @@ function drafts(restored) {
   const failed = performance.getEntriesByType('navigation')[0]?.responseStatus >= 400;
   const saved = sent && !failed && (form?.getAttribute('action') !== sent.action || document.querySelector('main > .flash'));
   sessionStorage.removeItem(sentPlace);
-  if (saved) sessionStorage.removeItem(sent.draft);
+  if (saved) for (const d of sent.drafts) sessionStorage.removeItem(d);
   if (!form) return;
   let timer, gone = false;
   const store = () => {
@@ -42,7 +42,9 @@ function drafts(restored) {
   form.addEventListener('submit', e => {
     if (e.defaultPrevented) return;
     store();
-    sessionStorage.setItem(sentPlace, JSON.stringify({draft, action: form.getAttribute('action')}));
+    // The answer to a refused form may have another address than the page that it was filled on, and each has its draft.
+    const before = sent && !saved && sent.action === form.getAttribute('action') ? sent.drafts : [];
+    sessionStorage.setItem(sentPlace, JSON.stringify({drafts: [...before, draft], action: form.getAttribute('action')}));
   });
 }
 
@@ -113,6 +115,6 @@ function sendAgain(form, fields) {
     again.append(Object.assign(document.createElement('input'), {type: 'hidden', name, value: value === true ? 'true' : value}));
   }
   document.body.append(again);
-  sessionStorage.setItem(sentPlace, JSON.stringify({draft, action: form.getAttribute('action'), resumed: true}));
+  sessionStorage.setItem(sentPlace, JSON.stringify({drafts: [draft], action: form.getAttribute('action'), resumed: true}));
   again.submit();
 }

@@ -69,9 +69,11 @@ func deleteSecret(p *page) error {
 
 // Fields are those of a secret that is set.
 func (d secretsData) Fields() []parts.Field {
+	value := parts.NewField("value", "Value", "area", "", "It is sealed, given to programs, masked in their logs, and never shown again.", d.Err).Need()
+	value.Unkept = true
 	return []parts.Field{
 		parts.NewField("name", "Name", "text", d.name, "One that is there is replaced.", d.Err).Need(),
-		parts.NewField("value", "Value", "area", "", "It is sealed, given to programs, masked in their logs, and never shown again.", d.Err).Need(),
+		value,
 		parts.NewField("line", "Leave out space and line ends around it", "check", "true", "", d.Err),
 	}
 }
