@@ -133,4 +133,12 @@ func TestASlowActionIsSentOnce(t *testing.T) {
 	if n := must(s.Jobs(t.Context(), job.Filter{Task: "hello", States: []job.State{job.Ready}}))(s); len(n.Items) != 1 {
 		t.Errorf("%d jobs", len(n.Items))
 	}
+	// Who stops waiting can send again.
+	b.Visit(s.url + "/calendars/-new")
+	put(b, "#f-name", "bad name!")
+	var free bool
+	b.Eval(`new Promise(done => { navigation.onnavigateerror = () => setTimeout(() => done(document.querySelector('[data-own-sent], [aria-busy]') === null)); document.querySelector('main form[method=post] .main').click(); setTimeout(stop, 100); })`, &free)
+	if !free {
+		t.Error("a form whose answer is not waited for stays busy")
+	}
 }

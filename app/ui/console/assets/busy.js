@@ -8,11 +8,13 @@ addEventListener('submit', e => {
   const button = e.submitter;
   setTimeout(() => button?.setAttribute('aria-busy', 'true')); // its name goes with the form
 });
-// A page that is kept for going back has sent nothing yet.
-addEventListener('pageshow', e => {
-  if (!e.persisted) return;
+// A page that is kept for going back has sent nothing yet, and one whose answer
+// the reader no longer waits for may send again.
+function free() {
   for (const form of document.querySelectorAll('[data-own-sent]')) delete form.dataset.ownSent;
   for (const b of document.querySelectorAll('button[aria-busy]')) b.removeAttribute('aria-busy');
-});
+}
+addEventListener('pageshow', e => { if (e.persisted) free(); });
+globalThis.navigation?.addEventListener('navigateerror', free);
 // A word at the foot of the window can be put away. One with Undo stays until then.
 addEventListener('click', e => { if (e.target.closest?.('.flash .shut')) e.target.closest('.flash').remove(); });

@@ -20,6 +20,7 @@ export function follow() {
   // A form on its way may delete what this page shows, and the change of that
   // is told before its answer arrives.
   addEventListener('submit', e => { leaving ||= !e.defaultPrevented && e.target.getAttribute('method') === 'post'; });
+  globalThis.navigation?.addEventListener('navigateerror', () => { leaving = false; refresh(); }); // it was stopped
   open(false);
   addEventListener('belfry:refresh', e => { whole ||= e.detail; refresh(); });
   // What no change is told of, such as a check that went well, is read again
