@@ -91,3 +91,16 @@ func (t *LogText) Find(text string, match func(line string) bool) int64 {
 	}
 	return t.Offset + int64(at)
 }
+
+// Lines of the stream [Log] that stand in a log for what is missing there.
+const (
+	LogOverLimit = "belfry: %d bytes of output over the limit of %d were cut\n"
+	LogLeftOut   = "belfry: here %d bytes of output are left out, because the task keeps %d (limits.log)\n"
+	LogLost      = "belfry: %d bytes of output were lost because the log could not be delivered in time\n"
+	LogEnded     = "belfry: the log ends here, and the job goes on: %s; %s\n"
+)
+
+var logGap = regexp.MustCompile(`^belfry: ((here )?\d+ bytes of output |the log ends here, )`)
+
+// IsLogGap reports that a line of the stream [Log] stands for what is missing.
+func IsLogGap(line string) bool { return logGap.MatchString(line) }

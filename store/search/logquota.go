@@ -2,6 +2,7 @@ package search
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -102,7 +103,7 @@ func (r logRow) ending(why error, at int64) logRow {
 	if !errors.As(why, &e) {
 		e = &core.Error{Message: why.Error()}
 	}
-	r.Body = "belfry: the log ends here, and the job goes on: " + e.Message + "; " + e.Hint + "\n"
+	r.Body = fmt.Sprintf(job.LogEnded, e.Message, e.Hint)
 	r.Seq, r.Stream, r.At, r.Size = job.LastLogSeq, string(job.Log), at, int64(len(r.Body))
 	return r
 }

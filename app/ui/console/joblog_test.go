@@ -318,6 +318,7 @@ func TestFailedJobIsExplained(t *testing.T) {
 		if f.Error != "" {
 			s.write(w.ID, f.Ref, 1, job.Stderr, "pg_dump: \x1b[1;31merror:\x1b[0m the server is gone\n\x1b[37;41m FATAL \x1b[0m <b>not</b> whole\n")
 			s.write(w.ID, f.Ref, 2, job.Stdout, strings.Repeat("it goes on\n", 200))
+			s.write(w.ID, f.Ref, 3, job.Log, fmt.Sprintf(job.LogOverLimit, 2000, 1000))
 		}
 		must(s.Finish(ctx, w.ID, []job.Finish{f}))(s)
 		return f.JobID
@@ -337,6 +338,8 @@ func TestFailedJobIsExplained(t *testing.T) {
 		t.Errorf("compared is %q", said)
 	}
 	b.Shows(fmt.Sprintf("Compared with job %d", good), "handed back", "Run again with other input")
+	b.Click("a[data-gap]")
+	b.Until(`location.hash === '#L603' && document.querySelector('.missing.at-line') !== null`)
 	b.Click("[data-bad]")
 	b.Until(`location.hash === '#L401' && document.querySelector('.at-line')?.innerText.endsWith('error: the server is gone')`)
 	look(b, s, "job-failed-command")

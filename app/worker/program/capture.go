@@ -130,7 +130,7 @@ func (c *capture) finish() (cut bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cut > 0 {
-		c.note("here %d bytes of output are left out, because the task keeps %d (limits.log)", c.cut, c.limit)
+		_, _ = fmt.Fprintf(c.out[job.Log], job.LogLeftOut, c.cut, c.limit)
 	}
 	for _, p := range c.end {
 		_, _ = c.out[p.stream].Write(p.data)

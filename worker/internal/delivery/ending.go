@@ -49,7 +49,7 @@ func (l *Log) addEnds() {
 	}
 	if l.cut > 0 {
 		l.endLine()
-		l.add(job.Log, fmt.Appendf(nil, "belfry: %d bytes of output over the limit of %d were cut\n", l.cut, l.limit))
+		l.add(job.Log, fmt.Appendf(nil, job.LogOverLimit, l.cut, l.limit))
 	}
 	for i, s := range allStreams {
 		l.add(s, l.ends[i].text())

@@ -239,7 +239,7 @@ func (l *Log) Close() {
 	l.addEnds()
 	if l.dropped > 0 {
 		l.endLine()
-		l.add(job.Log, fmt.Appendf(nil, "belfry: %d bytes of output were lost because the log could not be delivered in time\n", l.dropped))
+		l.add(job.Log, fmt.Appendf(nil, job.LogLost, l.dropped))
 	}
 	for s, rest := range l.carry { // begun characters are all there will be
 		if len(rest) > 0 {

@@ -6,12 +6,13 @@ import {list} from './loglist.js';
 const pause = 1000; // ms between two looks
 const page = 500;   // lines that are asked for at once
 const kept = 8000;  // lines that are kept here
+const places = ['bad', 'gap']; // lines that a button of their own leads to
 
 export function log(box) {
   const $ = selector => box.querySelector(selector);
   const lines = $('.lines'), state = $('[data-log-state]'), follows = $('[data-follow]'), find = $('[data-find]'), found = $('[data-found]'), only = $('[data-only]');
   const first = lines.querySelector('.part');
-  let rows = new Map(), total = 0, live = false, bad = 0, hits = [], at = -1, search = 0, loading = new Map(), failing = false, seen = Promise.resolve();
+  let rows = new Map(), total = 0, live = false, hits = [], at = -1, search = 0, loading = new Map(), failing = false, seen = Promise.resolve();
   let wanted = Number(location.hash.match(/^#L(\d+)$/)?.[1] ?? box.dataset.line ?? 0);
 
   const all = {
@@ -31,7 +32,6 @@ export function log(box) {
   function take(part) {
     total = Math.max(0, Number(part.dataset.total));
     live = part.dataset.liveLog !== undefined;
-    bad = Number(part.dataset.bad ?? 0);
     const came = [...part.children].map(line => [Number(line.dataset.row ?? line.dataset.n - 1), line]);
     for (const [i, line] of came) {
       line.remove();
@@ -39,9 +39,12 @@ export function log(box) {
       rows.set(i, line);
     }
     for (const i of rows.keys()) { if (rows.size <= kept) break; rows.delete(i); }
-    const link = $('[data-bad]');
-    link.hidden = !bad;
-    if (bad) link.href = `${address({line: bad})}#L${bad}`;
+    for (const place of places) {
+      const link = $(`a[data-${place}]`), line = Number(part.dataset[place] ?? 0);
+      link.hidden = !line;
+      link.dataset.to = line;
+      if (line) link.href = `${address({line})}#L${line}`;
+    }
     return came.map(([i]) => i);
   }
 
@@ -202,7 +205,7 @@ export function log(box) {
 
   const line = $('[data-goto]');
   line.form.addEventListener('submit', e => { e.preventDefault(); if (line.value) goes(Number(line.value), true); });
-  $('[data-bad]').addEventListener('click', e => { e.preventDefault(); goes(bad, true); });
+  for (const place of places) $(`a[data-${place}]`).addEventListener('click', e => { e.preventDefault(); goes(Number(e.currentTarget.dataset.to), true); });
   addEventListener('hashchange', () => { const n = location.hash.match(/^#L(\d+)$/)?.[1]; if (n) goes(Number(n), false); });
   lines.addEventListener('click', e => { // on the number of a line
     const of = e.target.closest('.line');

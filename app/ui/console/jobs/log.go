@@ -32,6 +32,7 @@ type logPart struct {
 	From    int    // lines before the first
 	Total   int    // lines of the log as far as it is written
 	Bad     int    // number of the first line that tells of an error; 0: none does
+	Gap     int    // number of the first line that stands for what is missing
 	At      int    // number of the line that was asked for
 	Find    string // what was searched for in all of it
 	Found   int    // lines with that
@@ -51,6 +52,7 @@ type logLine struct {
 	At      time.Time // in the zone that it is shown in
 	Inks    []inked
 	Open    bool // it has no end yet
+	Gap     bool // it stands for what is missing
 }
 
 // Time is when its beginning was written.
@@ -88,7 +90,7 @@ func (p *page) openLog(j job.Job) (part logPart, set streamSet, x *logIndex, rea
 		return p.api.Logs(ctx, p.Namespace, j.ID, job.LogFilter{Attempt: part.Attempt, Paging: core.Paging{Limit: logPage, Cursor: cursor}})
 	}
 	x = p.logs.of(logID{j.ID, part.Attempt})
-	part.Total, part.Bad, err = x.extend(p.R.Context(), read, set)
+	part.Total, part.Bad, part.Gap, err = x.extend(p.R.Context(), read, set)
 	return part, set, x, read, err
 }
 
@@ -122,7 +124,8 @@ func (p *page) readLog(j job.Job, count int) (logPart, error) {
 
 func (part *logPart) add(lines []*logged, set streamSet) {
 	for _, l := range lines {
-		part.Lines = append(part.Lines, logLine{Number: l.number(), Row: l.before.of(set), Attempt: l.attempt, Stream: streams[l.stream], At: l.at.In(part.zone), Inks: l.inks(), Open: l.open})
+		part.Lines = append(part.Lines, logLine{Number: l.number(), Row: l.before.of(set), Attempt: l.attempt, Stream: streams[l.stream], At: l.at.In(part.zone), Inks: l.inks(), Open: l.open,
+			Gap: l.isGap()})
 	}
 }
 

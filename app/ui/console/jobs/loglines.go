@@ -55,6 +55,9 @@ type logged struct {
 // number is which line of the whole log it is, from 1.
 func (l *logged) number() int { return l.before.of(allStreams) + 1 }
 
+// isGap reports that it stands for what is missing.
+func (l *logged) isGap() bool { return streams[l.stream] == job.Log && job.IsLogGap(l.text) }
+
 func inOrder(a, b *logged) int { return a.number() - b.number() }
 
 // plain is its text without colours.
@@ -141,6 +144,7 @@ type logIndex struct {
 	at    logMark
 	fresh int // bytes since the last mark
 	bad   int // number of the first line that tells of an error; 0: none does
+	gap   int // number of the first line that stands for what is missing; 0: none does
 }
 
 // logReader answers what comes after a cursor.
@@ -160,13 +164,13 @@ func tellsOfError(l *logged) bool {
 	return errorRule.MatchString(l.plain())
 }
 
-// extend reads what the log has got since, and answers the number of lines of a set and the first that tells of an error.
-// One reader at a time extends an index. Reads of lines need no lock: what a mark has before it does not change.
-func (x *logIndex) extend(ctx context.Context, read logReader, set streamSet) (lines, bad int, err error) {
+// extend reads what the log has got since, and answers the number of lines of a set, and the first that tells of an error
+// or stands for what is missing. One reader at a time extends an index. Reads of lines need no lock: what a mark has before it does not change.
+func (x *logIndex) extend(ctx context.Context, read logReader, set streamSet) (lines, bad, gap int, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	err = x.readOn(ctx, read)
-	return x.at.lines.of(set), x.bad, err
+	return x.at.lines.of(set), x.bad, x.gap, err
 }
 
 func (x *logIndex) readOn(ctx context.Context, read logReader) error {
@@ -178,6 +182,9 @@ func (x *logIndex) readOn(ctx context.Context, read logReader) error {
 		x.at.feed(got.Items, func(l *logged) {
 			if n := l.number(); (x.bad == 0 || n < x.bad) && tellsOfError(l) {
 				x.bad = n
+			}
+			if x.gap == 0 && l.isGap() {
+				x.gap = l.number()
 			}
 		})
 		x.at.cursor = got.Next

@@ -37,6 +37,17 @@ func pieceOf(attempt int, s job.Stream, text string) job.LogLine {
 	return job.LogLine{Attempt: attempt, LogPiece: job.LogPiece{Stream: s, Text: text}}
 }
 
+// Each line that stands in a log for what is missing is known by its words.
+func TestLogGapsAreKnown(t *testing.T) {
+	for _, text := range []string{fmt.Sprintf(job.LogOverLimit, 7, 9), fmt.Sprintf(job.LogLeftOut, 7, 9), fmt.Sprintf(job.LogLost, 7), fmt.Sprintf(job.LogEnded, "full", "free some")} {
+		x := &logIndex{}
+		_, _, gap, err := x.extend(t.Context(), readerOf([]job.LogLine{pieceOf(1, job.Stdout, "one\n"+text), pieceOf(1, job.Log, "belfry: so many\n"+text)}, 9), allStreams)
+		if err != nil || gap != 4 {
+			t.Errorf("%q: line %d, %v", text, gap, err)
+		}
+	}
+}
+
 func TestLogLines(t *testing.T) {
 	pieces := []job.LogLine{
 		pieceOf(1, job.Log, "started\n"),
@@ -50,7 +61,7 @@ func TestLogLines(t *testing.T) {
 	ctx := t.Context()
 	for most := 1; most < 8; most++ {
 		x, read := &logIndex{}, readerOf(pieces, most)
-		if _, _, err := x.extend(ctx, read, allStreams); err != nil {
+		if _, _, _, err := x.extend(ctx, read, allStreams); err != nil {
 			t.Fatal(err)
 		}
 		rows, err := x.rows(ctx, read, allStreams, 0, 100)
@@ -91,13 +102,13 @@ func TestLogLinesFromAnyPlace(t *testing.T) {
 		}
 		pieces = append(pieces, pieceOf(1+i/1500, streams[rand.N(3)], text))
 		if rand.N(100) == 0 {
-			if _, _, err := x.extend(ctx, readerOf(pieces, 7), allStreams); err != nil {
+			if _, _, _, err := x.extend(ctx, readerOf(pieces, 7), allStreams); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	read := readerOf(pieces, 7)
-	if _, _, err := x.extend(ctx, read, allStreams); err != nil {
+	if _, _, _, err := x.extend(ctx, read, allStreams); err != nil {
 		t.Fatal(err)
 	}
 	if len(x.marks) < 3 {
