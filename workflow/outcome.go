@@ -100,6 +100,20 @@ func (r Run) End(p Plan) job.Settlement {
 	return s
 }
 
+// Next is the command that brings a run on: the answer that a step waits for, or else a look at it.
+func (s Status) Next() string {
+	for i, step := range s.Run.Steps {
+		if step.State != Waiting || !s.Run.EndedAt.IsZero() {
+			continue
+		}
+		if of := s.Plan.Workflow.Steps[i]; of.Approval == "" {
+			return fmt.Sprintf("belfry workflow signal %d %s", s.Run.JobID, of.Signal)
+		}
+		return fmt.Sprintf("belfry workflow approve %d %s", s.Run.JobID, step.Name)
+	}
+	return fmt.Sprintf("belfry workflow show %d", s.Run.JobID)
+}
+
 // Why says what a run waits for, in a sentence; nothing once it has ended.
 func (r Run) Why(p Plan) string {
 	if !r.EndedAt.IsZero() {

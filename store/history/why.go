@@ -41,7 +41,7 @@ func (s *Store) Why(ctx context.Context, namespace string, id int64) (w job.Why,
 			return s.whyRunning(ctx, tx, row.Job, now, &w)
 		case row.Kind == task.KindWorkflow && row.State == job.Waiting && row.Reason == "": // or it waits for a limit
 			status, err := s.workflows.StatusIn(ctx, tx, row.ID)
-			w.Summary, w.Next = core.Or(status.Why, "Its steps run."), fmt.Sprintf("belfry workflow show %d", row.ID)
+			w.Summary, w.Next = core.Or(status.Why, "Its steps run."), status.Next()
 			return err
 		case row.Kind == task.KindCycle && row.State == job.Waiting:
 			return s.whyCycle(ctx, tx, row.Job, &w)

@@ -53,6 +53,7 @@ func TestWorkflowIsFollowedAndApproved(t *testing.T) {
 	b.Shows("Steps", "3 of 3", "Is it <i>good</i>?", "pending")
 	picture(b, "job-workflow-waits")
 	b.Axe()
+	b.Shows("Next step: approve or reject sure, which asks: ")
 	opens(b, "approve-sure")
 	b.Type("#f-note-approve-sure", "looked at it")
 	s.sends(b, "#approve-sure button.main", "Step sure is approved.")

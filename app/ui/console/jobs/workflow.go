@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,14 @@ type graphStep struct {
 	Needs  string
 	Asks   string // what a person is to approve
 	Signal string // that it waits for
+}
+
+// Asked is the first step of a workflow that waits for a person or a signal.
+func (d jobData) Asked() *graphStep {
+	if i := slices.IndexFunc(d.Graph, func(s graphStep) bool { return s.Asks != "" || s.Signal != "" }); i >= 0 {
+		return &d.Graph[i]
+	}
+	return nil
 }
 
 // Items is how many of its jobs are done, of a step with several.
