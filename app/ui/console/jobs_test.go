@@ -285,6 +285,11 @@ func TestBulkOnSelected(t *testing.T) {
 	b.Until(`!` + offered)
 	b.Click("[data-checks]")
 	b.Until(offered)
+	some := `document.querySelector('[data-checks]').indeterminate`
+	b.Click("tbody .pick input")
+	b.Until(some)
+	b.Click("tbody .pick input")
+	b.Until(`!` + some + ` && document.querySelector('[data-checks]').checked`)
 	b.Follow("#selected button[value=cancel]")
 	b.Shows("Cancel 4 jobs?", "has ended already: failed: 1 (2)", "Nothing has been done yet")
 	look(b, s, "jobs-dry-run-selected")
@@ -302,6 +307,23 @@ func TestBulkOnSelected(t *testing.T) {
 	}
 	if j := must(s.Job(t.Context(), "default", 3))(s); j.CancelAt.IsZero() {
 		t.Error("the one that runs was not asked to end")
+	}
+}
+
+// Each list whose rows can be ticked has a box for all of them, and all boxes are of one size.
+func TestSelectAllOfEachList(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.someJobs()
+	b := s.at("/")
+	for _, path := range []string{"/jobs", "/schedules", "/monitors", "/monitors?view=grid"} {
+		b.Visit(s.url + path)
+		b.Click("main [data-checks]")
+		var boxes string
+		b.Eval(`[...new Set([...document.querySelectorAll('main form input[type=checkbox]')].map(e => [e.checked, e.offsetWidth, e.offsetHeight].join(' ')))].join()`, &boxes)
+		if boxes != "true 24 24" {
+			t.Errorf("%s: %s", path, boxes)
+		}
 	}
 }
 

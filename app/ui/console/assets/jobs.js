@@ -1,11 +1,5 @@
-// What pages of jobs do beyond forms: select all, copy, JSON that is checked
+// What pages of jobs do beyond forms: copy, JSON that is checked
 // while it is typed, and bulk actions that go on by themselves.
-const selected = () => [...document.querySelectorAll('input[type=checkbox][name=job]')];
-
-document.addEventListener('change', e => {
-  if (e.target.dataset.checks !== undefined) for (const box of selected()) box.checked = e.target.checked;
-});
-
 document.addEventListener('click', async e => {
   const id = e.target.dataset?.copies;
   if (!id) return;

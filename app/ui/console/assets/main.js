@@ -38,7 +38,7 @@ async function charts() { // one may come while the page is open
 }
 document.addEventListener('belfry:fresh', charts);
 await charts();
-if (document.querySelector('[data-checks], [data-copies], [data-json], [data-go-on]')) await import('./jobs.js');
+if (document.querySelector('[data-copies], [data-json], [data-go-on]')) await import('./jobs.js');
 for (const box of document.querySelectorAll('[data-log]')) {
   const {log} = await import('./log.js');
   log(box);

@@ -26,3 +26,20 @@ function offer(input) {
   const typed = input.value.split(/[ ,]+/), last = input.value.slice(0, input.value.length - typed.at(-1).length);
   list.replaceChildren(...known.get(list).filter(w => !typed.slice(0, -1).includes(w)).map(w => Object.assign(document.createElement('option'), {value: last + w})));
 }
+
+// The box above a list ticks its rows, and shows whether all of them are ticked, or some.
+const boxes = form => [...form.elements].filter(e => e.type === 'checkbox' && e.name);
+
+function tally(all) {
+  const rows = boxes(all.form), on = rows.filter(e => e.checked).length;
+  all.checked = on > 0 && on === rows.length;
+  all.indeterminate = on > 0 && on < rows.length;
+}
+const tallyAll = () => document.querySelectorAll('[data-checks]').forEach(tally);
+
+addEventListener('change', e => {
+  if (e.target.dataset?.checks !== undefined) for (const row of boxes(e.target.form)) row.checked = e.target.checked;
+  tallyAll();
+});
+document.addEventListener('belfry:fresh', tallyAll);
+addEventListener('pageshow', tallyAll); // the browser has ticked again what was ticked
