@@ -1,6 +1,7 @@
 package cron
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,12 +99,16 @@ func newCalendar(spec CalendarSpec, lenient bool) (*Calendar, error) {
 	c := &Calendar{spec: spec, loc: loc}
 	c.spec.Closings = nil
 	work := &rrule.Budget{Left: calendarSteps, Search: eventSteps}
-	for _, cl := range spec.Closings {
+	for i, cl := range spec.Closings {
 		err := c.add(cl, work)
 		if lenient && refusal.IsNever(err) {
 			continue
 		}
 		if err != nil {
+			var e *Error
+			if errors.As(err, &e) {
+				e.Place = fmt.Sprintf("closings[%d]", i)
+			}
 			return nil, err
 		}
 		c.spec.Closings = append(c.spec.Closings, cl)

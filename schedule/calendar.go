@@ -53,7 +53,9 @@ func (c Calendar) Validate() error {
 	}
 	if _, err := cron.NewCalendar(c.CalendarSpec); err != nil {
 		var ce *cron.Error
-		if errors.As(err, &ce) {
+		if errors.As(err, &ce) && ce.Place != "" {
+			p.AddCron(ce.Place, "", err)
+		} else if ce != nil {
 			p.Add(core.Or(ce.Field, "closings"), ce.Value, ce.Msg, ce.Hint)
 		} else {
 			p.Add("closings", "", err.Error(), "")

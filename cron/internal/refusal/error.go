@@ -17,6 +17,7 @@ type Error struct {
 	Msg   string // what is wrong with it; for RRULE with the section of RFC 5545
 	Seen  string // what was understood up to there; may be empty
 	Hint  string // what to do: "did you mean ...?"; may be empty
+	Place string // of a part of a calendar, such as closings[2]; "" for a rule
 
 	fix   string // what to put in place of Value, if that is known
 	never bool   // the rule is lawful and has no occurrence
