@@ -92,8 +92,8 @@ func TestWorkflowFormLeadsToItsSteps(t *testing.T) {
 	s := newSite(t)
 	v := s.visitor(s.admin)
 	_, body := v.get("/tasks/-new?kind=workflow")
-	if !strings.Contains(body, "Write the steps") {
-		t.Error("the form does not lead to the steps")
+	if !strings.Contains(body, `<button class="main" name="do" value="yaml">Write the steps`) || strings.Contains(body, `value="save">`) {
+		t.Error("the form does not lead to the steps, or saves without them")
 	}
 	if _, body = v.post("/tasks/-new", "do", "yaml", "kind", "workflow", "name", "flow"); !strings.Contains(body, "needs:") || !strings.Contains(body, "name: flow") {
 		t.Errorf("the text has no steps: %s", body)

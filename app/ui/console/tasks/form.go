@@ -62,6 +62,11 @@ type taskForm struct {
 	secrets []string
 }
 
+// NeedsSteps reports that it is a workflow whose steps are yet to be written, in its text: it cannot be saved before.
+func (f *taskForm) NeedsSteps() bool {
+	return f.Kind == task.KindWorkflow && !f.Whole && f.doc.At("workflow") == nil
+}
+
 // groupsOf is the form of a kind.
 func (f *taskForm) groupsOf() []forms.InputGroup {
 	info := f.Kind.Info()
