@@ -57,7 +57,7 @@ func TestProgramIsDroppedAndRuns(t *testing.T) {
 	picture(b, "upload-chosen")
 	b.Layout()
 	b.Axe()
-	s.sends(b, "button.main", "Saved program my-report", "posted", digest(first), "arm64", "It has not run yet.")
+	s.sends(b, "button.main", "Saved program my-report", "uploaded", digest(first), "arm64", "It has not run yet.")
 	g := must(s.Task(t.Context(), "default", "my-report"))(s).Program
 	if g.SHA256 != digest(first) || g.Size != int64(len(first)) || g.Arch != "arm64" {
 		t.Errorf("%+v", g)
@@ -79,7 +79,7 @@ func TestProgramIsDroppedAndRuns(t *testing.T) {
 	b.Axe()
 	b.Emulate("dark", 1200)
 	b.Visit(s.url + "/programs")
-	b.Shows("my-report", digest(second)[:12], "posted")
+	b.Shows("my-report", digest(second)[:12], "uploaded")
 	b.Layout()
 	picture(b, "programs-dark")
 	b.Axe()
@@ -91,7 +91,7 @@ func TestProgramThatWaitsSaysSo(t *testing.T) {
 	s := newSite(t)
 	must(s.CreateTask(t.Context(), task.Task{Name: "early", Program: &task.Program{SHA256: digest([]byte("x")), Size: 1}}))(s)
 	b := s.at("/programs/early")
-	b.Shows("Its bytes are not here yet", "upload them", "waiting")
+	b.Shows("Its bytes are not here yet", "upload them", "pending upload")
 	b.Quiet(s.url)
 	b.Visit(s.url + "/programs/-new")
 	drop(b, "notes.txt", []byte("no program"))
@@ -181,7 +181,7 @@ func TestProgramGoesToABucketElsewhere(t *testing.T) {
 	allowed.Store(s.url)
 	b.Beside = address
 	b.Events = nil
-	s.sends(b, "button.main", "Saved program far", "posted", digest(program))
+	s.sends(b, "button.main", "Saved program far", "uploaded", digest(program))
 
 	// Pages that upload may send there, and no other.
 	v := s.visitor(s.admin)

@@ -99,9 +99,9 @@ func (r programRow) Strip() parts.Strip {
 // State is whether the bytes are there, for a chip.
 func (r programRow) State() string {
 	if r.Artifact.PostedAt.IsZero() {
-		return "waiting"
+		return "pending upload"
 	}
-	return "posted"
+	return "uploaded"
 }
 
 // programVersion is an edit of a program.

@@ -25,7 +25,7 @@ var Tones = map[string][2]string{
 	"degraded": {"warn", "!"}, "late": {"warn", "!"}, "retrying": {"warn", "!"}, "failing": {"warn", "!"}, "disabled": {"bad", "✕"}, "confirming": {"warn", "!"}, "draining": {"warn", "!"},
 	"running": {"busy", "▶"}, "recovering": {"busy", "▶"}, "ready": {"busy", "●"},
 	"paused": {"idle", "‖"}, "canceled": {"idle", "–"}, "skipped": {"idle", "»"}, "scheduled": {"idle", "◷"}, "waiting": {"idle", "◷"},
-	"due": {"busy", "●"}, "not_due": {"idle", "◷"}, "left_out": {"idle", "»"}, "posted": {"good", "✓"}, "behind": {"warn", "!"}, "expired": {"idle", "–"},
+	"due": {"busy", "●"}, "not_due": {"idle", "◷"}, "left_out": {"idle", "»"}, "uploaded": {"good", "✓"}, "pending upload": {"idle", "◷"}, "behind": {"warn", "!"}, "expired": {"idle", "–"},
 	"open": {"good", "✓"}, "closed": {"idle", "■"},
 	"flapping": {"warn", "≈"}, "stale": {"warn", "?"}, "unstable": {"warn", "≈"}, "slow": {"warn", "!"}, "maintenance": {"busy", "◇"}, "muted": {"idle", "∅"}, "unknown": {"idle", "?"},
 	"pending": {"busy", "◷"}, "sent": {"good", "✓"}, "suppressed": {"idle", "–"}, "ongoing": {"bad", "✕"}, "over": {"good", "✓"}, "acknowledged": {"busy", "✓"}, "investigating": {"warn", "…"}, "identified": {"warn", "!"}, "monitoring": {"busy", "◷"}, "resolved": {"good", "✓"}, "note": {"idle", "–"}, "public": {"idle", "○"}, "off": {"idle", "–"}, "on": {"good", "✓"},
