@@ -30,7 +30,7 @@ func (b *Tab) Window(scheme string, width, height int) {
 }
 
 // layoutScript lists what is wrong: text that is too pale (WCAG 1.4.3) or too
-// small, what sticks out, headings that skip a level, targets that are hard to
+// small, what sticks out, numbers that are cut, headings that skip a level, targets that are hard to
 // hit (WCAG 2.5.8).
 const layoutScript = `(() => {
   const faults = [];
@@ -40,6 +40,7 @@ const layoutScript = `(() => {
   const ground = e => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c[3] === 1) return c; } return [255, 255, 255, 1]; };
   const name = e => e.tagName + '.' + (e.getAttribute('class') || '') + ' ' + (e.textContent || '').trim().slice(0, 40);
   if (document.documentElement.scrollWidth > WIDTH) faults.push('scrolls sideways: ' + document.documentElement.scrollWidth);
+  for (const e of document.querySelectorAll('td.num')) if (e.scrollWidth > e.clientWidth) faults.push('cut number: ' + name(e));
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let n; n = walk.nextNode();) {
     const e = n.parentElement;
