@@ -131,6 +131,14 @@ type Enqueued struct {
 	Joined int64 `json:"joined,omitempty" doc:"Of a debounced job: how many requests have joined the first, this one among them"`
 }
 
+// Only is the answer to one job that was asked for.
+func Only(all []Enqueued, err error) (Enqueued, error) {
+	if err != nil {
+		return Enqueued{}, err
+	}
+	return all[0], nil
+}
+
 // Stands says for people how the job stands.
 func (e Enqueued) Stands() string {
 	if e.Removed {

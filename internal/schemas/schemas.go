@@ -6,12 +6,30 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"regexp"
 
 	"github.com/belfry-run/belfry/core"
 )
+
+// Keep makes the table of versions and digests, or adds the digests to one from before they were kept.
+func Keep(ctx context.Context, tx *sql.Tx, table string) error {
+	if _, err := tx.ExecContext(ctx, "create table if not exists "+table+" (version bigint primary key, at bigint not null default 0, digest text not null default '')"); err != nil {
+		return err
+	}
+	rows, err := tx.QueryContext(ctx, "select * from "+table+" limit 0")
+	if err != nil {
+		return err
+	}
+	columns, err := rows.Columns()
+	if err := errors.Join(err, rows.Close()); err != nil || len(columns) > 2 {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "alter table "+table+" add column digest text not null default ''")
+	return err
+}
 
 // Same refuses a schema that was made by files of the same versions with other statements: a file may be edited until
 // it is released. Table keeps versions and digests. A schema from before digests were kept is taken as it is.

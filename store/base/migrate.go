@@ -89,13 +89,11 @@ func (m Migrations) step(ctx context.Context, db *sql.DB, file string) error {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // of what is committed, or failed
-	for _, sql := range []string{m.Lock, "create table if not exists " + m.Table + " (version bigint primary key, at bigint not null default 0, digest text not null default '')"} {
-		if sql == "" {
-			continue
-		}
-		if _, err := tx.ExecContext(ctx, sql); err != nil {
-			return err
-		}
+	if _, err := tx.ExecContext(ctx, m.Lock); err != nil {
+		return err
+	}
+	if err := schemas.Keep(ctx, tx, m.Table); err != nil {
+		return err
 	}
 	now, err := m.version(ctx, tx)
 	if err != nil || now >= versionOf(file) {

@@ -79,14 +79,7 @@ func (c *Change) Enqueue(ns []job.NewJob) ([]job.Enqueued, error) { return c.enq
 // EnqueueFor enqueues a job that is asked for in another way than by an enqueue.
 func (c *Change) EnqueueFor(trigger schedule.Trigger, n job.NewJob) (job.Enqueued, error) {
 	c.trigger = trigger
-	return only(c.enqueue([]job.NewJob{n}, nil))
-}
-
-func only(out []job.Enqueued, err error) (job.Enqueued, error) {
-	if err != nil {
-		return job.Enqueued{}, err
-	}
-	return out[0], nil
+	return job.Only(c.enqueue([]job.NewJob{n}, nil))
 }
 
 // enqueue is Enqueue with a claim that may go along.
@@ -114,7 +107,7 @@ func (c *Change) EnqueueOf(s schedule.Schedule, r job.RunNow) (job.Enqueued, err
 		return job.Enqueued{}, err
 	}
 	ins[0].Schedule, ins[0].ScheduleID, ins[0].Generation, ins[0].asked, ins[0].shares = s.Name, s.ID, s.Generation, asked, job.Window{}
-	return only((&enqueue{Change: c, ins: ins}).make(nil))
+	return job.Only((&enqueue{Change: c, ins: ins}).make(nil))
 }
 
 // make makes what was prepared, as far as it is not there.

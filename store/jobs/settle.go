@@ -69,9 +69,7 @@ func (s *Store) FinishTx(ctx context.Context, tx any, f job.Finish) (job.Finishe
 	return out[0], nil
 }
 
-// maxNamedStale is how many late results of one report the log names. Workers are not trusted, and a report has up to
-// [core.MaxBatch] results.
-const maxNamedStale = 10
+const maxNamedStale = 10 // late results of a report that the log names, of up to [core.MaxBatch]: workers are not trusted
 
 // TellStale warns of results that came under a lease that was lost. A worker that
 // says canceled was told to end, because its job was terminated, and obeys: what
