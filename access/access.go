@@ -116,6 +116,18 @@ func tokenState(revoked, expires, now time.Time) TokenState {
 	return TokenActive
 }
 
+// PersonActor is how the audit names a person who signs in through a provider.
+func PersonActor(name string) string { return "oidc:" + name }
+
+// Actor is how the audit names who acts with the token: the token, or the person for whose session it was made. A token that a
+// person made is named otherwise, or is theirs by its name.
+func (t Token) Actor() string {
+	if person := PersonActor(t.Name); t.CreatedBy == person {
+		return person
+	}
+	return "token:" + t.Name
+}
+
 // State is how the token stands at an instant.
 func (t Token) State(now time.Time) TokenState { return tokenState(t.RevokedAt, t.ExpiresAt, now) }
 

@@ -127,20 +127,17 @@ func (c *Console) refusalLevel() slog.Level {
 	return slog.LevelDebug
 }
 
-// actorOf is the person's name in the audit before and after a token acts.
-func actorOf(name string) string { return "oidc:" + name }
-
 // admit opens a session for a person, with a token of their name that ends with
 // it: so rights, limits and the audit are those of any other token.
 func (p *page) admit(name string, g access.Grant) error {
-	ctx := access.WithActor(p.R.Context(), actorOf(name))
+	ctx := access.WithActor(p.R.Context(), access.PersonActor(name))
 	t, secret, err := p.c.opt.Tokens.IssueToken(ctx, access.Token{
 		Name: name, Namespace: g.Namespace, Scopes: []access.Scope{g.Scope}, ExpiresAt: p.c.opt.Now().Add(p.c.opt.Limits.Life.D()),
 	})
 	if err != nil {
 		return err
 	}
-	if err := p.open(actorOf(name), sealed{Secret: secret, Own: t.ID}); err != nil {
+	if err := p.open(access.PersonActor(name), sealed{Secret: secret, Own: t.ID}); err != nil {
 		_ = p.c.opt.Tokens.RevokeToken(ctx, t.ID) // it is not in use, and ends by itself
 		return err
 	}

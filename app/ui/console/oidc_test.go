@@ -56,7 +56,7 @@ func TestSignInThroughProvider(t *testing.T) {
 	if _, body = v.post("/queues/default/pause", "note", "why not"); !strings.Contains(body, "paused") {
 		t.Fatal(body)
 	}
-	if last := must(s.Audit(t.Context(), access.AuditFilter{Namespace: core.AnyNamespace, Noun: "queue"}))(s).Items[0]; last.Actor != "token:ann@example.com" || last.Action != "pause" {
+	if last := must(s.Audit(t.Context(), access.AuditFilter{Namespace: core.AnyNamespace, Noun: "queue"}))(s).Items[0]; last.Actor != "oidc:ann@example.com" || last.Action != "pause" {
 		t.Errorf("%+v", last)
 	}
 	made := s.tokensOf("ann@example.com")

@@ -277,7 +277,7 @@ func (p *page) trySignIn(secret string) error {
 		return core.Errorf(core.Forbidden, "the token %q may not read", p.Token.Name).
 			WithHint("create one with the scope read, operate or admin")
 	}
-	return p.open("token:"+p.Token.Name, sealed{Secret: secret})
+	return p.open(p.Token.Actor(), sealed{Secret: secret})
 }
 
 // open opens a session for a person, as the audit calls them, and ends the one that this browser had before.
@@ -308,11 +308,11 @@ func (c *Console) end(r *http.Request) error {
 	p := c.newPage(nil, r)
 	entered := p.enter(s.Secret)
 	if entered == nil {
-		who = "token:" + p.Token.Name
+		who = p.Token.Actor()
 	}
 	if s.Own != 0 && c.opt.Tokens != nil {
 		if err = entered; err == nil {
-			err = c.opt.Tokens.RevokeToken(access.WithActor(r.Context(), actorOf(p.Token.Name)), s.Own)
+			err = c.opt.Tokens.RevokeToken(access.WithActor(r.Context(), access.PersonActor(p.Token.Name)), s.Own)
 		}
 		if err != nil && core.CodeOf(err) != core.Unauthorized { // which it was ended before
 			return err

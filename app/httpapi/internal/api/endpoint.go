@@ -376,7 +376,7 @@ func (a *API) authorize(ctx context.Context, r *http.Request, scope access.Scope
 	}
 	c := CallOf(ctx)
 	c.Token = token
-	return access.WithActor(ctx, "token:"+token.Name), Allow(token, scope)
+	return access.WithActor(ctx, token.Actor()), Allow(token, scope)
 }
 
 func orWords(s, words string) string {

@@ -112,7 +112,7 @@ func (a *API) noteRefusal(c *Call, p *wire.Problem) {
 	case p.Status == 401 || p.Status == 429:
 		a.notes.Add(noted{Actor: "unknown", Action: "refuse", Noun: "token", Name: addressText(c.addr), note: "no token or a wrong one"}, 1, true)
 	case p.Code == core.Forbidden && c.Token.Name != "":
-		a.notes.Add(noted{namespace: ownerOf(c.Token), Actor: "token:" + c.Token.Name, Action: "refuse", Noun: "request", Name: routeOf(c.r), note: "from " + addressText(c.addr)}, 1, false)
+		a.notes.Add(noted{namespace: ownerOf(c.Token), Actor: c.Token.Actor(), Action: "refuse", Noun: "request", Name: routeOf(c.r), note: "from " + addressText(c.addr)}, 1, false)
 	}
 }
 
@@ -120,7 +120,7 @@ func (a *API) noteRefusal(c *Call, p *wire.Problem) {
 func (a *API) NoteEnqueue(c *Call, jobs []job.Enqueued) {
 	for _, e := range jobs {
 		if !e.Existing {
-			a.notes.Add(noted{namespace: e.Job.Namespace, Actor: "token:" + c.Token.Name, Action: "enqueue", Noun: "task", Name: e.Job.Task, note: "through the API"}, 1, false)
+			a.notes.Add(noted{namespace: e.Job.Namespace, Actor: c.Token.Actor(), Action: "enqueue", Noun: "task", Name: e.Job.Task, note: "through the API"}, 1, false)
 		}
 	}
 }
