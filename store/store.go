@@ -155,7 +155,7 @@ func New(db base.DB, o Options) *Store {
 	s.remoteStore = remote.New(s.Store, s.jobStore, s.programStore, s.taskStore, s.workerStore)
 	s.cycleStore = cycles.New(s.Store, s.jobStore, s.taskStore)
 	s.workflowStore = workflows.New(s.Store, s.jobStore, s.stepStore, s.taskStore)
-	s.scheduleStore = schedules.New(s.Store, s.boundStore, s.cycleStore, s.jobStore, s.leftoverStore, s.quotaStore, s.taskStore)
+	s.scheduleStore = schedules.New(s.Store, s.boundStore, s.jobStore, s.leftoverStore, s.quotaStore, s.taskStore)
 	s.searchStore = search.New(s.Store, s.cycleStore, s.jobStore, s.leftoverStore, s.programStore, s.queueStore, s.quotaStore, s.stepStore, s.taskStore, s.workflowStore)
 	s.historyStore = history.New(s.Store, s.jobStore, s.limitStore, s.queueStore, s.scheduleStore, s.taskStore, s.workflowStore)
 	s.sampleStore = samples.New(s.Store)

@@ -59,7 +59,7 @@ func (s *Store) Refuses() (full, readOnly bool) {
 	if r == nil || time.Since(r.at) >= refusesFor {
 		return false, false
 	}
-	return r.why == errNoRoom, r.why == errReadOnly
+	return errors.Is(r.why, errNoRoom), errors.Is(r.why, errReadOnly)
 }
 
 // OutcomeUnknown is the answer to a transition whose commit may have been carried

@@ -6,7 +6,6 @@ import (
 
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/bounds"
-	"github.com/belfry-run/belfry/store/cycles"
 	"github.com/belfry-run/belfry/store/jobs"
 	"github.com/belfry-run/belfry/store/leftovers"
 	"github.com/belfry-run/belfry/store/quotas"
@@ -17,7 +16,6 @@ import (
 type Store struct {
 	*base.Store
 	bounds    *bounds.Store
-	cycles    *cycles.Store
 	jobs      *jobs.Store
 	leftovers *leftovers.Store
 	quotas    *quotas.Store
@@ -30,8 +28,8 @@ type Store struct {
 }
 
 // New is the part of a store that keeps them.
-func New(b *base.Store, bounds *bounds.Store, cycles *cycles.Store, jobs *jobs.Store, leftovers *leftovers.Store, quotas *quotas.Store, tasks *tasks.Store) *Store {
-	s := &Store{Store: b, bounds: bounds, cycles: cycles, jobs: jobs, leftovers: leftovers, quotas: quotas, tasks: tasks}
+func New(b *base.Store, bounds *bounds.Store, jobs *jobs.Store, leftovers *leftovers.Store, quotas *quotas.Store, tasks *tasks.Store) *Store {
+	s := &Store{Store: b, bounds: bounds, jobs: jobs, leftovers: leftovers, quotas: quotas, tasks: tasks}
 	s.setUp()
 	return s
 }
@@ -44,8 +42,6 @@ type Change struct {
 
 // In is a transition under way for this package.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
-
-func (c *Change) cycles() *cycles.Change { return c.s.cycles.In(c.Change) }
 
 func (c *Change) jobs() *jobs.Change { return c.s.jobs.In(c.Change) }
 
