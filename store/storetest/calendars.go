@@ -348,7 +348,7 @@ func caseAManifestCarriesCalendars(b *bench) {
 	bad := m()
 	bad.Calendars[0].Closings[0].Weekly = "FUNDAY"
 	_, err = b.st.Apply(b.ctx, bad, view.ApplyOptions{})
-	wantCode(b, err, core.Invalid, "calendars[0].weekday")
+	wantCode(b, err, core.Invalid, "calendars[0].closings[0]")
 	bad = m()
 	bad.Schedules[0].Blackout = []string{"nobody"}
 	_, err = b.st.Apply(b.ctx, bad, view.ApplyOptions{})
