@@ -9,7 +9,7 @@ func Closing(n Notification, told []NotificationType, muted bool) (all []Notific
 		}
 		of := n
 		of.Ends, of.Code = begin, ""
-		of.Text = "This closes the alert that it " + wasTold[begin] + ". It was not seen to be well again."
+		of.Text = "This closes the alert that it " + wasTold[begin] + ". It was not seen to recover."
 		if begin != NotificationDown {
 			of.Incident = 0
 		}

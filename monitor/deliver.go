@@ -158,9 +158,9 @@ func (d *dispatcher) wait(a alert.Alert, until time.Time, why string) {
 // about those that say that it began.
 func (d *dispatcher) end(a alert.Alert) {
 	m, known := d.facts.Monitors[a.Notification.Monitor]
-	begins, reminders := d.unsentStarts(a)
-	hidden, why := hiddenBy(m), whyOver
 	closed, outage := a.Notification.Type == alert.NotificationClosed, a.Notification.Begin() == alert.NotificationDown
+	begins, reminders := d.unsentStarts(a, outage)
+	hidden, why := hiddenBy(m), whyOver
 	switch {
 	case closed:
 		hidden = ""
@@ -226,9 +226,9 @@ func (d *dispatcher) reroute(a alert.Alert) alert.Rerouted {
 
 // unsentStarts are the alerts that are pending and say that it began what a says is
 // over, and the reminders of it.
-func (d *dispatcher) unsentStarts(a alert.Alert) (begins, reminders []alert.Alert) {
+func (d *dispatcher) unsentStarts(a alert.Alert, outage bool) (begins, reminders []alert.Alert) {
 	for _, b := range d.alerts {
-		if !d.open(b) || b.ID > a.ID && b.Notification.Type != alert.NotificationReminder || b.Notification.Monitor != a.Notification.Monitor || b.Notification.Incident != a.Notification.Incident {
+		if !d.open(b) || b.ID > a.ID && b.Notification.Type != alert.NotificationReminder || b.Notification.Monitor != a.Notification.Monitor || outage && b.Notification.Incident != a.Notification.Incident {
 			continue
 		}
 		switch {

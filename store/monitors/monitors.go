@@ -346,7 +346,8 @@ func (c *Change) DeleteMonitor(row MonitorRow) error {
 	}
 	for _, query := range []string{
 		`update belfry.incidents set ended_at = $2, ended_by = 'deleted' where monitor_id = $1 and ended_at = 0`,
-		`update belfry.alerts set state = 'suppressed', reason = 'the monitor was deleted', ended_at = $2 where monitor_id = $1 and state = 'pending'`,
+		`update belfry.alerts set state = 'suppressed', reason = 'the monitor was deleted', ended_at = $2
+			where monitor_id = $1 and state = 'pending' and type in ('reminder', 'changed', 'certificate')`, // begins and ends are decided of when they are taken
 	} {
 		if _, err := c.Tx.Exec(c.Ctx, query, row.ID, base.Micros(c.Now)); err != nil {
 			return err

@@ -78,6 +78,7 @@ func init() {
 	add("alerts whose channel or monitor is gone are told to nobody", caseAlertsWhoseChannelOrMonitorIsGoneAreTold)
 	add("gauges and counters of monitors and alerts are what happened", caseGaugesAndCountersOfMonitorsAndAlertsAreWhat)
 	add("a pause, a deletion and another target close what a channel was told, and nothing else", caseAMonitorThatIsLeftAloneClosesWhatWasTold)
+	add("what closes an alert is sent though its monitor is deleted then, and not where its begin was not sent", caseWhatClosesAnAlertOutlivesItsMonitor)
 	// Quiet hours hold an outage, and then one edit concerns it.
 	for _, edit := range []struct {
 		name  string
@@ -413,6 +414,42 @@ func caseAMonitorThatIsLeftAloneClosesWhatWasTold(b *bench) {
 		alerts{b}.later(time.Hour)
 		want(b, end.name+": in all", alerts{b}.alerts(alert.Filter{Incident: incident, State: alert.Sent}),
 			fmt.Sprintf("%[1]s-told down sent\n%[1]s-reminded reminder sent\n%[1]s-reminded closed sent\n%[1]s-told closed sent\n", end.name))
+	}
+}
+
+func caseWhatClosesAnAlertOutlivesItsMonitor(b *bench) {
+	w := b.checker()
+	alerts{b}.channel("hook", func(r *alert.Rule) { r.Group = -1 })
+	remove := func(name string) { ok(b, b.st.DeleteMonitor(b.ctx, "default", name)) }
+	pause := func(name string) { must(b.st.PauseMonitor(b.ctx, "default", name, time.Time{}, ""))(b) }
+	down := func(name string) {
+		b.monitor(name)
+		for w.look(name).Status != monitor.StatusDown {
+			w.turn(name, failed)
+		}
+		want(b, name, fmt.Sprint(alerts{b}.deliver(view.DeliveryResult{})), fmt.Sprintf("[%s is down]", name))
+	}
+	down("closed")
+	pause("closed")
+	remove("closed")
+	want(b, "paused and deleted at once", fmt.Sprint(alerts{b}.later(time.Hour)), "[closed was paused]")
+	down("over")
+	for w.look("over").Status != monitor.StatusUp {
+		w.turn("over", passed)
+	}
+	remove("over")
+	want(b, "recovered and deleted at once", fmt.Sprint(alerts{b}.later(time.Hour)), "[over is up again]")
+
+	grouped := must(b.st.AlertRule(b.ctx, "default", "to-hook"))(b)
+	grouped.Group = core.Duration(10 * time.Minute)
+	must(b.st.SaveAlertRule(b.ctx, grouped))(b)
+	for name, leave := range map[string]func(string){"removed": remove, "left": pause} {
+		b.monitor(name)
+		for !w.look(name).State.Stale {
+			w.turn(name, ours)
+		}
+		leave(name)
+		want(b, "what was not sent of "+name, fmt.Sprint(alerts{b}.later(time.Hour)), "[]")
 	}
 }
 
