@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -139,6 +140,17 @@ func caseATokenWhoseCreationIsRepeated(b *bench) {
 	for range 2 { // people sign in as often as they like
 		_, _, err := b.st.IssueToken(access.WithActor(b.ctx, "oidc:ann"), access.Token{Name: "ann", Scopes: []access.Scope{access.ScopeRead}})
 		ok(b, err)
+	}
+
+	made, errs := make([]access.Token, 8), make([]error, 8)
+	again := ci
+	again.Name = "again"
+	together(len(made), func(i int) { made[i], errs[i] = create(ctx, again) })
+	want(b, "made of those that come together", len(slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err != nil })), 1)
+	for _, err := range errs {
+		if err != nil {
+			wantCode(b, err, core.Conflict, "again")
+		}
 	}
 
 	join := access.JoinToken{Name: "builders", Namespace: "team", Uses: 1}

@@ -8,6 +8,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/locks"
 )
 
 const TokenColumns = `id, name, namespace, scopes, labels, expires_at, created_at, created_by, last_used_at, revoked_at`
@@ -21,19 +22,32 @@ func ScanToken(rows base.Rows) (t access.Token, err error) {
 // An actor that repeats it, because the answer was lost, is told of the token.
 func (s *Store) CreateToken(ctx context.Context, t access.Token) (access.Token, string, error) {
 	return s.createToken(ctx, t, func(c *Change) error {
+		if err := Alone(c.Change); err != nil {
+			return err
+		}
 		t := t.WithDefaults()
 		had, err := base.Collect(ctx, c.Tx, ScanToken, `
 			select `+TokenColumns+` from belfry.tokens
 			where name = $1 and namespace = $2 and created_by = $3 and revoked_at = 0
 			order by id desc`, t.Name, t.Namespace, access.ActorOf(ctx))
 		for _, h := range had {
-			if h.Refusal(c.Now) == nil {
-				return core.Errorf(core.Conflict, "token %q is there already, created by you at %s with id %d; its secret is shown once", h.Name, core.Stamp(h.CreatedAt), h.ID).
-					WithHint("choose another name, or revoke it first: belfry token revoke %d", h.ID)
+			if h.Refusal(c.Now) == nil && h.CreatedBy != access.PersonActor(h.Name) { // that of a session may have any name
+				return Exists("token", "belfry token revoke", h.Name, h.ID, h.CreatedAt)
 			}
 		}
 		return err
 	})
+}
+
+// Alone has one token made at a time: a repeat beside the first would not see it.
+func Alone(c *base.Change) error {
+	return locks.Rows{Table: "tokens", Key: "id", Where: "id = (select min(id) from belfry.tokens where id > $1)", Of: int64(0)}.Lock(c)
+}
+
+// Exists refuses a second token of a name.
+func Exists(noun, revoke, name string, id int64, made time.Time) error {
+	return core.Errorf(core.Conflict, "%s %q already exists: id %d, created by you at %s; its secret is shown once", noun, name, id, core.Stamp(made)).
+		WithHint("choose another name, or revoke it first: %s %d", revoke, id)
 }
 
 // IssueToken is CreateToken for a token that its user never asks for by name: several of a name are right.

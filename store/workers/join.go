@@ -7,6 +7,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/tokens"
 )
 
 // joinPrefix tells people a join token from one that is good for the API.
@@ -28,6 +29,9 @@ func (s *Store) CreateJoinToken(ctx context.Context, t access.JoinToken) (out ac
 		if err := out.Validate(c.Now); err != nil {
 			return err
 		}
+		if err := tokens.Alone(c.Change); err != nil {
+			return err
+		}
 		had, err := base.Collect(ctx, c.Tx, scanJoin, `
 			select `+joinColumns+` from belfry.join_tokens
 			where name = $1 and namespace = $2 and created_by = $3 and revoked_at = 0
@@ -37,8 +41,7 @@ func (s *Store) CreateJoinToken(ctx context.Context, t access.JoinToken) (out ac
 		}
 		for _, h := range had {
 			if h.Refusal(c.Now) == nil {
-				return core.Errorf(core.Conflict, "join token %q is there already, created by you at %s with id %d; its secret is shown once", h.Name, core.Stamp(h.CreatedAt), h.ID).
-					WithHint("choose another name, or revoke it first: belfry token join revoke %d", h.ID)
+				return tokens.Exists("join token", "belfry token join revoke", h.Name, h.ID, h.CreatedAt)
 			}
 		}
 		ids, err := s.SQL.NextIDs(ctx, c.Tx, "definition", 1)
