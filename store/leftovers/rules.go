@@ -34,7 +34,7 @@ type rule struct {
 
 var rules = map[Kind]rule{
 	Deleted:   {behind: notUnderWay, late: true, follow: (*Change).withdraw},
-	Withdrawn: {behind: notUnderWay + ` and trigger in ('schedule', 'check')`, follow: (*Change).withdraw},
+	Withdrawn: {behind: notUnderWay + ` and trigger in ('schedule', 'check')`, follow: (*Change).withdrawBackwards},
 	Limited:   {behind: `state = 'ready' and limited = 0`, late: true, follow: (*Change).holdBack},
 	Edited: {behind: notUnderWay + `
 			and (kind, requirement) <> (select k.kind, k.requirement from belfry.tasks k where k.id = task_id)`, late: true, follow: (*Change).followTask},
@@ -73,11 +73,16 @@ func ScheduleOwner(id int64) string { return "schedule:" + strconv.FormatInt(id,
 func (c *Change) jobs() *jobs.Change { return c.s.jobs.In(c.Change) }
 
 func (c *Change) withdraw(l Left, ids []int64) error {
-	locks.Backwards(c.Change) // a transition that pauses, edits or deletes a schedule has locked it
+	return c.jobs().WithdrawJobs(ids, l.Reason, l.Note)
+}
+
+// withdrawBackwards is withdraw in a transition that pauses, edits or deletes a schedule, and has locked it.
+func (c *Change) withdrawBackwards(l Left, ids []int64) error {
+	locks.Backwards(c.Change)
 	if err := c.jobs().HoldNow(ids); err != nil {
 		return err
 	}
-	return c.jobs().WithdrawJobs(ids, l.Reason, l.Note)
+	return c.withdraw(l, ids)
 }
 
 // holdBack has ready jobs be let in by the engine.

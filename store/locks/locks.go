@@ -6,6 +6,8 @@
 package locks
 
 import (
+	"slices"
+
 	"github.com/belfry-run/belfry/store/base"
 )
 
@@ -38,7 +40,7 @@ func (r Rows) Now(c *base.Change) error {
 	}
 	busy, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, r.query(), r.Of)
 	if err == nil && len(busy) > len(held) { // one that came back meanwhile is no reason, and does no harm
-		err = base.Meets{Table: r.Table, Key: r.Key, IDs: busy}
+		err = base.Meets{Table: r.Table, Key: r.Key, IDs: slices.DeleteFunc(busy, func(id int64) bool { return slices.Contains(held, id) })}
 	}
 	return err
 }
