@@ -49,7 +49,7 @@ func (c *Change) roomFor(token int64) error {
 		return nil
 	}
 	living, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
-		select count(*) from (select 1 from belfry.sessions where ended_at = 0 and expires_at > 0 and token = $1 limit $2) living`, token, job.MaxSessions)
+		select count(*) from (select 1 from belfry.sessions where ended_at = 0 and token > 0 and token = $1 limit $2) living`, token, job.MaxSessions)
 	if err == nil && living >= job.MaxSessions {
 		err = core.Errorf(core.Unavailable, "%d sessions are open with this token, which is its limit", living).
 			WithHint("close one, or wait until those that are not renewed have ended; give each machine a token of its own")

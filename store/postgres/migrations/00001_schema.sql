@@ -431,6 +431,7 @@ create table belfry.sessions (
 );
 
 create index sessions_living on belfry.sessions (expires_at) where ended_at = 0;
+create index sessions_of on belfry.sessions (token) where ended_at = 0 and token > 0;
 create index sessions_unsettled on belfry.sessions (id) where ended_at > 0 and settled = 0;
 create index sessions_lost on belfry.sessions (ended_at) where lost = 1;
 
