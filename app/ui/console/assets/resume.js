@@ -40,7 +40,7 @@ function drafts(restored) {
   form.addEventListener('click', e => { if (e.target.closest('.actions a')) forget(); });
   addEventListener('pagehide', () => { if (timer) store(); });
   form.addEventListener('submit', e => {
-    if (e.defaultPrevented) return;
+    if (e.defaultPrevented || form.dataset.upload !== undefined && !form.elements.namedItem('program.sha256').value) return; // it is sent first
     store();
     // The answer to a refused form may have another address than the page that it was filled on, and each has its draft.
     const before = sent && !saved && sent.action === form.getAttribute('action') ? sent.drafts : [];
@@ -61,7 +61,7 @@ export function resume() {
   addEventListener('submit', e => { if (!e.defaultPrevented) keep(e.target); });
 }
 
-const texts = form => [...form.elements].filter(e => e.name && !['seen', 'trial_key'].includes(e.name) && !['password', 'file'].includes(e.type) && e.dataset.secret === undefined && !['BUTTON', 'FIELDSET'].includes(e.nodeName));
+const texts = form => [...form.elements].filter(e => e.name && !['seen', 'trial_key', 'program.sha256', 'program.size'].includes(e.name) && !['password', 'file'].includes(e.type) && e.dataset.secret === undefined && !['BUTTON', 'FIELDSET'].includes(e.nodeName));
 
 const fieldsOf = form => texts(form).map(e => [e.name, e.type === 'checkbox' || e.type === 'radio' ? e.checked : e.value]);
 

@@ -91,7 +91,7 @@ export function upload(form) {
       named('program.sha256').value = sha256;
       named('program.size').value = file.size;
       say('It is there. Saving …');
-      form.submit();
+      form.requestSubmit();
     } catch (err) {
       say(err.message, true);
       button.disabled = false;
