@@ -306,7 +306,7 @@ func (a *App) startAPI(ctx context.Context) error {
 	}
 	most := clients.Fit(a.opt.MaxClients)
 	if most < a.opt.MaxClients {
-		a.log.Warn("fewer clients than max_clients fit into what this process may open", "clients", most, "max_clients", a.opt.MaxClients, "fix", "raise its limit of open files (ulimit -n, LimitNOFILE of a unit)")
+		a.log.Warn("max_clients is lowered to three quarters of the limit of open files", "clients", most, "max_clients", a.opt.MaxClients, "fix", "raise its limit of open files (ulimit -n, LimitNOFILE of a unit)")
 	}
 	bounded := clients.Limit(ln, most, proxies)
 	srv.ConnState, srv.Handler = bounded.State, bounded.Handler(srv.Handler)

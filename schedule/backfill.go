@@ -19,7 +19,7 @@ type Backfill struct {
 	OnlyMissing bool      `json:"only_missing,omitempty" doc:"Leave out nominal times that became a job already"`
 	Limit       int       `json:"limit,omitempty" doc:"Most jobs it may make; default: 1000; at most 100000"`
 	Note        string    `json:"note,omitempty" doc:"Why"`
-	Key         string    `json:"key,omitempty" doc:"Idempotency key: while the first backfill of the schedule with it is listed, a second is not made, the first is returned; other settings with it are refused, but for to, which may be later"`
+	Key         string    `json:"key,omitempty" doc:"Idempotency key: while the first backfill of the schedule with it is listed, a second is not made, the first is returned; other settings with it are refused, but for to, which may be later, and note"`
 
 	ID         int64         `json:"id,omitempty" readOnly:"true"`
 	ScheduleID int64         `json:"schedule_id,omitempty" readOnly:"true"`

@@ -83,7 +83,7 @@ func (s *Store) backfillOf(ctx context.Context, tx base.Tx, id int64, key string
 	if key == "" {
 		return b, false, nil
 	}
-	all, err := base.Collect(ctx, tx, scanBackfill, `select `+backfillColumns+` from belfry.backfills b where b.schedule_id = $1`, id)
+	all, err := base.Collect(ctx, tx, scanBackfill, `select `+backfillColumns+` from belfry.backfills b where b.schedule_id = $1 order by b.id desc limit 1000`, id)
 	if i := slices.IndexFunc(all, func(b schedule.Backfill) bool { return b.Key == key }); i >= 0 {
 		return all[i], true, nil
 	}
