@@ -20,6 +20,7 @@ func init() {
 	add("what was sent to a run that was canceled before it began is there when it is retried, and leaves with the job", caseSignalsOfARunThatNeverBegan)
 	add("a link to a run that has not begun answers it", caseALinkBeforeTheRunBegins)
 	add("a run that was retried takes signals and links before it begins again", caseSignalsBeforeARetryBegins)
+	add("a signal is sent anew with its id to a run that was retried and has not begun again", caseASignalSentAnewBeforeARetryBegins)
 	add("an approval takes one answer, also before it is asked", caseOneAnswer)
 	addNodes("signals that meet the begin of their run on other nodes are each taken", signalsMeetTheBegin)
 	addNodes("signals that meet the cancel of a run that has not begun are kept or refused", signalsMeetTheCancel)
@@ -151,6 +152,28 @@ func caseSignalsBeforeARetryBegins(b *bench) {
 	b.wantState(j.ID, job.Succeeded)
 	_, err := b.st.SendSignal(b.ctx, "default", j.ID, workflow.Signal{Name: "payment"})
 	wantCode(b, err, core.Conflict, "has ended")
+}
+
+func caseASignalSentAnewBeforeARetryBegins(b *bench) {
+	f := early(b, limited(flow.Limit{Running: 1}))
+	j := f.run("w", "")
+	send := func(name, id, input string) workflow.Sent {
+		return must(b.st.SendSignal(b.ctx, "default", j.ID, workflow.Signal{Name: name, ID: id, Input: json.RawMessage(input)}))(b)
+	}
+	send("payment", "p1", `{"amount": 5}`)
+	send("release", "r1", "")
+	f.works(nil)
+	b.wantState(j.ID, job.Succeeded)
+	other := f.run("w", "")
+	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{From: "paid"}))
+	b.promote()
+	want(b, "anew", send("payment", "p1", `{"amount": 7}`), workflow.Sent{})
+	want(b, "twice", send("payment", "p1", `{"amount": 9}`), workflow.Sent{Existing: true})
+	want(b, "of a step that is kept", send("release", "r1", ""), workflow.Sent{Existing: true})
+	b.cancel(other.ID)
+	want(b, "work", f.works(nil), "a")
+	want(b, "input", f.ran[len(f.ran)-1], `a{"amount":7}`)
+	b.wantState(j.ID, job.Succeeded)
 }
 
 func caseOneAnswer(b *bench) {

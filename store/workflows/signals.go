@@ -54,9 +54,7 @@ func (c *Change) send(namespace string, id int64, sig workflow.Signal) (out work
 		return out, core.InvalidField("reject", "true", "is for approvals", fmt.Sprintf("%s is a signal", sig.Name))
 	}
 	if sig.ID != "" {
-		_, found, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select at from belfry.workflow_signals where run_id = $1 and name = $2 and id = $3`, id, sig.Name, sig.ID)
-		if err != nil || found {
-			out.Existing = found
+		if out.Existing, err = c.counts(&p, sig); err != nil || out.Existing {
 			return out, err
 		}
 	} else {
@@ -106,6 +104,17 @@ func (c *Change) send(namespace string, id int64, sig workflow.Signal) (out work
 		return out, err
 	}
 	return out, c.advance(&p)
+}
+
+// counts reports whether a signal with this id was there before. One that a step took which a retry will begin again makes way: it would be forgotten
+// then, and the new one with it.
+func (c *Change) counts(p *progress, sig workflow.Signal) (bool, error) {
+	step, found, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select step from belfry.workflow_signals where run_id = $1 and name = $2 and id = $3`, p.JobID, sig.Name, sig.ID)
+	if err != nil || !found || step < 0 || p.Steps[step].State.Final() {
+		return found, err
+	}
+	_, err = c.Tx.Exec(c.Ctx, `delete from belfry.workflow_signals where run_id = $1 and name = $2 and id = $3`, p.JobID, sig.Name, sig.ID)
+	return false, err
 }
 
 // unanswered refuses a second answer to an approval: one that is kept would answer the question that a retry asks again.
