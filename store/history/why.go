@@ -282,7 +282,11 @@ func pausedText(q job.Queue) string {
 	if q.PausedAt.IsZero() {
 		return q.Name
 	}
-	return fmt.Sprintf("%s paused by %s at %s: %s", q.Name, q.PausedBy, core.Stamp(q.PausedAt), q.PausedReason)
+	text := fmt.Sprintf("%s paused by %s at %s", q.Name, q.PausedBy, core.Stamp(q.PausedAt))
+	if q.PausedReason != "" {
+		text += ": " + q.PausedReason
+	}
+	return text
 }
 
 func limitText(q job.Queue, s job.QueueStats) string {

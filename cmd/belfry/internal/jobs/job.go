@@ -214,7 +214,7 @@ func joinedText(j job.Job, now time.Time) string {
 	if j.Debounced == nil {
 		return ""
 	}
-	return fmt.Sprintf("%d requests after the first, the last asked for %s", j.Debounced.Joined, cli.When(j.Debounced.LastAt, now))
+	return fmt.Sprintf("%s after the first, the last asked for %s", core.Plural(int(j.Debounced.Joined), "request"), cli.When(j.Debounced.LastAt, now))
 }
 
 func drawJob(c *cli.CLI, w io.Writer, j job.Job, attempts []job.Attempt, now time.Time) {
