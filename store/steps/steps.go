@@ -244,9 +244,15 @@ func (s *Store) ResetSteps(ctx context.Context, namespace string, id int64, r jo
 				return core.Errorf(core.NotFound, "job %d has no step %q", id, r.From).WithHint("see: belfry job steps %d", id)
 			}
 		}
-		waits, _, err := base.First(ctx, c.Tx, scan, `select `+columns+` from belfry.steps where job_id = $1 and number >= $2 and kind in ('signal', 'await') and ended_at = 0`, id, from)
+		waits, _, err := base.First(ctx, c.Tx, scan, `
+			select `+columns+`
+			from belfry.steps
+			where job_id = $1 and number >= $2 and (kind in ('signal', 'await') and ended_at = 0 or kind = 'sleep' and wake_at > $3)`, id, from, base.Micros(c.Now))
 		if err != nil {
 			return err
+		}
+		if waits.Kind == job.StepSleep { // no attempt gets beyond it, so the last one ended for it
+			waits.told = j.Lease
 		}
 		if _, err := c.Tx.Exec(ctx, `
 			delete from belfry.signals

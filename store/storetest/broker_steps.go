@@ -20,6 +20,7 @@ func init() {
 	addBroker("the steps of a job are those of no other", caseTheStepsOfAJobAreThoseOfNoOther)
 	addBroker("a sleep ends by the clock that decides, and counts as no failure", caseASleepEndsByTheClock)
 	addBroker("a retry by hand keeps steps, a reset forgets them from one on, and a new job has none", caseARetryByHandKeepsSteps)
+	addBroker("a job whose sleep is forgotten is due at once, and one that waits for its next try is not", caseAForgottenSleep)
 	add("housekeeping removes the steps of jobs that are gone, and no others", caseHousekeepingRemovesSteps)
 	addNodes("a clock that is set back moves the ends of sleeps with it", caseAClockSetBackMovesSleeps)
 }
@@ -257,6 +258,27 @@ func caseARetryByHandKeepsSteps(d *desk) {
 	ref = d.claimOne(s)
 	want(d, "job", ref.JobID, again)
 	want(d, "of a new job", d.steps(s, ref), "")
+}
+
+func caseAForgottenSleep(d *desk) {
+	d.task("t", attempts(2))
+	id := d.one("t")
+	s := d.session("t")
+	ref := d.claimOne(s)
+	d.saved(s, ref, 1, "a", `1`)
+	nap := job.NewStep{Number: 2, Name: "a month", Kind: job.StepSleep, Sleep: core.Duration(30 * 24 * time.Hour)}
+	d.save(s, ref, nap)
+	d.putOff(s, ref, nap.Sleep.D())
+	want(d, "asleep", d.wantState(id, job.Scheduled).DueAt, Epoch.Add(nap.Sleep.D()))
+	want(d, "forgotten", must(d.ad.ResetSteps(d.ctx, "default", id, job.StepReset{From: nap.Name}))(d), 1)
+	want(d, "due", d.wantState(id, job.Scheduled).DueAt, Epoch)
+	ref = d.claimTask(s, "t")
+	want(d, "kept", d.steps(s, ref), "1 step a=1")
+	d.save(s, ref, nap)
+	d.finish(s, ref, job.OutcomeError)
+	due := d.wantState(id, job.Scheduled).DueAt
+	must(d.ad.ResetSteps(d.ctx, "default", id, job.StepReset{}))(d)
+	want(d, "before its next try", d.wantState(id, job.Scheduled).DueAt, due)
 }
 
 func caseHousekeepingRemovesSteps(b *bench) {
