@@ -112,6 +112,9 @@ func JobFailedNotification(j job.Job, taskTitle string) Notification {
 	if j.Reason != "" {
 		text.WriteString(", " + strings.ReplaceAll(string(j.Reason), "_", " "))
 	}
+	if j.Note != "" { // such as that its sequence is stopped
+		text.WriteString(" (" + j.Note + ")")
+	}
 	text.WriteString(".")
 	if j.Schedule != "" {
 		text.WriteString(" Schedule " + j.Schedule)

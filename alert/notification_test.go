@@ -23,6 +23,9 @@ func TestJobsThatFail(t *testing.T) {
 	if n.Type != NotificationJobFailed || !n.At.Equal(at("02:10")) || n.Namespace != "team" || n.Task != "report" || n.Schedule != "nightly" || n.JobID != 12 || len(n.Tags) != 1 {
 		t.Errorf("%+v", n)
 	}
+	if n = JobFailedNotification(job.Job{Attempt: 1, MaxAttempts: 1, Note: "its sequence is stopped"}, ""); n.Text != "After 1 of 1 attempts (its sequence is stopped)." {
+		t.Errorf("with a note: %q", n.Text)
+	}
 	if n = JobFailedNotification(job.Job{ID: 1, Task: "a", Attempt: 1, MaxAttempts: 1}, ""); n.Text != "After 1 of 1 attempts." {
 		t.Errorf("%q", n.Text)
 	}

@@ -44,6 +44,15 @@ func (s Sequence) WithDefaults() Sequence {
 	return s
 }
 
+// StoppedNote is what a job says that has stopped the sequence of a task.
+func (s Sequence) StoppedNote(task string) string {
+	note := "its sequence is stopped: retry it, or go on without it by belfry task resume " + task
+	if s.Key != "" {
+		note += " KEY"
+	}
+	return note
+}
+
 // Validate says what is wrong with a sequence that has its defaults.
 func (s Sequence) Validate() error {
 	var p core.Problems

@@ -51,7 +51,7 @@ func (c *Change) TellFailed(ends []jobs.Ending) error {
 			continue
 		}
 		j := e.Row.Job
-		j.State, j.Reason, j.Error, j.Failures, j.FinishedAt = e.Settled.State, e.Settled.Reason, e.Settled.Error, e.Settled.Failures, c.Now
+		j.State, j.Reason, j.Note, j.Error, j.Failures, j.FinishedAt = e.Settled.State, e.Settled.Reason, e.Settled.Note, e.Settled.Error, e.Settled.Failures, c.Now
 		name, err := c.titleOf(j.Namespace, j.Task)
 		if err != nil {
 			return err

@@ -274,7 +274,7 @@ func (c *Change) settle(fs []finishing) (map[int64]job.Settlement, error) {
 			}
 		}
 		if q := task.Sequence; q != nil && f.row.Limited && s.State == job.Failed && q.OnFailure == flow.SequenceStops {
-			s.Note = "its sequence is stopped: retry it, or go on without it by belfry task resume " + f.row.Task
+			s.Note = q.StoppedNote(f.row.Task)
 		}
 		answers[f.row.ID] = s
 		ends[i] = Ending{Row: f.row, Settled: s, Fin: f.fin}

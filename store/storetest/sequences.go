@@ -3,8 +3,10 @@ package storetest
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
+	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/job"
@@ -85,10 +87,15 @@ func sequenceOrder(b *bench) {
 func failForGood(f *job.Finish) { f.NoRetry = true }
 
 func sequenceStops(b *bench) {
+	alerts{b}.channel("hook")
 	b.task("work", inSequence(flow.SequenceStops))
 	s := b.session("work")
 	ids := three(b, 0)
 	b.finish(s, b.next(s, ids[0])[0], job.OutcomeError, failForGood)
+	told := must(b.st.Alerts(b.ctx, alert.Filter{}))(b).Items
+	if len(told) != 1 || !strings.Contains(told[0].Notification.Text, "its sequence is stopped: retry it, or go on without it by belfry task resume work KEY") {
+		b.Errorf("told %+v", told)
+	}
 	b.next(s, []int64{}...)
 	use := must(b.st.LimitUse(b.ctx, "default", "work"))(b)
 	want(b, "use", fmt.Sprint(use[0].Name, use[0].Keys), fmt.Sprint("sequence", "[{a 0 2 "+time.Time{}.String()+" "+fmt.Sprint(ids[0])+"}]"))
