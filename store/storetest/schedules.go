@@ -488,7 +488,9 @@ func caseATriggerThatIsRepeatedMakesNoSecond(b *bench) {
 	wantCode(b, err, core.Conflict, "idempotency key")
 	// A person who asks twice wants two, whatever its task lets through by itself.
 	b.task("rare", throttled("input.customer", time.Hour))
-	b.schedule("rare", "rare", every(time.Hour), func(s *schedule.Schedule) { s.Start, s.Input = Epoch.Add(time.Hour), json.RawMessage(`{"customer": "a"}`) })
+	b.schedule("rare", "rare", every(time.Hour), func(s *schedule.Schedule) {
+		s.Start, s.Input = Epoch.Add(time.Hour), json.RawMessage(`{"customer": "a"}`)
+	})
 	one, two := must(trigger("rare", job.RunNow{}))(b), must(trigger("rare", job.RunNow{}))(b)
 	want(b, "asked for twice", fmt.Sprint(one.Existing, two.Existing, one.Job.ID != two.Job.ID), "false false true")
 }

@@ -54,7 +54,7 @@ func (c *Change) send(namespace string, id int64, sig workflow.Signal) (out work
 		return out, core.InvalidField("reject", "true", "is for approvals", fmt.Sprintf("%s is a signal", sig.Name))
 	}
 	if sig.ID != "" {
-		if out.Existing, err = c.counts(&p, sig); err != nil || out.Existing {
+		if out.Existing, err = c.seen(&p, sig); err != nil || out.Existing {
 			return out, err
 		}
 	} else {
@@ -106,9 +106,9 @@ func (c *Change) send(namespace string, id int64, sig workflow.Signal) (out work
 	return out, c.advance(&p)
 }
 
-// counts reports whether a signal with this id was there before. One that a step took which a retry will begin again makes way: it would be forgotten
+// seen reports whether a signal with this id was there before. One that a step took which a retry will begin again makes way: it would be forgotten
 // then, and the new one with it.
-func (c *Change) counts(p *progress, sig workflow.Signal) (bool, error) {
+func (c *Change) seen(p *progress, sig workflow.Signal) (bool, error) {
 	step, found, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select step from belfry.workflow_signals where run_id = $1 and name = $2 and id = $3`, p.JobID, sig.Name, sig.ID)
 	if err != nil || !found || step < 0 || p.Steps[step].State.Final() {
 		return found, err
