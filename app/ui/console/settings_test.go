@@ -83,7 +83,7 @@ func TestTokenIsShownOnceAndRevoked(t *testing.T) {
 	s.refused(b, "form[action='/settings/tokens'] button.main", 422, "not a name", "New token")
 
 	b.Visit(s.url + "/settings/tokens")
-	b.Type("#f-name", "ci")
+	put(b, "#f-name", "ci")
 	b.Click("input[value=operate]")
 	s.sends(b, "form[action='/settings/tokens'] button.main", "Token ci is created", "shown only once")
 	picture(b, "token-made")

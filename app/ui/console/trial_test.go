@@ -161,7 +161,7 @@ func TestTrialWithoutScript(t *testing.T) {
 		t.Errorf("%d %s", status, body)
 	}
 	for _, scope := range []access.Scope{access.ScopeRead, access.ScopeOperate} {
-		secret, _ := s.token("one", "default", scope)
+		secret, _ := s.token("one-"+string(scope), "default", scope)
 		if status, _ := s.visitor(secret).post("/tasks/-new", form...); status != 403 {
 			t.Errorf("%s: %d", scope, status)
 		}

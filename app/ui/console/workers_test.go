@@ -48,7 +48,7 @@ func TestQueueIsMadeEditedAndDeleted(t *testing.T) {
 	b.Type("#f-name", "default")
 	s.refused(b, "form[action='/queues/-new'] button.main", 409, "There is a queue default already.")
 	b.Visit(s.url + "/queues/-new")
-	b.Type("#f-name", "mail")
+	put(b, "#f-name", "mail")
 	b.Type("#f-global_limit", "3")
 	b.Type("#f-priority", "5000")
 	s.refused(b, "form[action='/queues/-new'] button.main", 422, "1000")
