@@ -296,6 +296,8 @@ func (h *history) end(now time.Time, by string, delivered time.Time) {
 		h.told = slices.Delete(h.told, i, i+1)
 	case by == "recovered":
 		h.tell(delivered, "up "+stampOf(now))
+	default: // a pager would ring on
+		h.tell(delivered, "closed")
 	}
 }
 
@@ -305,6 +307,11 @@ func (h *walk) pause(p during) {
 	}
 	if h.state == "down" {
 		h.end(p.from, "paused", p.from)
+	}
+	for _, told := range []bool{h.errors >= 3, h.slow} {
+		if told {
+			h.tell(p.from, "closed")
+		}
 	}
 	h.hold(p.to, "unknown")
 	h.until, h.errors, h.slow, h.run = time.Time{}, 0, false, 0

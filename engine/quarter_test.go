@@ -371,7 +371,7 @@ func (w *world) checkScript(t *testing.T, beats *history) {
 			had["unsent beat"]++
 		}
 	}
-	for _, what := range []string{"outage", "blip", "hidden", "errors", "slow", "recovered", "paused", "unsent", "down", "up", "stale", "fresh", "normal", "gap", "unsent beat"} {
+	for _, what := range []string{"outage", "blip", "hidden", "errors", "slow", "recovered", "paused", "unsent", "down", "up", "stale", "fresh", "normal", "closed", "gap", "unsent beat"} {
 		if had[what] == 0 {
 			t.Errorf("the script has no %s: %v", what, had)
 		}
