@@ -87,7 +87,7 @@ func place(list [][]string, name string) int {
 // nouns are the packages of package store, in the order in which they know each other; store itself, which plugs them into
 // each other, stands below them all.
 var nouns = []string{
-	"base", "locks", "shifts", "titles", "documents", "tokens", "keys", "windows", "quotas", "queues", "bounds", "turns", "tasks", "marks", "limits", "newjobs", "jobs", "leftovers", "links", "steps", "workers", "programs", "remote", "cycles", "workflows", "schedules", "search", "history", "samples", "monitors",
+	"schemas", "base", "locks", "shifts", "titles", "documents", "tokens", "keys", "windows", "quotas", "queues", "bounds", "turns", "tasks", "marks", "limits", "newjobs", "jobs", "leftovers", "links", "steps", "workers", "programs", "remote", "cycles", "workflows", "schedules", "search", "history", "samples", "monitors",
 	"subscribers", "trials", "incidents", "announcements", "uptime", "alerts", "hooks", "zones", "views", "definitions", "",
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/internal/schemas"
+	"github.com/belfry-run/belfry/store/schemas"
 )
 
 // Home is what every name of a table, view, sequence and function begins with
