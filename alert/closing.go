@@ -1,7 +1,7 @@
 package alert
 
-// Closing is the notifications that end what was told of a monitor which is no longer looked at, each like n. Of one that is
-// muted only the end of an outage is told. The incident of n is that of an outage, and left out of the others.
+// Closing answers the notifications that close what was sent of a monitor whose checks have ended, each made from n. A muted
+// monitor closes an outage alone. The incident of n is that of the outage; the others have none.
 func Closing(n Notification, told []NotificationType, muted bool) (all []Notification) {
 	for _, begin := range told {
 		if muted && begin != NotificationDown {

@@ -22,7 +22,7 @@ const (
 	mostErrors = 100              // that are told apart
 )
 
-// failed notes a request with an error. It answers whether to log it, and how many more have failed so since that was logged.
+// failed notes a request with an error. It answers whether to log it, and how many had the same error since the last line.
 func (o *outage) failed(err string, now time.Time) (say bool, more int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
