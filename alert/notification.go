@@ -84,7 +84,7 @@ var NotificationTypes = []NotificationType{NotificationDown, NotificationUp, Not
 // BeginOf is the type that an end ends.
 var BeginOf = map[NotificationType]NotificationType{NotificationUp: NotificationDown, NotificationRecovered: NotificationDegraded, NotificationNormal: NotificationSlow, NotificationSteady: NotificationFlapping, NotificationFresh: NotificationStale}
 
-// Over reports that the type says that something is over, or no longer looked at.
+// Over reports that the type says that a problem is over, or that checks for it have ended.
 func (n NotificationType) Over() bool { return n == NotificationClosed || BeginOf[n] != "" }
 
 // Begin is the type that a notification ends; empty if it ends none.

@@ -102,7 +102,7 @@ func DeleteMonitor(m Monitor, s State, now time.Time) []alert.Notification {
 	return hear(m, s, JudgeContext{}, now).closing("was deleted")
 }
 
-// closing ends what was told and is not over, because the target is no longer looked at: a pager would ring on.
+// closing closes what was sent of problems that last, because checks end here: a pager would ring on.
 func (h *hearing) closing(how string) []alert.Notification {
 	n := h.notification(alert.NotificationClosed)
 	n.Incident, n.Title = cmp.Or(h.s.NotifiedIncident, h.s.Incident), title.Named(h.m.Title, h.m.Name)+" "+how

@@ -9,7 +9,7 @@ addEventListener('submit', e => {
   setTimeout(() => button?.setAttribute('aria-busy', 'true')); // its name goes with the form
 });
 // A page that is kept for going back has sent nothing yet, and one whose answer
-// the reader no longer waits for may send again.
+// was stopped may send again.
 function free() {
   for (const form of document.querySelectorAll('[data-own-sent]')) delete form.dataset.ownSent;
   for (const b of document.querySelectorAll('button[aria-busy]')) b.removeAttribute('aria-busy');
