@@ -285,7 +285,7 @@ func (c *Calendar) sortDates() {
 	}
 }
 
-// Closed says whether t is in a closing, and the reason: of several the first weekly one, then yearly dates, dates and
+// Closed reports whether t is in a closing, and the reason: of several the first weekly one, then yearly dates, dates and
 // rules. It asks each recurring closing once or twice and searches the dates.
 func (c *Calendar) Closed(t time.Time) (closed bool, reason string) {
 	_, reason, closed = c.until(t.Unix(), false)
@@ -426,7 +426,7 @@ func (a annual) holds(day int64) bool {
 	return n >= a.from || n <= a.to
 }
 
-// holds says whether an occurrence closes instant u, and until when. All last equally long on the wall clock, so the
+// holds reports whether an occurrence closes instant u, and until when. All last equally long on the wall clock, so the
 // last one that has begun ends last; it is looked for only if there is one that can still last, counting a seam for
 // what the clock may jump meanwhile.
 func (e *event) holds(u int64) (end int64, ok bool) {

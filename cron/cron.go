@@ -41,7 +41,7 @@ type Times interface {
 	Prev(t time.Time) time.Time
 }
 
-// Gap says what a fixed-time rule does when the clock skips its time.
+// Gap is the policy of a fixed-time rule when the clock skips its time.
 type Gap string
 
 const (
@@ -49,7 +49,7 @@ const (
 	GapSkip     Gap = "skip"      // not on that day
 )
 
-// Fold says what a fixed-time rule does when the clock shows its time twice.
+// Fold is the policy of a fixed-time rule when the clock shows its time twice.
 type Fold string
 
 const (
@@ -58,7 +58,7 @@ const (
 	FoldBoth   Fold = "both"
 )
 
-// Options is what a rule's text does not say. The zero value is UTC with the default answers to gaps and folds.
+// Options are the settings beside a rule's text. The zero value is UTC with the default answers to gaps and folds.
 type Options struct {
 	// Zone is where the rule's wall clock hangs; nil means UTC. A CRON_TZ= or TZ= prefix, or a TZID, wins over it.
 	Zone *time.Location

@@ -88,7 +88,7 @@ func floorMicro(t time.Time) int64 {
 // String is the rule as Parse reads it, without anchor and seed.
 func (e *Every) String() string { return "@every " + spell.Duration(e.Interval()) }
 
-// Explain says the rule in plain English.
+// Explain returns the rule in plain English.
 func (e *Every) Explain() string {
 	return "Every " + spell.SpokenDuration(e.Interval()) + "."
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
-// Explain says the rule in plain English, with H resolved.
+// Explain returns the rule in plain English, with H resolved.
 func (e *Expr) Explain() string {
 	if e.every != nil {
 		return e.every.Explain()

@@ -44,6 +44,6 @@ func (e *Expr) String() string { return e.text }
 // Zone is the time zone the rule is read in.
 func (e *Expr) Zone() *time.Location { return e.clock.Loc }
 
-// Fixed says whether this is a fixed-time rule, which runs exactly once for each of its times whatever the clock does
+// Fixed reports whether this is a fixed-time rule, which runs exactly once for each of its times whatever the clock does
 // (see the package comment), and not one that follows real time.
 func (e *Expr) Fixed() bool { return e.clock.Seams == wall.Fixed }

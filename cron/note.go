@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/wall"
 )
 
-// Note says what daylight saving did to an occurrence, or "" when it did nothing: that its time does not exist on that
+// Note returns what daylight saving did to an occurrence, or "" when it did nothing: that its time does not exist on that
 // day and when it runs instead, or which of two equal times it is.
 func (e *Expr) Note(t time.Time) string {
 	if e.every != nil {
@@ -16,7 +16,7 @@ func (e *Expr) Note(t time.Time) string {
 	return e.clock.Note(&e.rule, t.Unix())
 }
 
-// Why says in words whether instant t is one of the rule's, and if not which field keeps it out or what the clock did.
+// Why explains whether instant t is one of the rule's, and if not which field keeps it out or what the clock did.
 func (e *Expr) Why(t time.Time) string {
 	if e.Prev(t.Add(time.Nanosecond)).Equal(t) {
 		if note := e.Note(t); note != "" {

@@ -52,7 +52,7 @@ func Parse(expr string, o Options) (*Expr, error) {
 	return e, nil
 }
 
-// parser holds what one Parse knows so far.
+// parser is the state of one Parse.
 type parser struct {
 	text string
 	opts Options
@@ -90,7 +90,7 @@ func (p *parser) parse() (*Expr, error) {
 	return e, err
 }
 
-// parses says whether a text is an expression.
+// parses reports whether a text is an expression.
 func parses(text string) bool {
 	_, err := Parse(text, Options{})
 	return err == nil
@@ -233,7 +233,7 @@ func (e *Expr) checkDue(o Options) error {
 	return err
 }
 
-// whyNever says what keeps the rule from matching.
+// whyNever returns the reason why the rule never matches.
 func (e *Expr) whyNever() string {
 	if e.rule.WallFrom(civil.MinSec) != civil.None {
 		return "all its times fall into hours that the clock skips; use dst_gap run_after or another hour"

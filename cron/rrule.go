@@ -50,10 +50,10 @@ func (r *RRule) Prev(t time.Time) time.Time { return r.series.Prev(t) }
 // String is the rule as an iCalendar block in normal form, one property a line. Parsing it again gives the same rule.
 func (r *RRule) String() string { return r.series.String() }
 
-// Explain says the recurrence in plain English.
+// Explain returns the recurrence in plain English.
 func (r *RRule) Explain() string { return r.series.Explain() }
 
-// Note says what daylight saving did to an occurrence, or "" when it did nothing.
+// Note returns what daylight saving did to an occurrence, or "" when it did nothing.
 func (r *RRule) Note(t time.Time) string { return r.series.Note(t) }
 
 // Zone is the time zone of DTSTART.

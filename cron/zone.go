@@ -19,7 +19,7 @@ func LoadZone(name string) (*time.Location, error) { return zone.Load(name) }
 // also what a newer database on the machine has.
 func ZoneNames() []string { return zone.Names() }
 
-// ZoneVersion says which time zone data LoadZone uses, for a status page or to compare nodes: its release if the
+// ZoneVersion returns which time zone data LoadZone uses, for a status page or to compare nodes: its release if the
 // source tells it ("2026b, from /usr/share/zoneinfo"), otherwise where it comes from.
 func ZoneVersion() string { return zone.Version() }
 

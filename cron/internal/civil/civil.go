@@ -1,4 +1,5 @@
-// Package civil counts dates and times of the wall clock as numbers, and holds sets of them as bits.
+// Package civil counts dates and times of the wall clock as numbers, and holds sets of them as bits. It knows no zone: package
+// wall lays its numbers over real time. All functions are pure.
 package civil
 
 import (
@@ -111,7 +112,7 @@ func FloorDiv(a, b int64) int64 {
 	return q
 }
 
-// FloorMod is what [FloorDiv] leaves, from 0 on.
+// FloorMod is the remainder of [FloorDiv], from 0 on.
 func FloorMod(a, b int64) int64 {
 	r := a % b
 	if r < 0 {

@@ -9,7 +9,7 @@ type Column struct {
 	and   bool // weekday with a + in front
 }
 
-// star says whether the text starts with a star, in the sense of Vixie cron's rule for the two day fields.
+// star reports whether the text starts with a star, in the sense of Vixie cron's rule for the two day fields.
 func (c Column) star() bool { return c.items[0].form == star || c.items[0].form == anyDay }
 
 func (c Column) open() bool {

@@ -6,7 +6,7 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
-// days is what the two day fields and the month say about single days.
+// days are the days of the two day fields and the month.
 type days struct {
 	dom      uint32   // bit d = day d of the month
 	last     uint32   // bit n = n days before the last day
@@ -43,7 +43,7 @@ func newDays(dom, dow Column, seed string) days {
 	return d
 }
 
-// weekly says that the day of the week alone decides.
+// weekly reports that the day of the week alone decides.
 func (d *days) weekly() bool {
 	return d.and && d.dom == civil.MonthBits(31) && d.last|d.near|d.lastNear == 0 && d.lastDow == 0 && d.nth == [len(d.nth)]uint8{}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
-// Explain says the rule in words. The columns are those it was made of, with one for the seconds; fixed is what
+// Explain returns the rule in words. The columns are those it was made of, with one for the seconds; fixed is what
 // cron.Expr.Fixed says.
 func (r *Rule) Explain(cols []Column, fixed bool) string {
 	sets := []uint64{r.times.Sec, r.times.Min, uint64(r.times.Hour), uint64(r.days.dom), uint64(r.month), uint64(r.days.dow)}
@@ -117,7 +117,7 @@ func cadence(c Column, unit string) string {
 	return fmt.Sprintf("at every %s %s from %d to %d", spell.Ordinal(i.step), unit, i.lo, i.hi)
 }
 
-// explainDays is what the two day fields say together, when they do not say "every day".
+// explainDays puts the two day fields into words, unless they mean "every day".
 func explainDays(dom, dow Column, d *days) string {
 	a, b := "", ""
 	if !dom.star() || dom.items[0].step > 1 {

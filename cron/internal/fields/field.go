@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
-// Field is one column of a cron expression: what it may say.
+// Field describes one column of a cron expression: its range and names.
 type Field struct {
 	Name     string // as an error names it
 	min, max int

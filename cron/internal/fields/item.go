@@ -31,13 +31,13 @@ const (
 	nthOf                // a#n: the nth such weekday (a in lo, n in hi)
 )
 
-// open says that the item goes on through its whole field: a wildcard, or a step without a range, as a/n and H/n are. That
+// open reports that the item goes on through its whole field: a wildcard, or a step without a range, as a/n and H/n are. That
 // is what makes a rule follow real time. A range names its times, with a step or without one.
 func (i item) open() bool {
 	return i.form == star || i.form == anyDay || i.through
 }
 
-// moving says that the item stands for more than a number.
+// moving reports that the item stands for more than a number.
 func (i item) moving() bool {
 	return i.form == star || i.form == anyDay || i.step > 0 || i.form == values && (i.lo != i.hi || i.ranged)
 }

@@ -36,7 +36,7 @@ func quartzItem(i item, text string) (item, bool) {
 	return i, true
 }
 
-// SameDays says whether two fields of weekdays beside one of days of the month name the same days.
+// SameDays reports whether two fields of weekdays beside one of days of the month name the same days.
 func SameDays(dom, a, b Column, seed string) bool {
 	return newDays(dom, a, seed) == newDays(dom, b, seed)
 }

@@ -80,7 +80,7 @@ func (f *Field) step(i item, s, step string, pos int) (item, error) {
 	return i, nil
 }
 
-// longStep tells */90 what it probably wants.
+// longStep is the hint for a step that is too long, such as */90.
 func (f *Field) longStep(n int) string {
 	switch f {
 	case secondField:
@@ -189,7 +189,7 @@ func (f *Field) named(s string) (int, bool) {
 	return 0, false
 }
 
-// unknown is the error for what is neither number nor name.
+// unknown is the error for a value that is neither number nor name.
 func (f *Field) unknown(s string, pos int) *refusal.Error {
 	e := f.wrong(s, pos, "is not a number", "")
 	if s == "" {

@@ -169,7 +169,7 @@ func (r *Rule) Mismatch(wall int64) string {
 	return fmt.Sprintf("second %d is not in the rule", s%60)
 }
 
-// WhyNever says which field keeps a rule that matches no time from it.
+// WhyNever returns which field keeps a rule that matches no time from it.
 func (r *Rule) WhyNever() string {
 	if r.years != nil {
 		return "no year of the year field has such a day"

@@ -1,4 +1,5 @@
-// Package foreign knows how other schedulers write a time.
+// Package foreign knows how other schedulers write a time. Its only use is a better error: a rule in such a spelling is
+// refused with the one of Belfry.
 package foreign
 
 import (
@@ -9,10 +10,10 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
-// cronLike is a hint for what cannot be translated word by word.
+// cronLike is the hint for a rule that cannot be translated word by word.
 const cronLike = `write minute hour day month weekday, such as "0 9 * * MON-FRI"`
 
-// Refuse says how what is written as for another scheduler is written here. It is asked about what is no rule, and answers
+// Refuse explains how to write a rule that is written as for another scheduler. It is asked about what is no rule, and answers
 // nil for everything else. Parses says whether a text is a cron expression.
 func Refuse(text string, parses func(string) bool) *refusal.Error {
 	text = strings.TrimSpace(text)
@@ -58,7 +59,7 @@ var (
 	systemdTime = regexp.MustCompile(`^(?:([A-Za-z]+(?:(?:\.\.|,)[A-Za-z]+)*) )?(?:\*-\*-(\*|[0-9]{1,2}) )?([0-9]{1,2}|\*):([0-9]{1,2})(?::00)?$`)
 )
 
-// systemdCalendar translates what has a weekday, a day of the month and a time of day at most.
+// systemdCalendar translates a rule with at most a weekday, a day of the month and a time of day.
 func systemdCalendar(text string, parses func(string) bool) string {
 	m := systemdTime.FindStringSubmatch(text)
 	if m == nil {

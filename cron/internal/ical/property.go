@@ -1,4 +1,5 @@
-// Package ical reads the lines and values of iCalendar (RFC 5545).
+// Package ical reads the lines and values of iCalendar (RFC 5545). Recurrences (package rrule) and calendar files (package
+// ics) stand on it. Input comes from users and is bounded by the callers.
 package ical
 
 import (
@@ -16,19 +17,29 @@ type Property struct {
 	Pos    int // column of the value in the unfolded line, from 1
 }
 
-// Unfold joins continuation lines (a line break and a blank) and drops empty lines.
+// Unfold joins continuation lines (a line break and a blank) and drops empty lines. Its cost is linear in the text, however
+// often a line is folded.
 func Unfold(text string) []string {
 	var lines []string
-	for line := range strings.SplitSeq(text, "\n") {
-		line = strings.TrimSuffix(line, "\r")
+	var line strings.Builder
+	end := func() {
+		if whole := strings.TrimSpace(line.String()); whole != "" {
+			lines = append(lines, whole)
+		}
+		line.Reset()
+	}
+	for part := range strings.SplitSeq(text, "\n") {
+		part = strings.TrimSuffix(part, "\r")
 		switch {
-		case line == "":
-		case (line[0] == ' ' || line[0] == '\t') && len(lines) > 0:
-			lines[len(lines)-1] += line[1:]
+		case part == "":
+		case (part[0] == ' ' || part[0] == '\t') && line.Len() > 0:
+			line.WriteString(part[1:])
 		default:
-			lines = append(lines, strings.TrimSpace(line))
+			end()
+			line.WriteString(part)
 		}
 	}
+	end()
 	return lines
 }
 

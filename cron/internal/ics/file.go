@@ -1,4 +1,5 @@
-// Package ics reads the events of a calendar file.
+// Package ics reads the events of a calendar file, and turns them into closings of a calendar. An event that Belfry cannot
+// keep exactly is an error with its line, and never a guess.
 package ics
 
 import (
@@ -11,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/zone"
 )
 
-// File is what is read of one.
+// File is a calendar file as it was read.
 type File struct {
 	Zone   string
 	Events []*Event
@@ -104,13 +105,13 @@ func (f *File) moveOverrides() {
 	}
 }
 
-// Closing is what an event closes, as the texts of a cron.Closing.
+// Closing is the time that an event closes, as the texts of a cron.Closing.
 type Closing struct {
 	Dates       string
 	Rule, Lasts string
 }
 
-// Closing is what the event closes; times without a zone are read in the one of this name. Not ok: it closes nothing.
+// Closing returns the closing of the event; times without a zone are read in the zone home. ok is false if it closes nothing.
 func (v *Event) Closing(home string) (cl Closing, ok bool, err error) {
 	if v.canceled {
 		return cl, false, nil

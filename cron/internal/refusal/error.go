@@ -1,4 +1,5 @@
-// Package refusal is why a text was refused.
+// Package refusal is why a text was refused: a message, and often a spelling that would be accepted. Package cron turns it
+// into its own error; nothing outside of cron sees it.
 package refusal
 
 import (
@@ -9,17 +10,17 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
-// Error is why a text was refused: where it went wrong, what had been understood before, and what to write instead.
+// Error is the refusal of a text: the place of the fault, the part that was understood, and a correction.
 type Error struct {
 	Field string // the part that is wrong: "minute", "weekday", "BYDAY", "zone", ...; "" for the whole text
 	Value string // the words refused, as written
 	Pos   int    // column of the first wrong character, from 1; 0 when there is no single place
-	Msg   string // what is wrong with it; for RRULE with the section of RFC 5545
-	Seen  string // what was understood up to there; may be empty
-	Hint  string // what to do: "did you mean ...?"; may be empty
+	Msg   string // the fault; for RRULE with the section of RFC 5545
+	Seen  string // the text understood up to there; may be empty
+	Hint  string // the way out: "did you mean ...?"; may be empty
 	Place string // of a part of a calendar, such as closings[2]; "" for a rule
 
-	fix   string // what to put in place of Value, if that is known
+	fix   string // replacement of Value, if it is known
 	never bool   // the rule is lawful and has no occurrence
 }
 
@@ -51,19 +52,19 @@ func Never(e *Error) *Error {
 	return e
 }
 
-// IsNever says whether an error refuses such a rule.
+// IsNever reports whether an error refuses such a rule.
 func IsNever(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.never
 }
 
-// WithFix adds to a refusal what to put in place of its value, if that is known.
+// WithFix adds the replacement of its value to a refusal, if it is known.
 func WithFix(e *Error, fix string) *Error {
 	e.fix = fix
 	return e
 }
 
-// Fix is what [WithFix] added, or "".
+// Fix is the replacement that [WithFix] added, or "".
 func Fix(e *Error) string { return e.fix }
 
 // As is the Error in an error that is known to be one.

@@ -87,7 +87,7 @@ func (d *draft) each(key string, top int, use func(n int)) error {
 	return nil
 }
 
-// once appends what is not there yet: a list cannot be longer than what it may hold.
+// once appends a new element: so a list cannot be longer than the range of its elements.
 func once[E comparable](list []E, e E) []E {
 	if slices.Contains(list, e) {
 		return list
@@ -171,7 +171,7 @@ func (d *draft) readUntil() error {
 	return err
 }
 
-// lawful is what RFC 5545 section 3.3.10 forbids, and what a rule without DTSTART cannot know.
+// lawful refuses rules that RFC 5545 section 3.3.10 forbids, and parts that need a DTSTART in a rule without one.
 func (d *draft) lawful(given bool) error {
 	freq := d.parts["FREQ"].value
 	switch {
@@ -204,7 +204,7 @@ func (d *draft) anyBy() bool {
 	return false
 }
 
-// needsStart is what only a DTSTART can tell, or "".
+// needsStart returns a part that needs a DTSTART, or "".
 func (d *draft) needsStart() string {
 	day := d.has("BYDAY") || d.dom.used || d.yday.used
 	switch {
@@ -222,7 +222,7 @@ func (d *draft) needsStart() string {
 	return ""
 }
 
-// derive fills what the rule does not say from DTSTART (RFC 5545 section 3.3.10).
+// derive fills missing parts of the rule from DTSTART (RFC 5545 section 3.3.10).
 func (d *draft) derive() {
 	day := civil.FloorDiv(d.start, civil.DaySecs)
 	_, m, dom := civil.DateOf(day)

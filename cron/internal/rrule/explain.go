@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/spell"
 )
 
-// Explain says the recurrence in plain English.
+// Explain returns the recurrence in plain English.
 func (r *Series) Explain() string {
 	var parts []string
 	for _, rule := range r.rules {

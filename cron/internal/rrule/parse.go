@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/wall"
 )
 
-// Limits of one recurrence. They are far beyond what people write and keep hostile text cheap.
+// Limits of one recurrence. They are far above real rules and keep hostile text cheap.
 const (
 	maxRRule = 64 << 10 // bytes
 	maxRules = 16       // RRULE lines
@@ -20,7 +20,7 @@ const (
 	maxEach  = 1_000_000_000
 )
 
-// Options is what the text of a recurrence does not say.
+// Options are the settings beside the text of a recurrence.
 type Options struct {
 	Clock  wall.Clock // its zone is that of times without one
 	Start  time.Time  // DTSTART if the text has none
@@ -28,7 +28,7 @@ type Options struct {
 	Budget *Budget
 }
 
-// Budget is what is left of the work allowed, in steps of rule.search, and how many of them one search may take. Several
+// Budget is the rest of the allowed work, in steps of rule.search, and the most steps of one search. Several
 // recurrences can share it.
 type Budget struct{ Left, Search int }
 
@@ -190,7 +190,7 @@ func (b *recurrence) datesOf(p ical.Property) error {
 	return nil
 }
 
-// begin is DTSTART, or what stands for it; not given, it is the Unix epoch on the wall clock.
+// begin is DTSTART or its default. given is false if there is neither: then it is the Unix epoch on the wall clock.
 func (b *recurrence) begin() (s ical.Stamp, given bool) {
 	if b.start != nil {
 		return *b.start, true

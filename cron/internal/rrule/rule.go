@@ -27,7 +27,7 @@ type rule struct {
 	inYear   bool  // the numbers of BYDAY count within the year, not the month
 	setpos   []int // BYSETPOS, counted from 1 or from -1
 	steps    int   // bounds one search, see maxSteps
-	weight   int   // what one step of it costs; more than 1 for long lists
+	weight   int   // cost of one step; more than 1 for long lists
 }
 
 // freq is how long the period of a rule is.
@@ -60,7 +60,7 @@ func (s *signed) add(n int) {
 	}
 }
 
-// has says whether number n of total is in the set.
+// has reports whether number n of total is in the set.
 func (s *signed) has(n, total int) bool {
 	back := total + 1 - n
 	return s.pos[n/64]>>(n%64)&1 != 0 || back > 0 && s.neg[back/64]>>(back%64)&1 != 0
@@ -106,7 +106,7 @@ func (r *rule) search(w int64, steps int) (at int64, left int) {
 	return civil.None, 0
 }
 
-// match is the first wall second at or after w that all sets hold, whatever INTERVAL says. The days of the Gregorian
+// match is the first wall second at or after w that all sets hold, regardless of INTERVAL. The days of the Gregorian
 // calendar repeat after 4,800 months.
 func (r *rule) match(w int64) int64 {
 	day := civil.FloorDiv(w, civil.DaySecs)

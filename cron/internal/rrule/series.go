@@ -43,7 +43,7 @@ func (r *Series) String() string { return r.text }
 // Zone is the time zone of DTSTART.
 func (r *Series) Zone() *time.Location { return r.clock.Loc }
 
-// Note says what daylight saving did to an occurrence, or "" when it did nothing.
+// Note returns what daylight saving did to an occurrence, or "" when it did nothing.
 func (r *Series) Note(t time.Time) string {
 	for _, rule := range r.rules {
 		if s := r.clock.Note(rule, t.Unix()); s != "" {

@@ -1,4 +1,5 @@
-// Package spell reads and writes what is small: numbers, names, lists, durations. It also guesses what was meant.
+// Package spell reads and writes small texts: numbers, names, lists, durations. It also guesses the intended word of a
+// misspelt one.
 package spell
 
 import (

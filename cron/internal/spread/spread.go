@@ -1,4 +1,5 @@
-// Package spread gives each seed a stable place, so that what has one rule need not start together.
+// Package spread gives each seed a stable offset, so that schedules with one rule do not all start together. The offset
+// depends on the seed and its place alone, and is the same on each node and after each restart.
 package spread
 
 // Of is a stable number in [0, n) for a seed and the place it is used in. It decides H and interval phases, which

@@ -1,4 +1,5 @@
-// Package wall lays the wall clock of a zone over real time.
+// Package wall lays the wall clock of a zone over real time. [Clock] finds the instants of a wall time around the changes of a
+// zone: none in a gap, two in a fold. What to do there is decided by the callers.
 package wall
 
 import (
@@ -13,7 +14,7 @@ type Rule interface {
 	WallFrom(w int64) int64
 }
 
-// Seams says how a rule behaves where spans meet.
+// Seams is the behaviour of a rule where spans meet.
 type Seams uint8
 
 const (

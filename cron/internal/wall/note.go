@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/cron/internal/civil"
 )
 
-// Note says what daylight saving did to the occurrence of r at instant u, or "".
+// Note returns what daylight saving did to the occurrence of r at instant u, or "".
 func (c *Clock) Note(r Rule, u int64) string {
 	s := SpanAt(c.Loc, u)
 	before := offsetBefore(c.Loc, s)

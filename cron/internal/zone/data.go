@@ -39,7 +39,7 @@ func DataOf(name string) (Data, error) {
 	return dataOf(loc), nil
 }
 
-// localTime is what RFC 8536 calls a local time type.
+// localTime is a local time type of RFC 8536.
 type localTime struct {
 	off  int64
 	dst  bool

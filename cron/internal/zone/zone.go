@@ -1,4 +1,6 @@
-// Package zone knows the time zones by name, and what their data says.
+// Package zone knows the time zones by name, and what their data says. Data comes from the program, and may be replaced while
+// it runs by the newer release of another node ([Adopt]). A loaded zone is cached for the life of the process, or until newer
+// data is adopted.
 package zone
 
 import (
@@ -38,8 +40,8 @@ func Load(name string) (*time.Location, error) {
 	return shared.(*time.Location), nil
 }
 
-// loaded remembers what was loaded, by name. It is a memo of immutable values, as large as the database at most. Without
-// it a million schedules would hold a million copies of a few zones, at some ten kilobytes each.
+// loaded caches zones by name, for all of the process. Its values are immutable, and it is as large as the database at most.
+// Without it a million schedules would hold a million copies of a few zones, at some ten kilobytes each.
 var loaded sync.Map
 
 // Refuse is the error about a zone.
@@ -47,7 +49,7 @@ func Refuse(name, msg, hint string) *refusal.Error {
 	return &refusal.Error{Field: "zone", Value: name, Msg: msg, Hint: hint}
 }
 
-// abbreviations are what people write for a zone; the letters alone say neither the place nor its daylight saving.
+// abbreviations are common short names of zones; the letters alone say neither the place nor its daylight saving.
 var abbreviations = map[string]string{
 	"EDT": "America/New_York", "CST": "America/Chicago", "CDT": "America/Chicago", "MDT": "America/Denver",
 	"PST": "America/Los_Angeles", "PDT": "America/Los_Angeles", "BST": "Europe/London", "CEST": "Europe/Berlin",
@@ -56,7 +58,7 @@ var abbreviations = map[string]string{
 	"NZDT": "Pacific/Auckland", "MSK": "Europe/Moscow", "SAST": "Africa/Johannesburg", "BRT": "America/Sao_Paulo",
 }
 
-// hint guesses what was meant: another case, an abbreviation, an offset, a city alone, a slip of a finger.
+// hint guesses the intended zone: another case, an abbreviation, an offset, a city alone, a typing error.
 func hint(name string) string {
 	if zone := abbreviations[strings.ToUpper(name)]; zone != "" {
 		return spell.DidYouMean(zone, "")
@@ -81,7 +83,7 @@ func hint(name string) string {
 // systemDirs is where the time package looks before it uses the embedded database.
 var systemDirs = []string{"/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"}
 
-// Version says which data [Load] uses, as cron.ZoneVersion describes it.
+// Version returns which data [Load] uses, as cron.ZoneVersion describes it.
 func Version() string {
 	if own := os.Getenv("ZONEINFO"); own != "" {
 		return "from " + own
@@ -105,7 +107,7 @@ func systemDir() string {
 	return ""
 }
 
-// embeddedRelease is what Go 1.26 embeds (its lib/time/update.bash).
+// embeddedRelease is the release that Go 1.26 embeds (its lib/time/update.bash).
 const embeddedRelease = "2025c"
 
 // release reads the version a zoneinfo folder was made from, or "".
