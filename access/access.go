@@ -47,7 +47,7 @@ const (
 // Scopes lists them.
 var Scopes = []Scope{ScopeRead, ScopeOperate, ScopeAdmin, ScopeWorker}
 
-// Allows reports whether a holder of the given scopes may do what want asks for.
+// Allows reports whether a holder of the given scopes has the right of the scope want.
 func Allows(have []Scope, want Scope) bool {
 	if slices.Contains(have, want) {
 		return true
@@ -61,14 +61,14 @@ func Allows(have []Scope, want Scope) bool {
 	return false
 }
 
-// WithDefaults fills what was left out.
+// WithDefaults fills empty fields.
 func (t Token) WithDefaults() Token {
 	t.Namespace = core.Or(t.Namespace, core.DefaultNamespace)
 	t.ExpiresAt = core.Micro(t.ExpiresAt)
 	return t
 }
 
-// Validate says everything that is wrong with a token that has its defaults.
+// Validate returns everything that is wrong with a token that has its defaults.
 func (t Token) Validate(now time.Time) error {
 	var p core.Problems
 	switch {
@@ -95,7 +95,7 @@ func (t Token) Validate(now time.Time) error {
 	return p.Err(fmt.Sprintf("token %q", t.Name))
 }
 
-// TokenState says whether a token or a join token lets anybody in.
+// TokenState is the state of a token or a join token: whether it is valid.
 type TokenState string
 
 // The states of tokens.
@@ -116,10 +116,10 @@ func tokenState(revoked, expires, now time.Time) TokenState {
 	return TokenActive
 }
 
-// PersonActor is how the audit names a person who signs in through a provider.
+// PersonActor is the name in the audit of a person who signs in through a provider.
 func PersonActor(name string) string { return "oidc:" + name }
 
-// Actor is how the audit names who acts with the token: the token, or the person for whose session it was made. A token that a
+// Actor is the name in the audit of calls with the token: the token, or the person for whose session it was made. A token that a
 // person made is named otherwise, or is theirs by its name.
 func (t Token) Actor() string {
 	if person := PersonActor(t.Name); t.CreatedBy == person {
@@ -156,9 +156,9 @@ type Audit struct {
 	After     json.RawMessage `json:"after,omitempty"`
 }
 
-// WatchedIn is the change as those are told who watch a namespace, if it
-// concerns them. Queues and workers serve all; but which worker drains is told to
-// those alone who may watch all namespaces, and the others learn that one does.
+// WatchedIn is the change in a watch of one namespace, if it concerns that
+// namespace. Queues and workers serve all namespaces; but only a watch of all
+// namespaces names the worker that drains.
 func (a Audit) WatchedIn(namespace string) (Audit, bool) {
 	switch {
 	case namespace == core.AnyNamespace, a.Namespace == namespace, a.Namespace == "" && a.Noun == "queue":
@@ -171,13 +171,12 @@ func (a Audit) WatchedIn(namespace string) (Audit, bool) {
 
 type actorKey struct{}
 
-// WithActor says on whose behalf calls under this context are made. It is
-// what the audit shows.
+// WithActor sets the actor of calls under this context, as the audit shows it.
 func WithActor(ctx context.Context, actor string) context.Context {
 	return context.WithValue(ctx, actorKey{}, actor)
 }
 
-// ActorOf is who acts under this context; belfry itself unless someone was named.
+// ActorOf is the actor of calls under this context; belfry itself if none was set.
 func ActorOf(ctx context.Context) string {
 	if a, ok := ctx.Value(actorKey{}).(string); ok && a != "" {
 		return a

@@ -27,7 +27,7 @@ type JoinToken struct {
 	RevokedAt  time.Time         `json:"revoked_at,omitzero" readOnly:"true"`
 }
 
-// WithDefaults fills what was left out.
+// WithDefaults fills empty fields.
 func (t JoinToken) WithDefaults(now time.Time) JoinToken {
 	t.Namespace = core.Or(t.Namespace, core.DefaultNamespace)
 	t.Uses = core.Or(t.Uses, 1)
@@ -38,7 +38,7 @@ func (t JoinToken) WithDefaults(now time.Time) JoinToken {
 	return t
 }
 
-// Validate says everything that is wrong with a join token that has its
+// Validate returns everything that is wrong with a join token that has its
 // defaults.
 func (t JoinToken) Validate(now time.Time) error {
 	var p core.Problems

@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Namespace is what an admin of the installation allows a namespace. Its zero
+// Namespace has the limits that an admin of the installation sets for a namespace. Its zero
 // value allows everything.
 type Namespace struct {
 	Name        string   `json:"name"`
@@ -48,7 +48,7 @@ func (n Namespace) Limited() bool {
 	return len(n.Queues) > 0 || n.MaxPriority != nil || !n.Quota.IsZero() || len(n.Limits) > 0
 }
 
-// Validate says everything that is wrong with the limits of a namespace.
+// Validate returns everything that is wrong with the limits of a namespace.
 func (n Namespace) Validate() error {
 	var p core.Problems
 	core.CheckName(&p, "name", n.Name)

@@ -52,12 +52,12 @@ func (q Quota) IsZero() bool { return q == Quota{} }
 // OfJobs reports that new jobs are limited.
 func (q Quota) OfJobs() bool { return q.Waiting > 0 || q.EnqueueRate != "" }
 
-// OfDefinitions reports that what is kept is limited.
+// OfDefinitions reports that the number of definitions is limited.
 func (q Quota) OfDefinitions() bool {
 	return q.Definitions > 0 || q.Monitors > 0 || q.ArtifactBytes > 0 || q.OutputBytes > 0
 }
 
-// WithDefaults fills what was left out.
+// WithDefaults fills empty fields.
 func (q Quota) WithDefaults() Quota {
 	if n, _, err := flow.ParseRate(q.EnqueueRate); err == nil {
 		q.EnqueueBurst = core.Or(q.EnqueueBurst, min(n, flow.MaxBurst))
@@ -68,7 +68,7 @@ func (q Quota) WithDefaults() Quota {
 	return q
 }
 
-// Check notes what is wrong with a quota that has its defaults.
+// Check adds the problems of a quota that has its defaults.
 func (q Quota) Check(p *core.Problems) {
 	checkCount(p, "quota.waiting", int64(q.Waiting), MaxQuotaWaiting)
 	checkCount(p, "quota.definitions", int64(q.Definitions), MaxQuotaDefinitions)
@@ -163,11 +163,13 @@ func (q Quota) Limits() (texts []string) {
 	return texts
 }
 
-// Over is the refusal of what a quota has no room for: asked more than there is room beside what is used. Wait is when to
-// ask again; 0 says that waiting alone does not help.
+// Over is the error of a request for asked more, beside used, under a quota of limit. wait is the time until a new try may
+// succeed; 0 if it is unknown. If waiting alone does not help, the error names no time.
 func (n Namespace) Over(quota string, limit, used, asked int64, wait time.Duration) *core.Error {
 	e := core.Errorf(core.OverQuota, "namespace %q is over its quota %s: %d of %d in use, %d more asked for", n.Name, quota, used, limit, asked)
-	e.RetryAfter = core.Duration(max(wait, time.Second))
+	if asked <= limit && quota != QuotaArtifactBytes && quota != QuotaDefinitions && quota != QuotaMonitors {
+		e.RetryAfter = core.Duration(max(wait, time.Second))
+	}
 	switch {
 	case OfBytes(quota):
 		e.Message = fmt.Sprintf("namespace %q is over its quota %s: it would have %s of %s", n.Name, quota, core.SizeText(used), core.ExactSize(limit))

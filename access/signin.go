@@ -40,7 +40,7 @@ func ParseGrants(field, text string) ([]Grant, error) {
 	return grants, p.Err("grants")
 }
 
-// Admission says who gets in, by the groups that a provider names.
+// Admission decides which people may sign in, by the groups that a provider names.
 type Admission struct {
 	Groups  map[string][]Grant
 	Default []Grant // of everybody whom the provider lets in; none: groups alone count

@@ -17,7 +17,7 @@ type WebSession struct {
 	ExpiresAt time.Time // unless it is seen again before
 }
 
-// WebSessionLimits says how long web sessions last. The zero value means the
+// WebSessionLimits are the limits on how long web sessions last. The zero value means the
 // defaults.
 type WebSessionLimits struct {
 	Idle core.Duration // without a request; default: 24h
@@ -34,7 +34,7 @@ const (
 	webSeenEvery = time.Minute
 )
 
-// WithDefaults fills what was left out.
+// WithDefaults fills empty fields.
 func (l WebSessionLimits) WithDefaults() WebSessionLimits {
 	return WebSessionLimits{Idle: core.Or(l.Idle, DefaultWebIdle), Life: core.Or(l.Life, DefaultWebLife)}
 }
@@ -53,7 +53,7 @@ func (s WebSession) Seen(now time.Time, l WebSessionLimits) (WebSession, bool) {
 	return s, true
 }
 
-// Validate says what is wrong with a new session.
+// Validate returns the problems of a new session.
 func (s WebSession) Validate() error {
 	var p core.Problems
 	if len(s.Hash) != 64 {

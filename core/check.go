@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// CheckDocument checks what channels, alert rules, windows and status pages begin with.
+// CheckDocument checks the common fields of channels, alert rules, windows and status pages.
 func CheckDocument(p *Problems, namespace, name, description string) {
 	CheckName(p, "name", name)
 	CheckName(p, "namespace", namespace)
@@ -19,7 +19,7 @@ func CheckDocument(p *Problems, namespace, name, description string) {
 	}
 }
 
-// CheckNames checks a list of names of other things.
+// CheckNames checks a list of at most that many names.
 func CheckNames(p *Problems, field string, names []string, most int) {
 	if len(names) > most {
 		p.Addf(field, len(names), "has more than %d entries", most)
@@ -36,7 +36,7 @@ func CheckNames(p *Problems, field string, names []string, most int) {
 	}
 }
 
-// HostOf is the scheme and host of a URL.
+// HostOf returns the scheme and host of a URL.
 func HostOf(text Secret) string {
 	u, err := url.Parse(string(text))
 	if err != nil {
@@ -45,7 +45,7 @@ func HostOf(text Secret) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Defaulted is a copy with its defaults; what is not given stays so.
+// Defaulted returns a copy of given with its defaults, or nil for nil.
 func Defaulted[T any](given *T, fill func(T) T) *T {
 	if given == nil {
 		return nil
@@ -54,7 +54,7 @@ func Defaulted[T any](given *T, fill func(T) T) *T {
 	return &full
 }
 
-// CheckURL wants an absolute URL of one of the schemes, without a user or password.
+// CheckURL checks that text is an absolute URL of one of the schemes, without user and password.
 func CheckURL(p *Problems, field, text string, schemes ...string) {
 	u, err := url.Parse(text)
 	switch {
@@ -69,7 +69,7 @@ func CheckURL(p *Problems, field, text string, schemes ...string) {
 	}
 }
 
-// CheckHeaders wants names and values that HTTP allows.
+// CheckHeaders checks that HTTP allows the names and values.
 func CheckHeaders(p *Problems, headers map[string]string) {
 	for name, value := range headers {
 		if !headerRule.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
@@ -80,7 +80,7 @@ func CheckHeaders(p *Problems, headers map[string]string) {
 
 var headerRule = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
-// CheckInput wants one whole JSON value within the limits of size and depth.
+// CheckInput checks that input is one whole JSON value within the limits of size and depth.
 func CheckInput(p *Problems, field string, input json.RawMessage) {
 	if len(input) > MaxInput {
 		p.Addf(field, strconv.Itoa(len(input))+" bytes", "is over the limit of %d bytes", MaxInput)
@@ -91,7 +91,7 @@ func CheckInput(p *Problems, field string, input json.RawMessage) {
 	}
 }
 
-// Or is the first of two that is not zero.
+// Or returns given, or fallback if given is zero.
 func Or[T comparable](given, fallback T) T {
 	var zero T
 	if given == zero {

@@ -1,4 +1,4 @@
-// Package core has what every noun of Belfry needs and what is no noun itself:
-// errors with a code and field problems, names, durations, sizes, secrets,
-// instants and paging. It does no I/O and reads no clock.
+// Package core has the types and functions that all packages share: errors with
+// a code and field problems, names, durations, sizes, secrets, instants and
+// paging. It does no I/O and reads no clock.
 package core

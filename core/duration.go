@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Duration is a length of time that reads and writes as text: "90s", "1h30m", "7d", "2w". A day is 24 hours and a week
-// seven of them; months and years have no fixed length and belong into a cron or RRULE rule.
+// Duration is a duration with a text form such as "90s", "1h30m", "7d" or "2w". A day is 24 hours and a week 7 days. Months
+// and years have no fixed length; use a cron or RRULE rule for them.
 type Duration time.Duration
 
-// spoken is a length of time in words, such as 5 minutes.
+// spoken matches a duration in words, such as 5 minutes.
 var spoken = regexp.MustCompile(`^\s*([0-9]+)\s*(?i:(s)ec(?:ond)?s?|(m)in(?:ute)?s?|(h)(?:ou)?rs?|(d)ays?|(w)eeks?)\s*$`)
 
-// tooLong is a text that would be a duration if it were shorter.
+// tooLong matches a text that is not a duration only because it is too long.
 var tooLong = regexp.MustCompile(`^([0-9]+w)?([0-9]+d)?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))*$`)
 
-// ParseDuration reads what [Duration] writes. It refuses numbers without a unit: 5 may mean seconds or minutes.
+// ParseDuration parses the text form of a [Duration]. It refuses numbers without a unit: 5 may mean seconds or minutes.
 func ParseDuration(s string) (Duration, error) {
 	if d, err := time.ParseDuration(s); err == nil {
 		return Duration(d), nil
@@ -49,7 +49,7 @@ func ParseDuration(s string) (Duration, error) {
 	return Duration(total + d), nil
 }
 
-// noDuration says what to write instead of a text that is none.
+// noDuration returns the error for a text that is not a duration, with a correct example.
 func noDuration(s string) error {
 	if s != "" && tooLong.MatchString(s) {
 		return fmt.Errorf("%q is longer than the 106751 days that a duration can have", s)
@@ -63,7 +63,7 @@ func noDuration(s string) error {
 	return fmt.Errorf("%q is not a duration such as 90s, 1h30m or 7d", s)
 }
 
-// String writes whole days as days and everything else as Go does, without the zero parts: 168h is "7d", 5m0s is "5m".
+// String formats whole days as days and all other durations as Go does, without zero parts: 168h is "7d", 5m0s is "5m".
 func (d Duration) String() string {
 	const day = 24 * time.Hour
 	if t := time.Duration(d); t >= day && t%day == 0 {
@@ -79,15 +79,15 @@ func (d Duration) String() string {
 	return s
 }
 
-// MarshalText writes the duration as [Duration.String].
+// MarshalText formats the duration as [Duration.String].
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads what [ParseDuration] reads.
+// UnmarshalText parses a text as [ParseDuration] does.
 func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := ParseDuration(string(b))
 	*d = v
 	return err
 }
 
-// D is the standard library's view of it.
+// D returns d as a [time.Duration].
 func (d Duration) D() time.Duration { return time.Duration(d) }

@@ -9,14 +9,14 @@ import (
 	"github.com/belfry-run/belfry/cron"
 )
 
-// Error is what Belfry says when it refuses or cannot go on: a code for
-// machines, a sentence for people, and, where input was at fault, the fields.
+// Error is an error of Belfry: a code for machines, a sentence for people, and,
+// for invalid input, the fields.
 type Error struct {
 	Code       Code
 	Message    string
-	Fields     []FieldError // which inputs were at fault, in the order they were read
-	Hint       string       // the next thing to try; may be empty
-	RetryAfter Duration     // when to ask again; 0: nothing is known
+	Fields     []FieldError // invalid inputs, in the order in which they were read
+	Hint       string       // what to do next; may be empty
+	RetryAfter Duration     // when to retry; 0: unknown
 	Err        error        // the cause, never shown to remote callers
 }
 
@@ -24,20 +24,20 @@ type Error struct {
 // in httpapi and to an exit code in cmd/belfry, in one place each.
 type Code string
 
-// The codes. A conflict that the caller asked for (an idempotency key that
-// exists, a lease that was lost) is a normal result and not an error.
+// The codes. An expected conflict, such as an existing idempotency key or a lost
+// lease, is a normal result and not an error.
 const (
-	Invalid      Code = "invalid"      // the input is wrong; Fields says where
-	NotFound     Code = "not_found"    // no such thing, or not in this namespace
-	Conflict     Code = "conflict"     // the thing exists, or its state forbids this
-	Unauthorized Code = "unauthorized" // no token, or one that is not valid any more
-	Forbidden    Code = "forbidden"    // a valid token without the needed scope
-	TooLarge     Code = "too_large"    // a body, batch or value over its limit
-	OverQuota    Code = "over_quota"   // a quota of the namespace has no room for it
-	QueueFull    Code = "queue_full"   // a queue has as many jobs waiting as it may
+	Invalid      Code = "invalid"      // the input is invalid; Fields says where
+	NotFound     Code = "not_found"    // the object does not exist, or not in this namespace
+	Conflict     Code = "conflict"     // the object exists, or its state forbids the change
+	Unauthorized Code = "unauthorized" // the token is missing or no longer valid
+	Forbidden    Code = "forbidden"    // the token is valid but lacks the scope
+	TooLarge     Code = "too_large"    // a body, batch or value exceeds its limit
+	OverQuota    Code = "over_quota"   // a quota of the namespace is exhausted
+	QueueFull    Code = "queue_full"   // a queue has reached its bound of waiting jobs
 	Unavailable  Code = "unavailable"  // the database or server cannot be reached now
-	Unknown      Code = "unknown"      // it may have been done: the answer to the change was lost
-	Internal     Code = "internal"     // our fault
+	Unknown      Code = "unknown"      // the change may have been made: its answer was lost
+	Internal     Code = "internal"     // a fault of Belfry
 )
 
 // FieldError names one input that was refused.
@@ -80,7 +80,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// CodeOf is the code of the first [Error] in err's chain, or [Internal], and empty for a nil error.
+// CodeOf returns the code of the first [Error] in err's chain, [Internal] if there is none, and "" for a nil error.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -94,35 +94,35 @@ func CodeOf(err error) Code {
 
 var refusals = []Code{Invalid, NotFound, Conflict, TooLarge, Forbidden, OverQuota, QueueFull}
 
-// Refused reports that nothing was done, because of what was asked for.
+// Refused reports whether the call changed nothing because the request was refused.
 func Refused(err error) bool { return slices.Contains(refusals, CodeOf(err)) }
 
-// Errorf makes an [Error] with a code and a sentence. A %w verb keeps its cause in the chain.
+// Errorf returns an [Error] with a code and a formatted sentence. A %w verb keeps the cause in the chain.
 func Errorf(code Code, format string, args ...any) *Error {
 	wrapped := fmt.Errorf(format, args...)
 	return &Error{Code: code, Message: wrapped.Error(), Err: errors.Unwrap(wrapped)}
 }
 
-// WithHint adds the next thing to try.
+// WithHint sets the hint, which says what to do next.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
 	return e
 }
 
-// InvalidField is an [Invalid] error about one field.
+// InvalidField returns an [Invalid] error about one field.
 func InvalidField(field, value, message, hint string) *Error {
 	var p Problems
 	p.Add(field, value, message, hint)
 	return &Error{Code: Invalid, Message: "invalid input", Fields: p}
 }
 
-// Problems collects every fault of an input, so that a user mends a file once and not once per line.
+// Problems collects all problems of an input, so that a user can correct them at once.
 type Problems []FieldError
 
-// shownValue bounds how much of a refused value an error repeats, in bytes.
+// shownValue is the most bytes of a refused value in an error.
 const shownValue = 120
 
-// Add notes a fault of a field: its value, cut to what is shown, what is wrong and the way out.
+// Add adds a problem of a field: its value, which is cut for display, the problem, and a hint.
 func (p *Problems) Add(field, value, message, hint string) {
 	if shown, cut := CleanText(value, shownValue); cut {
 		value = shown + "…"
@@ -135,7 +135,7 @@ func (p *Problems) Addf(field string, value any, format string, args ...any) {
 	p.Add(field, fmt.Sprint(value), fmt.Sprintf(format, args...), "")
 }
 
-// Nest takes over the faults of an inner value under a path.
+// Nest adds the problems of an inner value under a path.
 func (p *Problems) Nest(path string, err error) {
 	if err == nil {
 		return
@@ -153,7 +153,8 @@ func (p *Problems) Nest(path string, err error) {
 	}
 }
 
-// Err is an [Invalid] error with all faults, or nil when there is none. A name in message may be what is too long: it is cut.
+// Err returns an [Invalid] error with all problems, or nil if there are none. It cuts message, which may contain a name that
+// is too long.
 func (p Problems) Err(message string) error {
 	if len(p) == 0 {
 		return nil
@@ -164,7 +165,7 @@ func (p Problems) Err(message string) error {
 	return &Error{Code: Invalid, Message: message, Fields: p}
 }
 
-// AddCron takes over what the time engine says about a text.
+// AddCron adds an error of package cron about a text.
 func (p *Problems) AddCron(field, value string, err error) {
 	var ce *cron.Error
 	if !errors.As(err, &ce) {

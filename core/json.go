@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// MaxJSONDepth is how deep the inputs, outputs and results of users may be nested. Documents that carry them are read by
-// parsers that stop at 10,000 levels, and those of other languages stop sooner.
+// MaxJSONDepth is the deepest nesting of inputs, outputs and results of users. Documents that contain them go through
+// parsers that stop at 10,000 levels; parsers of other languages stop sooner.
 const MaxJSONDepth = 500
 
-// JSONFault says why a text is not one JSON value that Belfry carries; it is empty when there is no reason.
+// JSONFault returns why a text is not one JSON value within the limits, or "" if it is.
 func JSONFault(raw []byte) string {
 	for i, depth, quoted := 0, 0, false; i < len(raw); i++ {
 		switch c := raw[i]; {

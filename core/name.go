@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultNamespace owns everything that names no other.
+// DefaultNamespace is the namespace of everything that names no other.
 const DefaultNamespace = "default"
 
-// AnyNamespace is what a token or a worker has that serves all of them.
+// AnyNamespace is the namespace of a token or worker for all namespaces.
 const AnyNamespace = "*"
 
-// NameRule is what names look like. They appear in URLs, metrics and file names, so they stay plain.
+// NameRule matches valid names. Names are plain because they appear in URLs, metrics and file names.
 var NameRule = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,127}$`)
 
-const NameHint = "use 1 to 128 letters, digits, dots, dashes and underscores, starting with a letter or digit"
+const NameHint = "use 1 to 128 letters, digits, dots, dashes and underscores, starting with a letter or digit" // of names that [CheckName] refuses
 
-// CheckName wants a name as all nouns have it.
+// CheckName checks that name matches [NameRule].
 func CheckName(p *Problems, field, name string) {
 	switch {
 	case name == "":
@@ -27,14 +27,14 @@ func CheckName(p *Problems, field, name string) {
 	}
 }
 
-// ValidName says what is wrong with a name given in field, or nil.
+// ValidName returns an error about field if name is invalid.
 func ValidName(field, name string) error {
 	var p Problems
 	CheckName(&p, field, name)
 	return p.Err("invalid name")
 }
 
-// Limits of what people write. Each is large enough not to be met by accident, and a thousand of them do not hurt.
+// Limits of values of users. Each is too large to be reached by accident, and a thousand such values do no harm.
 const (
 	MaxDescription = 4 << 10   // bytes of a description or note
 	MaxTags        = 32        // tags of a task or job
@@ -47,7 +47,7 @@ const (
 	MaxPriority    = 1000
 )
 
-// CheckTags wants at most [MaxTags] names.
+// CheckTags checks that tags are at most [MaxTags] names.
 func CheckTags(p *Problems, tags []string) {
 	if len(tags) > MaxTags {
 		p.Addf("tags", len(tags), "has more than %d entries", MaxTags)
@@ -59,25 +59,25 @@ func CheckTags(p *Problems, tags []string) {
 	}
 }
 
-// CheckPriority wants a priority from [MinPriority] to [MaxPriority].
+// CheckPriority checks that a priority is from [MinPriority] to [MaxPriority].
 func CheckPriority(p *Problems, n int) {
 	if n < MinPriority || n > MaxPriority {
 		p.Addf("priority", n, "is outside %d to %d", MinPriority, MaxPriority)
 	}
 }
 
-// CheckNUL refuses what no program can be given as an argument or a variable.
+// CheckNUL refuses a NUL byte, which arguments and environment variables cannot contain.
 func CheckNUL(p *Problems, field, text string) {
 	if strings.ContainsRune(text, 0) {
 		p.Add(field, "", "contains a NUL byte", "")
 	}
 }
 
-// IsText reports that both databases keep s as it is: it is UTF-8 without NUL, which PostgreSQL refuses.
+// IsText reports whether both databases store s unchanged: it is UTF-8 without NUL, which PostgreSQL refuses.
 func IsText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
-// CleanText makes a text of foreign bytes, see [IsText]: invalid UTF-8 becomes the replacement character, and NUL
-// disappears. The result has at most limit bytes and ends at a whole character.
+// CleanText converts foreign bytes to a text in the sense of [IsText]: invalid UTF-8 becomes the replacement character, and
+// NUL is removed. The result has at most limit bytes and ends at a whole character. cut reports whether it was shortened.
 func CleanText(s string, limit int) (text string, cut bool) {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
@@ -92,5 +92,5 @@ func CleanText(s string, limit int) (text string, cut bool) {
 	return s[:limit], true
 }
 
-// CountLimit is how far Belfry counts rows for people: a number over it is shown as "more than".
+// CountLimit is the number up to which Belfry counts rows for people. A larger number is shown as "more than".
 const CountLimit = 10_000

@@ -1,34 +1,34 @@
 package core
 
-// Page is a part of a list and where the next part begins. The page of a log has a next cursor even at its end, because
-// a log goes on.
+// Page is a part of a list, with the cursor of the next part. The page of a log has a next cursor even at its end, because
+// a log can grow.
 type Page[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next,omitempty" doc:"Cursor for the next page; empty on the last"`
-	// Looked is set where a search ended before the page was full, because it looks at so many rows at once and no
-	// further. Go on with next.
+	// Looked is set if a search stopped before the page was full, because it reads only a limited number of rows at once.
+	// Continue with next.
 	Looked int `json:"looked,omitempty" doc:"Rows that a search looked at, when it stopped before the page was full; go on with next"`
 }
 
-// Paging asks for a part of a list.
+// Paging selects a part of a list.
 type Paging struct {
-	Limit  int    `json:"limit,omitempty" doc:"Items per page; default: 50; at most 1000"`
+	Limit  int    `json:"limit,omitempty" doc:"Items per page; default: 50; at most 1000. A page of large items has fewer"`
 	Cursor string `json:"cursor,omitempty" doc:"Next of the page before"`
 }
 
-// Bound is the page size to use.
+// Bound returns the page size to use.
 func (p Paging) Bound() int {
 	return min(max(Or(p.Limit, 50), 1), 1000)
 }
 
-// Counted is a number that was counted no further than a cap.
+// Counted is a number that was counted up to a limit.
 type Counted struct {
 	Count  int  `json:"count" doc:"At least so many"`
 	More   bool `json:"more,omitempty" doc:"There may be more: counting stopped at its cap, or after the rows it looks at"`
 	Looked int  `json:"looked,omitempty" doc:"Rows that were looked at because no index answers all of the search"`
 }
 
-// Check is one thing that has to be right.
+// Check is one condition of a diagnosis, with its result.
 type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`

@@ -1,4 +1,4 @@
 package core
 
-// Reason says why something did not run.
+// Reason is a stable word for why a job did not run or ended.
 type Reason string

@@ -5,26 +5,26 @@ import (
 	"strconv"
 )
 
-// Schema is the version of a database's schema beside what a program knows.
+// Schema is the schema version of a database and the version that this program knows.
 //
-// A migration that only adds leaves Floor alone: programs that do not know it go on working. A migration that removes or
-// changes what such a program uses raises Floor, and the program stops.
+// A migration that only adds does not change Floor: older programs go on working. A migration that removes or changes
+// something that older programs use raises Floor, and these programs stop.
 type Schema struct {
 	Version int64 // of the database
-	Floor   int64 // the oldest version that a program must know to use the database; 0: none is known
+	Floor   int64 // the oldest version that a program must know to use the database; 0: unknown
 	Known   int64 // the newest version that this program knows
 }
 
-// ErrOutdated is in the chain of every error which says that a program is too old for its database.
+// ErrOutdated is in the chain of every error that means that this program is too old for its database.
 var ErrOutdated = errors.New("this program is too old for its database")
 
-// ErrDamaged is in the chain of every error which says that the file of a database is damaged.
+// ErrDamaged is in the chain of every error that means that the file of a database is damaged.
 var ErrDamaged = errors.New("the database is damaged")
 
-// Serves reports that this program may use the database, now or after a migration.
+// Serves reports whether this program may use the database, now or after a migration.
 func (s Schema) Serves() bool { return s.Floor <= s.Known }
 
-// Refuse is the error of a program that is too old.
+// Refuse returns the error of a program that is too old.
 func (s Schema) Refuse(code Code) *Error {
 	return &Error{
 		Code:    code,
@@ -35,7 +35,7 @@ func (s Schema) Refuse(code Code) *Error {
 	}
 }
 
-// Check is what health says of it.
+// Check returns the check of the schema for health reports.
 func (s Schema) Check() Check {
 	c := Check{Name: "schema", OK: s.Serves() && s.Version >= s.Known}
 	switch {

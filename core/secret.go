@@ -1,14 +1,14 @@
 package core
 
-// Secret is text that is never shown: it is written and not read.
+// Secret is a text that can be set and is never shown.
 type Secret string
 
-// Redacted stands for a secret where one is shown. Saved again, it means the one that is there.
+// Redacted is the placeholder of a secret in displayed objects. Saved again, it means the existing secret.
 const Redacted Secret = "(kept secret)"
 
 func (s Secret) String() string { return string(s.Redacted()) }
 
-// Redacted is a placeholder for a secret, and empty for none.
+// Redacted returns the placeholder for a secret, or "" for an empty one.
 func (s Secret) Redacted() Secret {
 	if s == "" {
 		return ""
@@ -16,7 +16,7 @@ func (s Secret) Redacted() Secret {
 	return Redacted
 }
 
-// Kept is the old secret where the placeholder came back unchanged, or else the secret itself.
+// Kept returns old if s is the placeholder, and otherwise s.
 func (s Secret) Kept(old Secret) Secret {
 	if s == Redacted {
 		return old

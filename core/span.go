@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// SpanText writes a length of time for people, with its two largest units or up to three digits: 420 µs, 1.5 ms, 2.5 s,
-// 1 min 30 s, 2 d 4 h. [Duration.String] writes those that are read again.
+// SpanText formats a duration for people, with its two largest units or up to three digits: 420 µs, 1.5 ms, 2.5 s,
+// 1 min 30 s, 2 d 4 h. For a text that is parsed again, use [Duration.String].
 func SpanText[D ~int64](length D) string {
 	d := time.Duration(length)
 	switch {

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-const MaxLines = 50 // of a message about several notifications
+const MaxLines = 50 // lines of a message about several notifications
 
-// OneLine takes line ends and what else tears a line apart out of a text.
+// OneLine removes line ends and other characters that break a line.
 func OneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 }), " ")
 }
 
-// List is names as an error lists them.
+// List formats names for an error.
 func List[S ~string](all []S) string {
 	texts := make([]string, len(all))
 	for i, s := range all {
@@ -22,15 +22,15 @@ func List[S ~string](all []S) string {
 	return strings.Join(texts, ", ")
 }
 
-// Stamp is an instant as sentences show it. Programs read RFC 3339 instead.
+// Stamp formats an instant for sentences, in UTC. For programs use RFC 3339.
 func Stamp(t time.Time) string { return StampIn(t, time.UTC) }
 
-// StampIn is Stamp on the clocks of a zone, with the name of that clock.
+// StampIn is [Stamp] in a time zone, with the abbreviation of the zone.
 func StampIn(t time.Time, in *time.Location) string {
 	return t.In(in).Format("2006-01-02 15:04:05 MST")
 }
 
-// Plural is a number and a noun, with an s for all numbers but one.
+// Plural formats a number and a noun, with an s for all numbers but one.
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -117,7 +117,7 @@ func FuzzParseDuration(f *testing.F) {
 	})
 }
 
-// Words and bare numbers have hints of their own, whatever is tried before.
+// Words and bare numbers have their own hints.
 func TestHintsOfDurations(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

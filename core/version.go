@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Version is empty for what was never saved.
+// Version returns the version of a definition, or "" if it was never saved.
 func Version(generation int64, updated time.Time) string {
 	if updated.IsZero() {
 		return ""
@@ -15,26 +15,26 @@ func Version(generation int64, updated time.Time) string {
 	return strconv.FormatInt(generation, 10) + "-" + strconv.FormatInt(updated.UnixMicro(), 36)
 }
 
-// NotThere is the version that a definition has to have for [WithVersion] to create
-// it, and change none that exists.
+// NotThere is the version for [WithVersion] with which a change creates a
+// definition and never overwrites an existing one.
 const NotThere = "none"
 
 type versionKey struct{}
 
-// WithVersion makes changes under the context apply only to a definition that has
-// this version: what another one has changed meanwhile is a [Conflict].
+// WithVersion returns a context under which changes apply only to a definition of
+// this version. If the definition has changed since, they fail with a [Conflict].
 func WithVersion(ctx context.Context, version string) context.Context {
 	return context.WithValue(ctx, versionKey{}, version)
 }
 
-// VersionOf is the version that a change under this context expects; empty: any.
+// VersionOf returns the version that changes under ctx expect; "" means any.
 func VersionOf(ctx context.Context) string {
 	expected, _ := ctx.Value(versionKey{}).(string)
 	return expected
 }
 
-// CheckVersion compares the version that the context expects, if any, with the
-// one that is there, which is empty for what is not there.
+// CheckVersion compares the version that ctx expects, if any, with the present
+// version, which is "" if the definition does not exist.
 func CheckVersion(ctx context.Context, noun, name, present string, changed, now time.Time) error {
 	expected := VersionOf(ctx)
 	switch {

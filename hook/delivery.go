@@ -20,7 +20,7 @@ type Payload struct {
 	Events    []Event `json:"events" doc:"Up to 100, in the order of their ids"`
 }
 
-// Message is what is sent to a hook of some events.
+// Message is the message to a hook about some events.
 func Message(h Hook, events []Event) alert.Message {
 	m := message(Payload{Delivery: key(h, events), Namespace: h.Namespace, Hook: h.Name, Events: events})
 	for i, ev := range events {
@@ -33,7 +33,7 @@ func Message(h Hook, events []Event) alert.Message {
 	return m
 }
 
-// TestMessage is what a test of a hook sends; the nonce makes its key another than that of any test before.
+// TestMessage is the message of a test of a hook; the nonce makes its key unique.
 func TestMessage(namespace, name, nonce string, at time.Time) alert.Message {
 	m := message(Payload{Delivery: "test-" + nonce, Namespace: namespace, Hook: name, Events: []Event{{Type: Test, At: at, Namespace: namespace}}})
 	m.Title = Test
@@ -58,7 +58,7 @@ func key(h Hook, events []Event) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// State is what became of an event.
+// State is the state of the delivery of an event.
 type State string
 
 // The states of events.
@@ -67,7 +67,7 @@ const (
 	Sent    State = "sent"
 )
 
-// Recorded is an event of a hook, and what became of it.
+// Recorded is an event of a hook, with its delivery.
 type Recorded struct {
 	Event
 	State  State     `json:"state" enum:"pending,sent" doc:"sent: the receiver took it"`
@@ -116,7 +116,7 @@ type Status struct {
 	Deliveries []Try `json:"deliveries" doc:"The last 20 tries, newest first"`
 }
 
-// MaxPending bounds what a status counts, and MaxTries the tries that it shows.
+// MaxPending bounds the counts of a status, and MaxTries the tries that it shows.
 const (
 	MaxPending = 10_000
 	MaxTries   = 20
@@ -133,7 +133,7 @@ type Try struct {
 	Error    string        `json:"error,omitempty" doc:"Empty: it was taken"`
 }
 
-// Replay says which events of a hook are to be delivered once more.
+// Replay names the events of a hook to deliver once more.
 type Replay struct {
 	Since time.Time `json:"since,omitzero" doc:"Events from this instant on; default: all that are kept"`
 	Until time.Time `json:"until,omitzero" doc:"Events before this instant; default: now"`
@@ -141,7 +141,7 @@ type Replay struct {
 	ID    int64     `json:"id,omitempty" minimum:"0" doc:"Only this event"`
 }
 
-// Validate says what is wrong with it.
+// Validate returns the problems of the replay.
 func (r Replay) Validate() error {
 	var p core.Problems
 	if !r.Until.IsZero() && !r.Since.Before(r.Until) {

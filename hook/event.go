@@ -22,7 +22,7 @@ type Event struct {
 	Monitor   *Monitor  `json:"monitor,omitempty" doc:"Of events of monitors"`
 }
 
-// Job is what an event tells of a job. Input and output are not in it: they may hold secrets.
+// Job is the job of an event. Input and output are not in it: they may hold secrets.
 type Job struct {
 	ID          int64            `json:"id"`
 	Task        string           `json:"task"`
@@ -44,7 +44,7 @@ type Job struct {
 	DueAt       time.Time        `json:"due_at,omitzero" doc:"With job.retrying: when the next attempt may start"`
 }
 
-// Schedule is what an event tells of a schedule.
+// Schedule is the schedule of an event.
 type Schedule struct {
 	Name    string      `json:"name"`
 	Task    string      `json:"task"`
@@ -55,7 +55,7 @@ type Schedule struct {
 	Count   int         `json:"count,omitempty" doc:"With schedule.missed: how many runs"`
 }
 
-// Monitor is what an event tells of a monitor.
+// Monitor is the monitor of an event.
 type Monitor struct {
 	Name     string         `json:"name"`
 	Incident int64          `json:"incident,omitempty"`
@@ -77,7 +77,7 @@ const (
 	ScheduleCompleted = "schedule.completed"
 	ScheduleMissed    = "schedule.missed"
 
-	// Test is the type of what a test sends. No hook selects it.
+	// Test is the type of the event of a test. No hook selects it.
 	Test = "hook.test"
 )
 
@@ -116,7 +116,7 @@ func TypeOf(kind task.Kind, s job.State) string {
 	return "job." + string(s)
 }
 
-// maxText bounds what an event repeats of what an attempt said, in bytes.
+// maxText bounds the error of an attempt in an event, in bytes.
 const maxText = 2 << 10
 
 // OfJob is the event that a job has ended, or that another attempt of it follows.

@@ -42,7 +42,7 @@ type Hook struct {
 const (
 	MinSecret   = 16             // bytes
 	maxSecret   = 1 << 10        // bytes
-	MaxHooks    = 50             // of a namespace: what happens is recorded for each of them, in its transaction
+	MaxHooks    = 50             // of a namespace: an event is recorded for each of them, in its transaction
 	MaxPatterns = 100            // of one filter
 	MaxBatch    = 100            // events in one request
 	MaxPayload  = 512 << 10      // bytes of the events in one request, unless one alone has more
@@ -50,7 +50,7 @@ const (
 	MaxKept     = 1_000_000      // events of one hook; beyond it the oldest are dropped
 )
 
-// WithDefaults fills what was left out.
+// WithDefaults fills empty fields.
 func (h Hook) WithDefaults() Hook {
 	h.Namespace = core.Or(h.Namespace, core.DefaultNamespace)
 	if h.On == nil {
@@ -65,7 +65,7 @@ const channelPrefix = "hook/"
 // NameOf is the name of the hook that a channel is.
 func NameOf(c alert.Channel) string { return strings.TrimPrefix(c.Name, channelPrefix) }
 
-// Channel is the hook as a webhook channel, for what sends to one and keeps its secrets.
+// Channel is the hook as a webhook channel, for the code that sends to channels and keeps their secrets.
 func (h Hook) Channel() alert.Channel {
 	return alert.Channel{Namespace: h.Namespace, Name: channelPrefix + h.Name, Webhook: &alert.WebhookChannel{URL: h.URL, Secret: h.Secret, Headers: h.Headers}}
 }
@@ -76,7 +76,7 @@ func (h Hook) with(c alert.Channel) Hook {
 	return h
 }
 
-// MapSecrets is a copy of the hook with every secret replaced by what f answers.
+// MapSecrets is a copy of the hook with every secret replaced by the result of f.
 func (h Hook) MapSecrets(f func(path string, s core.Secret) core.Secret) Hook {
 	return h.with(h.Channel().MapSecrets(func(path string, s core.Secret) core.Secret { return f(strings.TrimPrefix(path, "webhook."), s) }))
 }
@@ -102,7 +102,7 @@ func (h Hook) CheckSecrets() error {
 	return p.Err(fmt.Sprintf("hook %q", h.Name))
 }
 
-// nest adds what is wrong with the channel of a hook, under the names that the hook has for it.
+// nest adds the problems of the channel of a hook, under the names of the hook's fields.
 func nest(p *core.Problems, err error) {
 	var e *core.Error
 	if !errors.As(err, &e) {
@@ -118,7 +118,7 @@ func nest(p *core.Problems, err error) {
 // Version names a state of the hook.
 func (h Hook) Version() string { return core.Version(h.Generation, h.UpdatedAt) }
 
-// Validate says everything that is wrong with a hook that has its defaults. A secret is never repeated in what it says.
+// Validate returns all problems of a hook that has its defaults. Its text never repeats a secret.
 func (h Hook) Validate(_ time.Time) error {
 	var p core.Problems
 	core.CheckDocument(&p, h.Namespace, h.Name, h.Description)

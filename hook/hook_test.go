@@ -159,7 +159,7 @@ func TestFilters(t *testing.T) {
 }
 
 // What a hook gets is of a type that it says it can get.
-func TestTypesSayWhatFits(t *testing.T) {
+func TestHookTypesIncludeEveryDeliveredEvent(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		some := func(label string, from ...string) []string {

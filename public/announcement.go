@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/core/title"
 )
 
-// Announcement is what people have to say to everyone on a status page, besides incidents.
+// Announcement is a text on a status page for all visitors, besides incidents.
 type Announcement struct {
 	Namespace string    `json:"namespace,omitempty" doc:"Owner of the status page; default: default"`
 	Page      string    `json:"page,omitempty" doc:"Name of the status page"`
@@ -29,20 +29,20 @@ type Announcement struct {
 	UpdatedAt  time.Time         `json:"updated_at,omitzero" readOnly:"true"`
 }
 
-// Level is how much an announcement matters.
+// Level is the importance of an announcement.
 type Level string
 
-// The levels: something to know, something that is planned, something that is wrong.
+// The levels: an information, a planned event, a problem.
 const (
 	Info    Level = "info"
 	Notice  Level = "notice"
 	Warning Level = "warning"
 )
 
-// Levels are all of them, the least first.
+// Levels lists all levels, the least important first.
 var Levels = []Level{Info, Notice, Warning}
 
-// AnnouncementState is where an announcement is in its time.
+// AnnouncementState is whether an announcement is upcoming, current or over.
 type AnnouncementState string
 
 // The states of an announcement.
@@ -54,13 +54,13 @@ const (
 
 // Limits of announcements.
 const (
-	MaxAnnouncements     = 20   // of a status page that are not over
-	KeptAnnouncements    = 100  // of a status page that are over; older ones are removed
+	MaxAnnouncements     = 20   // announcements of a status page that are not over
+	KeptAnnouncements    = 100  // announcements of a status page that are over; older ones are removed
 	MaxAnnouncementText  = 4000 // characters
 	announcedTwiceWithin = 10 * time.Minute
 )
 
-// WithDefaults fills what was left out.
+// WithDefaults returns a copy with the defaults of empty fields.
 func (a Announcement) WithDefaults() Announcement {
 	a.Namespace = core.Or(a.Namespace, core.DefaultNamespace)
 	a.Level = core.Or(a.Level, Info)
@@ -70,7 +70,7 @@ func (a Announcement) WithDefaults() Announcement {
 	return a
 }
 
-// Validate says everything that is wrong with an announcement that has its defaults.
+// Validate returns the problems of an announcement that has its defaults as one error, or nil.
 func (a Announcement) Validate() error {
 	var p core.Problems
 	if a.Title == "" {
@@ -89,7 +89,7 @@ func (a Announcement) Validate() error {
 	return p.Err("announcement")
 }
 
-// StateAt is where an announcement is in its time.
+// StateAt returns the state of an announcement at now.
 func (a Announcement) StateAt(now time.Time) AnnouncementState {
 	switch {
 	case !a.Until.IsZero() && !now.Before(a.Until):
@@ -100,10 +100,11 @@ func (a Announcement) StateAt(now time.Time) AnnouncementState {
 	return Shown
 }
 
-// Version names a state of the announcement.
+// Version returns the version of the announcement.
 func (a Announcement) Version() string { return core.Version(a.Generation, a.UpdatedAt) }
 
-// Ended is the announcement ended by a person. One that is over stays as it is; one that never began has not been shown.
+// Ended returns the announcement ended at now. An announcement that is over stays unchanged. One that has not begun ends
+// without being shown.
 func (a Announcement) Ended(now time.Time) Announcement {
 	if a.StateAt(now) != Over {
 		a.Until = now
@@ -114,13 +115,14 @@ func (a Announcement) Ended(now time.Time) Announcement {
 	return a
 }
 
-// sameWords reports that two announcements say the same at the same times.
+// sameWords reports whether two announcements have the same text and times.
 func (a Announcement) sameWords(b Announcement) bool {
 	return a.Title == b.Title && a.Text == b.Text && a.Level == b.Level && a.From.Equal(b.From) && a.Until.Equal(b.Until) && a.By == b.By
 }
 
-// Announce decides about a new announcement beside all of the page, newest first. The same again within ten minutes
-// is the one that is there, because the answer to the first may have been lost. The old are those to be removed.
+// Announce decides about a new announcement, given all announcements of the page, newest first. If it repeats one of the
+// last ten minutes, that one is returned as existing, because the answer to the first call may have been lost. old are
+// the IDs of announcements to remove.
 func Announce(a Announcement, all []Announcement, now time.Time) (existing *Announcement, old []int64, _ error) {
 	if err := a.Validate(); err != nil {
 		return nil, nil, err
@@ -142,7 +144,7 @@ func Announce(a Announcement, all []Announcement, now time.Time) (existing *Anno
 	return nil, old, room(a, open)
 }
 
-// Change decides about an edit of an announcement among all of its page.
+// Change returns an error if an edited announcement is not allowed, given all announcements of its page.
 func Change(a Announcement, all []Announcement, now time.Time) error {
 	if err := a.Validate(); err != nil {
 		return err

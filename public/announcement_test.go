@@ -40,7 +40,7 @@ func TestAnAnnouncementIsChecked(t *testing.T) {
 	}
 }
 
-// It is planned, then shown, then over, and never the other way round.
+// An announcement is planned, then shown, then over, and never goes back.
 func TestAnAnnouncementGoesForward(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from, lasts := rapid.IntRange(-100, 100).Draw(t, "from"), rapid.IntRange(1, 200).Draw(t, "lasts")

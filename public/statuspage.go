@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/core/title"
 )
 
-// StatusPage shows monitors of a namespace to everyone.
+// StatusPage shows monitors of a namespace to the public.
 type StatusPage struct {
 	Namespace   string          `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string          `json:"name" doc:"Part of its address; unique in the namespace"`
@@ -30,24 +30,23 @@ type StatusPage struct {
 	UpdatedAt  time.Time `json:"updated_at,omitzero" readOnly:"true"`
 }
 
-// StatusSection is a group of monitors on a status page. Its names are
-// shown to everyone.
+// StatusSection is a group of monitors on a status page. Its names are public.
 type StatusSection struct {
 	Title    string   `json:"title,omitempty"`
 	Monitors []string `json:"monitors,omitempty" doc:"By name"`
 	Tags     []string `json:"tags,omitempty" doc:"And all that have one of these"`
 
-	// Titles are shown in the section instead of those of monitors.
+	// Titles replace the titles of monitors in the section.
 	Titles map[string]string `json:"titles,omitempty" doc:"Other titles of monitors, by name"`
 }
 
 // Limits of a status page.
 const (
 	MaxSections        = 50
-	MaxSectionMonitors = 500 // names in one
+	MaxSectionMonitors = 500 // names in one section
 )
 
-// WithDefaults fills what was left out.
+// WithDefaults returns a copy with the defaults of empty fields.
 func (s StatusPage) WithDefaults() StatusPage {
 	s.Namespace = core.Or(s.Namespace, core.DefaultNamespace)
 	s.Title = core.Or(s.Title, s.Name)
@@ -58,8 +57,8 @@ func (s StatusPage) WithDefaults() StatusPage {
 	return s
 }
 
-// Validate says everything that is wrong with a status page that has its
-// defaults. Whether what it names exists is found when it is shown.
+// Validate returns the problems of a status page that has its defaults as one
+// error, or nil. It does not check that named monitors exist.
 func (s StatusPage) Validate(_ time.Time) error {
 	var p core.Problems
 	core.CheckDocument(&p, s.Namespace, s.Name, s.Description)
@@ -110,7 +109,7 @@ func (s StatusSection) validate() error {
 	return p.Err("section")
 }
 
-// Version names a state of the status page.
+// Version returns the version of the status page.
 func (s StatusPage) Version() string { return core.Version(s.Generation, s.UpdatedAt) }
 
 // Shows reports whether a monitor with a name and tags is on the page.
@@ -121,7 +120,8 @@ func (s StatusPage) Shows(name string, tags []string, isPublic bool) bool {
 	return slices.ContainsFunc(s.Sections, func(section StatusSection) bool { return section.Shows(name, tags, isPublic) })
 }
 
-// Shows reports whether a monitor with a name and tags is in the section. One without names and tags shows what is public.
+// Shows reports whether a monitor with a name and tags is in the section. A section without names and tags shows all public
+// monitors.
 func (s StatusSection) Shows(name string, tags []string, isPublic bool) bool {
 	if len(s.Monitors)+len(s.Tags) == 0 {
 		return isPublic
@@ -129,8 +129,8 @@ func (s StatusSection) Shows(name string, tags []string, isPublic bool) bool {
 	return slices.Contains(s.Monitors, name) || core.Share(s.Tags, tags)
 }
 
-// Label is what visitors of the page call a monitor with a name, a title and tags: as the first section that shows it says, by its
-// title, or by its name.
+// Label returns the public label of a monitor with a name, title and tags: the title in the first section that shows it, its own
+// title, or its name.
 func (s StatusPage) Label(name, title string, tags []string, isPublic bool) string {
 	for _, section := range s.Sections {
 		if section.Shows(name, tags, isPublic) {
@@ -140,7 +140,7 @@ func (s StatusPage) Label(name, title string, tags []string, isPublic bool) stri
 	return core.Or(title, name)
 }
 
-// Path is where everyone sees the page.
+// Path returns the public path of the page.
 func (s StatusPage) Path() string {
 	if s.Namespace == core.DefaultNamespace || s.Namespace == "" {
 		return "/status/" + s.Name

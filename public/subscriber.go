@@ -10,13 +10,13 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Subscribing says how visitors subscribe to a status page.
+// Subscribing sets how visitors can subscribe to a status page.
 type Subscribing struct {
 	Mail     string `json:"mail,omitempty" doc:"Channel of kind email through which messages go; absent: no subscriptions by mail"`
 	Webhooks bool   `json:"webhooks,omitempty" doc:"Visitors may subscribe webhooks"`
 }
 
-// Subscriber is notified of what a status page shows.
+// Subscriber receives the changes of a status page.
 type Subscriber struct {
 	ID          int64           `json:"id"`
 	Namespace   string          `json:"namespace"`
@@ -37,17 +37,17 @@ const (
 	Webhook SubscriberKind = "webhook"
 )
 
-// SubscriberState is where a subscription is.
+// SubscriberState is the state of a subscription.
 type SubscriberState string
 
-// The states of a subscription. Of one that was ended only a hash of its address is left, for a day.
+// The states of a subscription. After its end only a hash of the address is kept, for one day.
 const (
 	Pending   SubscriberState = "pending"
 	Confirmed SubscriberState = "confirmed"
 	Left      SubscriberState = "left"
 )
 
-// Subscription is what the link in a message is about.
+// Subscription is the subscription of a link in a message.
 type Subscription struct {
 	Namespace string          `json:"-"`
 	Page      string          `json:"page"`
@@ -56,7 +56,7 @@ type Subscription struct {
 	State     SubscriberState `json:"state" enum:"pending,confirmed,left"`
 }
 
-// SubscriptionPath begins the path of the link of each subscription. A key follows.
+// SubscriptionPath is the prefix of the path of links to subscriptions. A key follows.
 const SubscriptionPath = "/subscription/"
 
 // Limits of subscriptions.
@@ -72,13 +72,13 @@ const (
 	maxWebhook      = 2000
 )
 
-// SubscriberChannel is the name of the channel in which the messages of a subscriber are. No channel that people make can have it.
+// SubscriberChannel returns the name of the channel of a subscriber's messages. Channels of users cannot have such a name.
 func SubscriberChannel(id int64) string { return fmt.Sprintf("subscriber/%d", id) }
 
-// IsSubscriber reports whether a channel is that of a subscriber.
+// IsSubscriber reports whether a channel belongs to a subscriber.
 func IsSubscriber(channel string) bool { return strings.HasPrefix(channel, "subscriber/") }
 
-// PageChannel is the name of the channel in which what a status page reports waits until it is sent to all of its subscribers.
+// PageChannel returns the name of the channel in which reports of a status page wait until they are sent to all subscribers.
 func PageChannel(page string) string { return "status-page/" + page }
 
 // IsWay reports whether visitors may subscribe in this way.
@@ -86,7 +86,7 @@ func (s *Subscribing) IsWay(k SubscriberKind) bool {
 	return s != nil && (k == Mail && s.Mail != "" || k == Webhook && s.Webhooks)
 }
 
-// validate says what is wrong with it.
+// validate returns the problems of the settings as one error, or nil.
 func (s *Subscribing) validate() error {
 	var p core.Problems
 	if s.Mail != "" {
@@ -95,7 +95,7 @@ func (s *Subscribing) validate() error {
 	return p.Err("subscribe")
 }
 
-// ReadAddress checks the address of a subscriber, and answers it as it is kept and compared.
+// ReadAddress checks the address of a subscriber, and returns its stored form, which is used for comparisons.
 func ReadAddress(kind SubscriberKind, text string) (string, error) {
 	text = strings.TrimSpace(text)
 	switch kind {
@@ -131,7 +131,7 @@ func readWebhook(text string) (string, error) {
 	return u.String(), nil
 }
 
-// Asked is what is known when a visitor asks to be subscribed.
+// Asked has the data for a decision about a request for a subscription.
 type Asked struct {
 	State       SubscriberState // of this address on this page; empty: there is none
 	LastAt      time.Time       // when a confirming message was asked for last, for this address on any page
@@ -141,7 +141,7 @@ type Asked struct {
 	Unconfirmed int64
 }
 
-// Ask reports whether a confirming message is sent to a visitor who asks to be subscribed. The visitor gets the same answer either way.
+// Ask reports whether a confirming message is sent after a request for a subscription. The visitor gets the same answer either way.
 func Ask(a Asked, now time.Time) bool {
 	return a.State != Confirmed &&
 		(a.LastAt.IsZero() || now.Sub(a.LastAt) >= AskAgainAfter) &&

@@ -49,8 +49,8 @@ func TestAddressesOfSubscribers(t *testing.T) {
 	}
 }
 
-// Whatever visitors do, an address and a page send a bounded number of messages.
-func TestNobodyFloodsStrangers(t *testing.T) {
+// Whatever visitors do, the messages to an address and from a page are bounded.
+func TestSubscriptionMailsToAnAddressAreLimited(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type ask struct {
 			at      time.Time
@@ -94,7 +94,7 @@ func TestNobodyFloodsStrangers(t *testing.T) {
 	})
 }
 
-func TestWhoIsAsked(t *testing.T) {
+func TestConfirmationIsAskedOnlyOfNewAddresses(t *testing.T) {
 	for name, test := range map[string]struct {
 		a    public.Asked
 		want bool

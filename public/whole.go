@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// maxScans is how many scans a JPEG may have. Encoders make about ten of a progressive one, and each costs a viewer as
-// much as the whole image.
+// maxScans is the most scans of a JPEG. Encoders use about ten in a progressive image, and each scan costs a viewer as much
+// as the whole image.
 const maxScans = 64
 
 const (
@@ -21,13 +21,14 @@ type brokenImage string
 
 func (b brokenImage) Error() string { return string(b) }
 
-// shownPNG are the chunks of a PNG that change what is seen: its pixels, colours and frames. The others say where, when
-// and by whom it was made.
+// shownPNG are the chunks of a PNG that affect its display: pixels, colours and frames. The others say where, when and by
+// whom the image was made.
 var shownPNG = []string{"IHDR", "PLTE", "IDAT", "IEND", "tRNS", "gAMA", "cHRM", "sRGB", "iCCP", "cICP", "acTL", "fcTL", "fdAT"}
 
-// barePNG is a PNG without its metadata. It walks the chunks to the end, and decodes none: what they hold may be a thousand times as large.
+// barePNG returns a PNG without its metadata. It reads all chunks and decompresses none: their content may be a thousand times
+// as large.
 func barePNG(all []byte) (bare []byte, err error) {
-	const signature, around = 8, 12 // around: a chunk's length, type and checksum
+	const signature, around = 8, 12 // around: bytes of a chunk's length, type and checksum
 	hasData, rest := false, all[min(signature, len(all)):]
 	bare = append(bare, all[:len(all)-len(rest)]...)
 	for first := true; ; first = false {
@@ -63,7 +64,8 @@ func barePNG(all []byte) (bare []byte, err error) {
 	}
 }
 
-// bareJPEG is a JPEG without its metadata. It walks the segments to the end, and decodes none: a progressive one of 32 KiB may take seconds.
+// bareJPEG returns a JPEG without its metadata. It reads all segments and decodes none: a progressive image of 32 KiB may take
+// seconds.
 func bareJPEG(all []byte) (bare []byte, err error) {
 	const (
 		start, end, scan = 0xd8, 0xd9, 0xda
@@ -92,7 +94,7 @@ func bareJPEG(all []byte) (bare []byte, err error) {
 			return append(bare, part[:2]...), endsAt(rest)
 		case marker == start || marker == 0:
 			return nil, brokenImage("there is something between its parts")
-		case marker == 0x01 || isRestart(marker): // they have no length
+		case marker == 0x01 || isRestart(marker): // markers without a length
 			bare = append(bare, part[:2]...)
 			continue
 		case isFrame(marker):
@@ -125,8 +127,8 @@ func bareJPEG(all []byte) (bare []byte, err error) {
 	}
 }
 
-// isShownJPEG reports whether a segment changes what is seen. Of those of applications, which may hold places, names and
-// thumbnails, the profile of colours and how they are mixed do.
+// isShownJPEG reports whether a segment affects the display. Application segments may contain places, names and thumbnails;
+// only the colour profile and the colour transform among them do.
 func isShownJPEG(marker byte, body []byte) bool {
 	switch {
 	case marker == 0xe2:
@@ -134,13 +136,12 @@ func isShownJPEG(marker byte, body []byte) bool {
 	case marker == 0xee:
 		return bytes.HasPrefix(body, []byte("Adobe")) && len(body) == 12
 	case marker == 0xe0:
-		return bytes.HasPrefix(body, []byte("JFIF\x00")) && len(body) == 14 // a longer one has a thumbnail
+		return bytes.HasPrefix(body, []byte("JFIF\x00")) && len(body) == 14 // a longer segment has a thumbnail
 	}
 	return (marker < 0xe0 || marker > 0xef) && marker != 0xfe
 }
 
-// isTurned reports whether the metadata of a camera, which is a TIFF, says that the image is to be turned or mirrored
-// when it is shown.
+// isTurned reports whether the metadata of a camera, a TIFF, requires that the image is rotated or mirrored for display.
 func isTurned(tiff []byte) bool {
 	if len(tiff) < 8 {
 		return false
@@ -168,7 +169,8 @@ func isTurned(tiff []byte) bool {
 	return false
 }
 
-// afterScan is what follows the pixels of a scan, in which a byte of ones is followed by a zero or is a restart.
+// afterScan returns the bytes after the pixels of a scan. Within the pixels, a byte 0xff is followed by a zero or begins a
+// restart marker.
 func afterScan(rest []byte) []byte {
 	for i := 0; i+1 < len(rest); i++ {
 		if rest[i] == 0xff && rest[i+1] != 0 && !isRestart(rest[i+1]) {
@@ -180,7 +182,7 @@ func afterScan(rest []byte) []byte {
 
 func isRestart(marker byte) bool { return marker >= 0xd0 && marker <= 0xd7 }
 
-// isFrame reports a start of frame: 0xc4, 0xc8 and 0xcc among them are others.
+// isFrame reports whether a marker starts a frame. In the range of these markers, 0xc4, 0xc8 and 0xcc have other meanings.
 func isFrame(marker byte) bool {
 	return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc
 }

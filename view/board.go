@@ -8,8 +8,8 @@ import (
 	"github.com/belfry-run/belfry/public"
 )
 
-// Board is a status page with what it shows: no addresses, no messages, nothing
-// but what is meant for everyone.
+// Board is a status page with its public content. It contains no addresses and no
+// messages of checks.
 type Board struct {
 	Title       string                  `json:"title"`
 	Description string                  `json:"description,omitempty"`
@@ -24,7 +24,7 @@ type Board struct {
 	Windows     []monitor.ActiveWindow  `json:"windows,omitempty" doc:"Maintenance under way, or within a week"`
 }
 
-// BoardAnnouncement is what people announce, without its author.
+// BoardAnnouncement is an announcement without its author.
 type BoardAnnouncement struct {
 	ID        int64        `json:"id"`
 	Title     string       `json:"title"`
@@ -58,7 +58,7 @@ type BoardEntry struct {
 	Updates     []BoardUpdate  `json:"updates,omitempty" doc:"Of an incident: what people wrote for everyone, newest first"`
 }
 
-// Label is what visitors read: the title of the monitor, or its name.
+// Label returns the title of the monitor, or its name, for visitors.
 func (e BoardEntry) Label() string { return core.Or(e.Title, e.Monitor) }
 
 // BoardUpdate is a public update of an incident, without its author.
@@ -68,15 +68,15 @@ type BoardUpdate struct {
 	Text  string                `json:"text"`
 }
 
-// BoardUpdates is how many updates a status page shows, the newest of all its incidents.
+// BoardUpdates is the most updates of a status page, the newest of all its incidents.
 const BoardUpdates = 100
 
-// BoardDay is a day of a monitor.
+// BoardDay is one day of a monitor.
 type BoardDay struct {
 	Day    time.Time     `json:"day"`
 	Uptime *float64      `json:"uptime,omitempty" doc:"0 to 1; absent when nothing is known"`
 	Down   core.Duration `json:"down,omitempty"`
 }
 
-// BoardDays is how many days a status page shows.
+// BoardDays is the number of days of a status page.
 const BoardDays = 90

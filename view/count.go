@@ -10,17 +10,17 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// CountOptions says how far to count. The zero value works.
+// CountOptions sets how far to count. The zero value is ready to use.
 type CountOptions struct {
 	Cap     int  // default: 1,000; at most [core.CountLimit]
-	ByState bool // each state too
+	ByState bool // count each state as well
 }
 
-// Bound is how far to count.
+// Bound returns how far to count.
 func (o CountOptions) Bound() int { return min(max(core.Or(o.Cap, 1000), 1), core.CountLimit) }
 
-// Selection names the jobs of a bulk action: by id, or all that a filter
-// finds, oldest first, up to [core.MaxBatch] in one call.
+// Selection selects the jobs of a bulk action: by ID, or all that a filter finds,
+// oldest first, up to [core.MaxBatch] in one call.
 type Selection struct {
 	IDs    []int64     `json:"ids,omitempty"`
 	Filter *job.Filter `json:"filter,omitempty" doc:"Instead of ids"`
@@ -31,7 +31,7 @@ type Selection struct {
 	Note   string      `json:"note,omitempty" doc:"Why; kept with the jobs and in the audit"`
 }
 
-// Read is the selection with its search read as a filter, as of now.
+// Read returns the selection with its search parsed as a filter, as of now.
 func (s Selection) Read(now time.Time) (Selection, error) {
 	if s.Query == "" {
 		return s, nil
@@ -47,7 +47,7 @@ func (s Selection) Read(now time.Time) (Selection, error) {
 	return s, nil
 }
 
-// Validate says what is wrong with a selection.
+// Validate returns the problems of a selection as one error, or nil.
 func (s Selection) Validate() error {
 	var p core.Problems
 	if (len(s.IDs) == 0) == (s.Filter == nil) {
@@ -71,21 +71,21 @@ func (s Selection) Validate() error {
 	return p.Err("selection")
 }
 
-// NoSuchJob is why nothing was done to a job that is not there.
+// NoSuchJob is the reason for a job that does not exist.
 const NoSuchJob = "no such job"
 
-// Selected is the answer to a bulk action.
+// Selected is the result of a bulk action.
 type Selected struct {
 	IDs  []int64          `json:"ids" doc:"Jobs it was done to"`
 	Left map[int64]string `json:"left,omitempty" doc:"Jobs it was not done to, and why"`
 	More bool             `json:"more,omitempty" doc:"The filter may find more; call again with next as the cursor"`
 	Next string           `json:"next,omitempty" doc:"Cursor to go on with"`
-	// Count is what a dry run with a sample would be done to, counted no
-	// further than its cap.
+	// Count is the number of jobs that a dry run with a sample would affect,
+	// counted up to its cap.
 	Count *core.Counted `json:"count,omitempty" doc:"Of a dry run with a sample: how many jobs it would be, as far as they are counted"`
 }
 
-// Event is something that changed, for those who watch.
+// Event is a change, for watchers.
 type Event struct {
 	Type  string        `json:"type" enum:"job,change,check" doc:"job: a job's row changed; change: a definition was changed; check: a monitor was judged, which the node alone tells that did it"`
 	At    time.Time     `json:"at"`
@@ -94,8 +94,7 @@ type Event struct {
 	Check *CheckEvent   `json:"check,omitempty"`
 }
 
-// CheckEvent is a monitor that was judged: by a check that ended, or by one
-// that did not come.
+// CheckEvent is a new judgement of a monitor, by an ended check or a missing call.
 type CheckEvent struct {
 	Namespace string            `json:"namespace"`
 	Monitor   string            `json:"monitor"`

@@ -8,8 +8,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// DatabaseHealth is what an operator asks a database when jobs get slow. Of
-// its parts, those that the database in use does not have are empty.
+// DatabaseHealth is the state of a database, for an operator whose jobs get slow.
+// Parts that the database in use does not have are empty.
 type DatabaseHealth struct {
 	Now      time.Time `json:"now"`
 	Database string    `json:"database" doc:"sqlite or postgres, and its version"`
@@ -31,14 +31,14 @@ type DatabaseHealth struct {
 	Checks      []core.Check    `json:"checks" doc:"What of all this is as it should be, and what to do where it is not"`
 }
 
-// Retention is how long history is kept.
+// Retention describes how long history is kept.
 type Retention struct {
 	Age     core.Duration `json:"age" doc:"Of finished jobs, attempts, logs and occurrences"`
 	Jobs    int64         `json:"jobs" doc:"How many finished jobs at most"`
 	Results core.Duration `json:"results" doc:"Of single results of monitors"`
 }
 
-// TableHealth is one table, or all partitions of one.
+// TableHealth is the state of one table, or of all its partitions.
 type TableHealth struct {
 	Name       string    `json:"name" doc:"With its schema or prefix"`
 	Rows       int64     `json:"rows" doc:"An estimate that costs nothing; on SQLite there are at most so many"`
@@ -48,7 +48,7 @@ type TableHealth struct {
 	VacuumedAt time.Time `json:"vacuumed_at,omitzero" doc:"PostgreSQL: the last vacuum, by itself or by hand; of partitions, the latest"`
 }
 
-// OldTransaction is one that keeps dead rows from being removed.
+// OldTransaction is an old transaction that prevents the removal of dead rows.
 type OldTransaction struct {
 	Since       time.Time `json:"since"`
 	Application string    `json:"application" doc:"As it calls itself"`
@@ -63,24 +63,24 @@ type WALSlot struct {
 	Held   int64  `json:"held" doc:"Bytes of write-ahead log that it keeps"`
 }
 
-// Epoch is a stretch of a database's history without a failover or restore that may have lost commits.
+// Epoch is a period of a database's history without a failover or restore that may have lost commits.
 type Epoch struct {
 	Number int64      `json:"number" doc:"Larger than any before; 1: the first"`
 	Since  time.Time  `json:"since,omitzero" doc:"When it began; empty for the first"`
 	Signs  EpochSigns `json:"signs" enum:"timeline,log,none" doc:"What the server tells for the next to be noticed: its timeline and the length of its log, the length of its log alone, or nothing"`
 }
 
-// EpochSigns is what a server tells of its history.
+// EpochSigns is the kind of evidence that a server gives about its history.
 type EpochSigns string
 
-// Signs, from the strongest.
+// The signs, strongest first.
 const (
 	SignsTimeline EpochSigns = "timeline"
 	SignsLog      EpochSigns = "log"
 	SignsNone     EpochSigns = "none"
 )
 
-// check says which epoch it is, and whether the next would be noticed. It has a fix where that is not so and nothing is wrong.
+// check reports the epoch, and whether the next one would be noticed. If not, the check is OK and has a fix.
 func (e Epoch) check() core.Check {
 	c := core.Check{Name: "epoch", OK: true, Detail: "the first"}
 	if !e.Since.IsZero() {
@@ -111,7 +111,7 @@ type DatabaseFile struct {
 	Checked     bool   `json:"checked" doc:"SQLite's integrity check has looked at the whole file and found it sound; false: it is too large for the two seconds of a look"`
 }
 
-// From where on a value of a database is bad.
+// The thresholds from which values of a database are bad.
 const (
 	oldBacklog     = 10 * time.Minute
 	oldDue         = time.Minute
@@ -119,10 +119,10 @@ const (
 	manyDead       = 100_000
 	muchWAL        = 1 << 30
 	muchLog        = 512 << 20
-	lateRetention  = 48 * time.Hour // it goes by whole days, and by what was rolled up
+	lateRetention  = 48 * time.Hour // retention removes whole days, after their roll-up
 )
 
-// Judge says what is as it should be.
+// Judge returns the checks of all values.
 func (d DatabaseHealth) Judge() (checks []core.Check) {
 	add := func(name string, ok bool, fix, format string, args ...any) {
 		c := core.Check{Name: name, OK: ok, Detail: fmt.Sprintf(format, args...)}
@@ -173,7 +173,7 @@ func (d DatabaseHealth) Judge() (checks []core.Check) {
 	return checks
 }
 
-// wholeDays is a length of time in days, without its smaller units.
+// wholeDays returns a duration rounded down to days.
 func wholeDays(d time.Duration) core.Duration {
 	if d >= 48*time.Hour {
 		d = d.Truncate(24 * time.Hour)
@@ -190,7 +190,7 @@ func (d DatabaseHealth) judgeServer(add func(name string, ok bool, fix, format s
 	} else {
 		t := d.Tables[i]
 		alter := "alter table " + t.Name
-		if t.Parts > 0 { // PostgreSQL takes no such settings for all of them
+		if t.Parts > 0 { // PostgreSQL has no such settings for all partitions together
 			alter = "for each leaf of pg_partition_tree('" + t.Name + "'), alter table LEAF"
 		}
 		add("dead rows", false, "end old transactions first; then let autovacuum come more often: "+alter+" set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0)",

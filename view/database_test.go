@@ -8,8 +8,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// A guarantee that a server does not allow is no fault of the installation, and has a way out.
-func TestAnEpochSaysWhatTheServerTells(t *testing.T) {
+// A guarantee that a server does not allow is not a fault of the installation, and has a fix.
+func TestADatabaseEpochReportsTheGuaranteesOfItsServer(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		epoch  Epoch

@@ -1,4 +1,4 @@
-// Package view has what API and pages read that is of several nouns, and
-// definitions of all nouns as one document: what it takes to apply a [Manifest]
-// and to compare it with what is there.
+// Package view has the queries and answers of API and pages that concern several
+// nouns. It also has the [Manifest], a document with definitions of all nouns, and
+// its comparison with the existing definitions.
 package view

@@ -6,7 +6,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Health is what a node says about its database and itself.
+// Health is the report of a node about its database and itself.
 type Health struct {
 	Database      string        `json:"database" doc:"sqlite or postgres, and its version"`
 	SchemaVersion int64         `json:"schema_version"`
@@ -22,7 +22,7 @@ type Health struct {
 	ReadOnly      bool          `json:"read_only,omitempty" doc:"The database refused what this node was to write within the last 15 s, because it is a standby or set to read only"`
 }
 
-// Room is what it says of writing.
+// Room returns the check of whether the database takes writes.
 func (h Health) Room() core.Check {
 	if h.Full {
 		return core.Check{Name: "database", Detail: "its disk is full, and nothing can be written", Fix: "make room on the disk of the database"}
@@ -33,16 +33,16 @@ func (h Health) Room() core.Check {
 	return core.Check{Name: "database", OK: true}
 }
 
-// Schema is what it says of the schema.
+// Schema returns the schema version of the report.
 func (h Health) Schema() core.Schema {
 	return core.Schema{Version: h.SchemaVersion, Floor: h.SchemaFloor, Known: h.SchemaWanted}
 }
 
-// MaxClockSkew is the difference between a node's clock and the database's
-// that is worth a warning.
+// MaxClockSkew is the difference between the clocks of a node and its database
+// from which a warning is given.
 const MaxClockSkew = time.Second
 
-// ZonesHealth is what a node says about the time zones that schedules of its database name.
+// ZonesHealth is the report of a node about the time zones of the schedules in its database.
 type ZonesHealth struct {
 	Data    string   `json:"data" doc:"The zone data of this machine: its release and where it comes from"`
 	Adopted []string `json:"adopted,omitempty" doc:"Zones of which this machine's data is older than another node's, which is used instead; at most 20"`

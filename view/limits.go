@@ -2,7 +2,7 @@ package view
 
 import "time"
 
-// LimitUse is a limit of a task, and how it is used now.
+// LimitUse is a limit of a task with its current use.
 type LimitUse struct {
 	Name      string   `json:"name"`
 	Key       string   `json:"key,omitempty" doc:"Expression of the key; empty: all jobs of the task share it"`
@@ -14,7 +14,7 @@ type LimitUse struct {
 	More      bool     `json:"more,omitempty" doc:"There are others"`
 }
 
-// KeyUse is a key of a limit. Of a limit no more than 10,001 jobs are counted.
+// KeyUse is the use of one key of a limit. At most 10,001 jobs of a limit are counted.
 type KeyUse struct {
 	Value     string    `json:"value"`
 	Running   int       `json:"running" doc:"Ready or running"`

@@ -14,8 +14,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Manifest is a set of definitions as one file holds it. Applying it is one
-// transaction: all of it, or nothing.
+// Manifest is a set of definitions in one file. An apply is one transaction: all of
+// it, or nothing.
 type Manifest struct {
 	Queues      []job.Queue         `json:"queues,omitempty"`
 	Calendars   []schedule.Calendar `json:"calendars,omitempty"`
@@ -29,14 +29,14 @@ type Manifest struct {
 	StatusPages []public.StatusPage `json:"status_pages,omitempty"`
 }
 
-// MaxManifest bounds the definitions in one manifest, and MaxApply those of them
-// that one apply changes, in one transaction.
+// MaxManifest is the most definitions in one manifest, and MaxApply the most that
+// one apply changes in its transaction.
 const (
 	MaxManifest = 100_000
 	MaxApply    = 10_000
 )
 
-// Only is the part of the manifest whose [Change.Key] is in a list.
+// Only returns the definitions of the manifest whose [Change.Key] is in keys.
 func (m Manifest) Only(keys []string) Manifest {
 	in := make(map[string]bool, len(keys))
 	for _, k := range keys {
@@ -71,8 +71,8 @@ func only[T any](all []T, keys map[string]bool, line func(T) Change) (out []T) {
 	return out
 }
 
-// WithDefaults fills what was left out, and gives what names no namespace the
-// given one.
+// WithDefaults returns a copy with the defaults of empty fields. Definitions
+// without a namespace get the given one.
 func (m Manifest) WithDefaults(namespace string) Manifest {
 	var out Manifest
 	for _, q := range m.Queues {
@@ -117,16 +117,16 @@ func (m Manifest) WithDefaults(namespace string) Manifest {
 	return out
 }
 
-// Count is how many definitions the manifest has.
+// Count returns the number of definitions of the manifest.
 func (m Manifest) Count() int {
 	return len(m.Queues) + len(m.Calendars) + len(m.Tasks) + len(m.Schedules) +
 		len(m.Channels) + len(m.AlertRules) + len(m.Hooks) + len(m.Monitors) + len(m.Windows) + len(m.StatusPages)
 }
 
-// Validate says everything that is wrong inside the manifest, without regard
-// to the time and to what exists: that a schedule can never run again, or names
-// a task which exists nowhere, is found when it is applied. A manifest with a
-// schedule that has run its course can so be applied again.
+// Validate returns the problems inside the manifest as one error, or nil. It ignores
+// the time and existing definitions: the apply finds a schedule that can never run
+// again or whose task does not exist. So a manifest with a completed schedule can
+// be applied again.
 func (m Manifest) Validate() error {
 	var p core.Problems
 	if n := m.Count(); n > MaxManifest {
@@ -175,7 +175,7 @@ func (m Manifest) Validate() error {
 	return p.Err("manifest")
 }
 
-// Change is one line of the plan of an apply.
+// Change is one line in the plan of an apply.
 type Change struct {
 	Action    Action   `json:"action" enum:"create,update,delete,keep"`
 	Noun      string   `json:"noun" enum:"queue,calendar,task,schedule,channel,alert_rule,hook,monitor,window,status_page"`
@@ -184,13 +184,13 @@ type Change struct {
 	Fields    []string `json:"fields,omitempty" doc:"For an update: what differs, as field: before -> after"`
 }
 
-// Key names the definition that the line is about.
+// Key returns the key of the definition of this line.
 func (c Change) Key() string { return c.Noun + "/" + c.Namespace + "/" + c.Name }
 
 // Action is what an apply does to one definition.
 type Action string
 
-// Deletes happen only when asked for with prune.
+// The actions. Deletes happen only with prune.
 const (
 	ActionCreate Action = "create"
 	ActionUpdate Action = "update"
@@ -198,20 +198,20 @@ const (
 	ActionKeep   Action = "keep"
 )
 
-// Applied is the answer to an apply.
+// Applied is the result of an apply.
 type Applied struct {
 	Changes []Change `json:"changes"`
 	DryRun  bool     `json:"dry_run,omitempty"`
 }
 
-// ApplyOptions says how to apply a manifest.
+// ApplyOptions sets how to apply a manifest.
 type ApplyOptions struct {
 	Namespace string `json:"namespace,omitempty" doc:"For definitions that name none, and the one that prune is about; default: default"`
 	DryRun    bool   `json:"dry_run,omitempty" doc:"Only say what would change"`
 	Prune     bool   `json:"prune,omitempty" doc:"Delete what the namespace has and the manifest does not name"`
 
-	// CompareSecrets lets a dry run say whether secrets that the manifest holds are
-	// those that are kept. Without it each counts as changed: who may not see a
-	// secret does not learn either whether a guess is right. An apply compares them.
+	// CompareSecrets makes a dry run compare the secrets of the manifest with the
+	// stored ones. Without it each secret counts as changed, so that a person who may
+	// not read a secret cannot verify guesses. An apply always compares.
 	CompareSecrets bool `json:"-"`
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-func TestManifestsHoldWhatMonitoringNeeds(t *testing.T) {
+func TestManifestsHoldAllMonitoringDefinitions(t *testing.T) {
 	t.Parallel()
 	m := Manifest{
 		Channels:    []alert.Channel{{Name: "chat", Slack: &alert.SlackChannel{URL: core.Redacted}}, {Name: "chat", Namespace: "other"}, {Name: "chat", Slack: &alert.SlackChannel{URL: "https://a"}}},
@@ -49,8 +49,8 @@ func TestManifestsHoldWhatMonitoringNeeds(t *testing.T) {
 	}
 }
 
-// TestManifestsLeaveNoListOut fills every list of a manifest with one thing
-// that is wrong.
+// TestManifestsLeaveNoListOut puts one invalid definition into every list of a
+// manifest.
 func TestManifestsLeaveNoListOut(t *testing.T) {
 	t.Parallel()
 	kind := reflect.TypeFor[Manifest]()

@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// MonitorView is a monitor and how its target is.
+// MonitorView is a monitor with the state of its target.
 type MonitorView struct {
 	monitor.Monitor
 	Status monitor.Status `json:"status" enum:"new,up,down,paused"`
@@ -25,19 +25,19 @@ type MonitorFilter struct {
 	Status    monitor.Status
 	Kind      task.Kind
 	Tag       string
-	Search    string // part of the name or title, whatever its case
+	Search    string // part of the name or title, ignoring case
 }
 
-// MaxMonitorSearch bounds the search of a [MonitorFilter], in bytes.
+// MaxMonitorSearch is the longest search of a [MonitorFilter], in bytes.
 const MaxMonitorSearch = 200
 
-// MonitorCount is how many monitors a filter finds, as far as [core.CountLimit].
+// MonitorCount is the number of monitors that a filter finds, counted up to [core.CountLimit].
 type MonitorCount struct {
 	core.Counted
 	Statuses map[monitor.Status]int `json:"statuses" doc:"Of those that were counted"`
 }
 
-// MonitorResult is a check as it is kept.
+// MonitorResult is a stored check result.
 type MonitorResult struct {
 	At         time.Time              `json:"at" doc:"Its nominal time"`
 	Outcome    task.CheckOutcome      `json:"outcome" enum:"ok,degraded,fail,error"`
@@ -70,16 +70,16 @@ type SeriesQuery struct {
 	Monitor   string
 	From      time.Time
 	To        time.Time     // default: now
-	Step      core.Duration // default: chosen so that about 200 points come
+	Step      core.Duration // default: one that gives about 200 points
 }
 
-// UptimeReport is how much of several spans a target was up.
+// UptimeReport is the uptime of a target in several spans.
 type UptimeReport struct {
 	Monitor string         `json:"monitor"`
 	Spans   []UptimeWindow `json:"spans"`
 }
 
-// UptimeWindow is one of them.
+// UptimeWindow is the uptime in one span.
 type UptimeWindow struct {
 	Name string `json:"name" enum:"24h,7d,30d,90d,1y"`
 	monitor.Uptime
@@ -93,9 +93,9 @@ type IncidentFilter struct {
 	core.Paging
 	Namespace string // * for all
 	Monitor   string
-	Open      bool   // only those that are
-	Over      bool   // only those that are not; with Open: none
-	Assigned  string // only those of this person, as the name was written
+	Open      bool   // only open incidents
+	Over      bool   // only ended incidents; with Open: none
+	Assigned  string // only incidents of this person, by the exact name
 }
 
 // AnnouncementFilter selects announcements of a status page, the newest first.
@@ -103,7 +103,7 @@ type AnnouncementFilter struct {
 	core.Paging
 	Namespace  string
 	StatusPage string // by name
-	Current    bool   // only those that are not over
+	Current    bool   // only announcements that are not over
 }
 
 // SubscriberFilter selects subscribers of a status page, the newest first.
@@ -113,7 +113,7 @@ type SubscriberFilter struct {
 	StatusPage string // by name
 }
 
-// SubscriberCounts is how many subscribers a status page has.
+// SubscriberCounts is the number of subscribers of a status page.
 type SubscriberCounts struct {
 	Mail    int `json:"mail" doc:"Confirmed, by mail"`
 	Webhook int `json:"webhook" doc:"Confirmed, by webhook"`
@@ -134,53 +134,55 @@ type DocumentFilter struct {
 	Namespace string // * for all
 }
 
-// Beaten is the answer to a heartbeat's call.
+// Beaten is the answer to a call of a heartbeat.
 type Beaten struct {
 	Monitor string         `json:"monitor"`
 	Status  monitor.Status `json:"status"`
 }
 
-// Lapsed is the answer to a pass over monitors for which time alone changed
-// something.
+// Lapsed is the result of a pass over monitors whose state changes with time
+// alone.
 type Lapsed struct {
 	Now      time.Time
 	Monitors int
-	NextAt   time.Time // zero: nothing to do until something happens
+	NextAt   time.Time // when the next pass is due; zero: none until an event
 }
 
-// TakenAlerts is what a node is to tell now.
+// TakenAlerts are the messages that a node has claimed to send.
 type TakenAlerts struct {
 	Now      time.Time
 	Messages []TakenAlert
-	NextAt   time.Time // when the next one is due; zero: none waits
+	NextAt   time.Time // when the next message is due; zero: none waits
 }
 
-// TakenAlert is a message on its way: its channel with all secrets, and the
-// alerts that it tells.
+// TakenAlert is a claimed message, with its channel including all secrets, and its
+// alerts.
 type TakenAlert struct {
 	Channel alert.Channel
 	Message alert.Message
 	Alerts  []int64
-	Tries   int // before this one
-	// Of events: until when they are this node's, and the hook that they go to, as it was defined then.
-	Until            time.Time
+	Tries   int // earlier attempts
+	// Until is the end of the claim.
+	Until time.Time
+	// Of events: the hook as it was defined at the claim.
 	Hook, Generation int64
 }
 
-// DeliveryResult is what came of a try to send a message.
+// DeliveryResult is the result of an attempt to send a message.
 type DeliveryResult struct {
-	Error      string        // empty: it was taken
-	Permanent  bool          // no further try can mend it
-	Gone       bool          // the receiver answered 410: it wants no more
-	RetryAfter core.Duration // asked for by the receiver; 0: as usual
+	Error      string        // "": the receiver accepted the message
+	Permanent  bool          // a retry cannot succeed
+	Gone       bool          // the receiver answered 410: it wants no more messages
+	RetryAfter core.Duration // requested by the receiver; 0: the usual delay
+	Cut        bool          // the node stopped before the result was known: the attempt does not count, and other nodes may make it
 	Took       core.Duration
 }
 
-// Times of telling.
+// Times of delivery.
 const (
-	// AlertTimeout bounds one try.
+	// AlertTimeout is the timeout of one attempt.
 	AlertTimeout = 30 * time.Second
-	// AlertTaken is how long a message is a node's own. It is longer than a try
-	// and what comes with it.
+	// AlertTaken is how long the claim of a node on a message lasts. It is longer
+	// than an attempt including its recording.
 	AlertTaken = 2 * time.Minute
 )

@@ -10,20 +10,20 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// StripQuery asks for the last results of schedules.
+// StripQuery asks for the latest results of schedules.
 type StripQuery struct {
 	Namespace string
 	Schedules []string // at most [MaxStrips]
 	N         int      // results of each; default: 30; at most 100
 }
 
-// MaxStrips bounds the schedules of one [StripQuery].
+// MaxStrips is the most schedules of one [StripQuery].
 const MaxStrips = 50
 
-// Bound is how many results of each schedule to answer.
+// Bound returns how many results of each schedule to return.
 func (q StripQuery) Bound() int { return min(max(core.Or(q.N, 30), 1), 100) }
 
-// Validate says what is wrong with the question.
+// Validate returns the problems of the query as one error, or nil.
 func (q StripQuery) Validate() error {
 	var p core.Problems
 	if len(q.Schedules) == 0 || len(q.Schedules) > MaxStrips {
@@ -35,7 +35,7 @@ func (q StripQuery) Validate() error {
 	return p.Err("strips")
 }
 
-// Strip is how a schedule went lately.
+// Strip is the latest results of a schedule.
 type Strip struct {
 	Schedule   string         `json:"schedule"`
 	ScheduleID int64          `json:"schedule_id"`
@@ -45,7 +45,7 @@ type Strip struct {
 	Results    []StripResult  `json:"results" doc:"Newest first: jobs, and nominal times that were skipped"`
 }
 
-// StripResult is one job of a schedule, or one nominal time that became none.
+// StripResult is one job of a schedule, or one nominal time without a job.
 type StripResult struct {
 	JobID   int64         `json:"job_id,omitempty" doc:"Empty where no job was made"`
 	State   job.State     `json:"state" enum:"waiting,scheduled,ready,running,succeeded,failed,canceled,skipped"`
@@ -56,7 +56,7 @@ type StripResult struct {
 	Missed  int           `json:"missed,omitempty" doc:"Nominal times that one decision skipped, if several"`
 }
 
-// DaysQuery asks what became of a schedule's runs, day by day.
+// DaysQuery asks for the results of a schedule's runs, day by day.
 type DaysQuery struct {
 	Namespace string
 	Schedule  string
@@ -64,10 +64,10 @@ type DaysQuery struct {
 	To        time.Time // default: now
 }
 
-// MaxDays bounds a [DaysQuery].
+// MaxDays is the most days of a [DaysQuery].
 const MaxDays = 400
 
-// WithDefaults fills what was left out, and makes whole days of it.
+// WithDefaults fills empty fields, and extends the span to whole days.
 func (q DaysQuery) WithDefaults(now time.Time) DaysQuery {
 	q.Namespace = core.Or(q.Namespace, core.DefaultNamespace)
 	if q.To.IsZero() {
@@ -80,7 +80,7 @@ func (q DaysQuery) WithDefaults(now time.Time) DaysQuery {
 	return q
 }
 
-// Validate says what is wrong with a question that has its defaults.
+// Validate returns the problems of a question that has its defaults as one error, or nil.
 func (q DaysQuery) Validate() error {
 	var p core.Problems
 	core.CheckName(&p, "schedule", q.Schedule)
@@ -90,12 +90,12 @@ func (q DaysQuery) Validate() error {
 	return p.Err("days")
 }
 
-// DayTotals is what ended on one day.
+// DayTotals counts the results of one day.
 //
-// Runs of a schedule count on a day of its zone: that of the nominal time, and for
-// a run beside the plan that of its end. One decision about several nominal times
-// counts on the day of the first. Rolled-up runs stay where they are when the
-// zone is edited. Jobs of a task count on the day in UTC on which they ended.
+// Runs of a schedule count on a day in its time zone: that of the nominal time, or,
+// for a run outside the plan, that of its end. A decision about several nominal
+// times counts on the day of the first. An edit of the zone does not move
+// rolled-up runs. Jobs of a task count on the day in UTC on which they ended.
 type DayTotals struct {
 	Day      time.Time     `json:"day" doc:"The date as midnight UTC: for a schedule that in its zone, for a task that in UTC"`
 	OK       int64         `json:"ok"`
@@ -105,7 +105,7 @@ type DayTotals struct {
 	Ran      core.Duration `json:"ran" doc:"From claim to end, added up"`
 }
 
-// Tally counts an end.
+// Tally counts n jobs with that final state and total run time.
 func (d *DayTotals) Tally(state job.State, n int64, ran core.Duration) {
 	switch state {
 	case job.Succeeded:
@@ -126,7 +126,7 @@ type ScheduleDays struct {
 	Partial bool        `json:"partial,omitempty" doc:"More has ended since the last roll-up than is counted at once"`
 }
 
-// TaskDaysQuery asks what became of the jobs of tasks, day by day.
+// TaskDaysQuery asks for the results of jobs of tasks, day by day.
 type TaskDaysQuery struct {
 	Namespace string
 	Tasks     []string  // at most [MaxStrips]
@@ -134,7 +134,7 @@ type TaskDaysQuery struct {
 	To        time.Time // default: now
 }
 
-// WithDefaults fills what was left out, and makes whole days of it.
+// WithDefaults fills empty fields, and extends the span to whole days.
 func (q TaskDaysQuery) WithDefaults(now time.Time) TaskDaysQuery {
 	q.Namespace = core.Or(q.Namespace, core.DefaultNamespace)
 	if q.To.IsZero() {
@@ -147,7 +147,7 @@ func (q TaskDaysQuery) WithDefaults(now time.Time) TaskDaysQuery {
 	return q
 }
 
-// Validate says what is wrong with a question that has its defaults.
+// Validate returns the problems of a question that has its defaults as one error, or nil.
 func (q TaskDaysQuery) Validate() error {
 	var p core.Problems
 	if len(q.Tasks) == 0 || len(q.Tasks) > MaxStrips {
@@ -159,7 +159,7 @@ func (q TaskDaysQuery) Validate() error {
 	return p.Err("days of tasks")
 }
 
-// TaskDays is what became of a task's jobs.
+// TaskDays is the results of a task's jobs.
 type TaskDays struct {
 	Namespace string      `json:"namespace"`
 	Task      string      `json:"task"`
@@ -172,7 +172,7 @@ type TaskDaysFound struct {
 	Until time.Time  `json:"until,omitzero" doc:"What ended by then is counted: some minutes ago"`
 }
 
-// Overview is the state of things on one page.
+// Overview is the state of the whole system on one page.
 type Overview struct {
 	Now      time.Time          `json:"now"`
 	Running  []job.RunningJob   `json:"running" doc:"Those that run longest, of the oldest 1000"`
@@ -195,10 +195,10 @@ type Overview struct {
 	Workers     []job.WorkerState  `json:"workers" doc:"Living sessions, newest first; at most 100"`
 }
 
-// DayStep is how many minutes a part of [Overview].Day has.
+// DayStep is the length of a part of [Overview].Day, in minutes.
 const DayStep = 30
 
-// Failing is a task whose jobs fail.
+// Failing is a task with failing jobs.
 type Failing struct {
 	Namespace string    `json:"namespace"`
 	Task      string    `json:"task"`
@@ -210,24 +210,24 @@ type Failing struct {
 	Error     string    `json:"error" doc:"What it said"`
 }
 
-// LostWorker is a worker that did not renew.
+// LostWorker is a worker that did not renew its session.
 type LostWorker struct {
 	Session string    `json:"session"`
 	Name    string    `json:"name"`
 	At      time.Time `json:"at"`
 }
 
-// Starts is how many runs are planned within a quarter of an hour.
+// Starts is the number of planned runs within 15 minutes.
 type Starts struct {
 	At     time.Time `json:"at" doc:"Its begin"`
 	Starts int       `json:"starts"`
 }
 
-// BehindAfter is how long the first job in line waits in a queue that falls
+// BehindAfter is the wait of the first job from which a queue counts as falling
 // behind.
 const BehindAfter = time.Minute
 
-// Next is a schedule that is due.
+// Next is a schedule with its next run.
 type Next struct {
 	Namespace string    `json:"namespace"`
 	Schedule  string    `json:"schedule"`
@@ -235,5 +235,5 @@ type Next struct {
 	NextAt    time.Time `json:"next_at"`
 }
 
-// LiveResult reports that the result is a job that has not ended.
+// LiveResult reports whether the result is a job that has not ended.
 func (r StripResult) LiveResult() bool { return !r.State.Final() }

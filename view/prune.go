@@ -6,8 +6,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// CheckPrune refuses to prune by a manifest that defines nothing in the namespace, apart from queues, which are of no namespace:
-// it would delete everything there. As a rule a template has failed.
+// CheckPrune refuses to prune by a manifest without definitions in the namespace, because that would delete everything there.
+// The usual cause is a failed template. Queues do not count, as they belong to no namespace.
 func (m Manifest) CheckPrune(o ApplyOptions) error {
 	o.Namespace = core.Or(o.Namespace, core.DefaultNamespace)
 	m = m.WithDefaults(o.Namespace)

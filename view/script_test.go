@@ -7,13 +7,13 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// The tables of this package write decisions as text. A time of Monday,
-// 2 March 2026 is its time of day, one of another day of that March has the
-// day before a T, and any other is written out:
+// The test tables of this package write decisions as text. A time on Monday,
+// 2 March 2026 is written as its time of day, a time on another day of that March
+// with the day and a T in front, and any other time in full:
 //
 //	10:00   10:00:05   05T10:00   2099-01-01T00:00
 
-// at reads a time of the tables.
+// at parses a time of the tables.
 func at(text string) time.Time {
 	day, clock, ok := strings.Cut(text, "T")
 	switch {

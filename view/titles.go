@@ -7,16 +7,16 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Named are things of one namespace whose titles are asked for, by name. Queues belong to all namespaces.
+// Named lists objects of one namespace by name, to query their titles. Queues belong to all namespaces.
 type Named struct {
 	Namespace                          string
 	Tasks, Schedules, Monitors, Queues []string
 }
 
-// MaxTitles bounds the names of each noun in a [Named].
+// MaxTitles is the most names of each noun in a [Named].
 const MaxTitles = 200
 
-// Task asks for the title of a task, or of the monitor that owns it.
+// Task adds a task, or the monitor that owns it.
 func (n *Named) Task(name string) {
 	if owner, owned := task.OwnerOf(name); owned {
 		n.Monitors = append(n.Monitors, owner)
@@ -25,7 +25,7 @@ func (n *Named) Task(name string) {
 	n.Tasks = append(n.Tasks, name)
 }
 
-// Schedule asks for the title of a schedule, or of the monitor that owns it.
+// Schedule adds a schedule, or the monitor that owns it.
 func (n *Named) Schedule(name string) {
 	if owner, owned := task.OwnerOf(name); owned {
 		n.Monitors = append(n.Monitors, owner)
@@ -34,7 +34,7 @@ func (n *Named) Schedule(name string) {
 	n.Schedules = append(n.Schedules, name)
 }
 
-// Validate says what is wrong with it.
+// Validate returns the problems of the query as one error, or nil.
 func (n Named) Validate() error {
 	var p core.Problems
 	for _, names := range []struct {
@@ -48,14 +48,14 @@ func (n Named) Validate() error {
 	return p.Err("titles")
 }
 
-// Title is what people call a thing.
+// Title is the display title of an object.
 type Title struct {
 	Noun  string `json:"noun" enum:"task,schedule,monitor,queue"`
 	Name  string `json:"name"`
 	Title string `json:"title"`
 }
 
-// Titles are those of things of one namespace. A thing without one is left out.
+// Titles are the titles of objects of one namespace. Objects without a title are left out.
 type Titles []Title
 
 func (t Titles) of(noun, name string) string {
@@ -65,7 +65,7 @@ func (t Titles) of(noun, name string) string {
 	return ""
 }
 
-// Task is the title of a task, or of the monitor that owns it; empty: none.
+// Task returns the title of a task, or of the monitor that owns it; "" if none.
 func (t Titles) Task(name string) string {
 	if owner, owned := task.OwnerOf(name); owned {
 		return t.Monitor(owner)
@@ -73,7 +73,7 @@ func (t Titles) Task(name string) string {
 	return t.of("task", name)
 }
 
-// Schedule is the title of a schedule, or of the monitor that owns it; empty: none.
+// Schedule returns the title of a schedule, or of the monitor that owns it; "" if none.
 func (t Titles) Schedule(name string) string {
 	if owner, owned := task.OwnerOf(name); owned {
 		return t.Monitor(owner)
@@ -81,8 +81,8 @@ func (t Titles) Schedule(name string) string {
 	return t.of("schedule", name)
 }
 
-// Monitor is the title of a monitor; empty: none.
+// Monitor returns the title of a monitor; "" if none.
 func (t Titles) Monitor(name string) string { return t.of("monitor", name) }
 
-// Queue is the title of a queue; empty: none.
+// Queue returns the title of a queue; "" if none.
 func (t Titles) Queue(name string) string { return t.of("queue", name) }

@@ -8,31 +8,30 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// PagePreview is what a look at a page finds, and how its settings work on it.
+// PagePreview is the result of a page check, with the effect of its settings.
 type PagePreview struct {
 	task.CheckResult
 	First   []string      `json:"first,omitempty" doc:"For kind page: texts of the first elements that the selector finds, before the ignore rules"`
 	Removed []PageRemoval `json:"removed,omitempty" doc:"For kind page: what each rule takes out or masks"`
 }
 
-// PageRemoval says how much one rule of a page takes out of its text, or masks
-// in it.
+// PageRemoval is how much of a page's text one rule removes or masks.
 type PageRemoval struct {
 	Rule  string `json:"rule" doc:"Such as ignore[0]"`
 	Text  string `json:"text" doc:"The rule itself"`
 	Count int    `json:"count" doc:"How often it does"`
 }
 
-// Trial says what to try: a check that belongs to no monitor, the check of a
-// monitor, or an edit of it.
+// Trial selects what to try: a check without a monitor, the check of a monitor, or
+// an edit of it.
 type Trial struct {
 	Namespace string     `json:"namespace,omitempty" doc:"Default: the token's namespace, or default"`
 	Monitor   string     `json:"monitor,omitempty" doc:"Try the check of this monitor"`
 	Check     *task.Task `json:"check,omitempty" doc:"A check as it stands in a monitor; beside monitor it is an edit of that one's, which keeps its secrets as long as it goes to the same place"`
 }
 
-// Task is what a trial looks at. Own is the check of the monitor that it names,
-// with its secrets, or no task.
+// Task returns the check of a trial. own is the check of the monitor that the trial
+// names, with its secrets, or the zero value.
 func (t Trial) Task(own task.Task) (task.Task, error) {
 	if t.Monitor == "" && t.Check == nil {
 		return task.Task{}, core.InvalidField("check", "", "is missing", "give a check, the name of a monitor, or both: then the check is an edit of the monitor's")
@@ -56,7 +55,7 @@ func (t Trial) Task(own task.Task) (task.Task, error) {
 	return tk, nil
 }
 
-// Tried is what came of it.
+// Tried is the result of a trial.
 type Tried struct {
 	PagePreview
 	Started time.Time `json:"started" doc:"When it was looked at"`

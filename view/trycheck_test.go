@@ -8,8 +8,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// What is tried is what would be saved: an edit keeps the secrets of the check
-// only while they go to the same place and who answers proves it as well.
+// A trial equals a save: an edit keeps the secrets of the check only if they go to the
+// same destination, and the server is verified at least as strictly.
 func TestATrialKeepsSecretsAsASaveDoes(t *testing.T) {
 	t.Parallel()
 	own := task.Task{HTTP: &task.HTTP{URL: "https://a.example.com/x", SkipVerify: true, Auth: &task.HTTPAuth{Bearer: "hunter2"}}}

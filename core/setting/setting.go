@@ -1,5 +1,5 @@
-// Package setting describes the settings of a kind of thing once, for everything that asks for them or shows them: flags
-// of the command line, inputs of forms, imports and documentation. The tables of kinds are made of it.
+// Package setting describes the settings of a kind of task, monitor or channel once, for all code that reads or shows them:
+// flags of the command line, inputs of forms, imports and documentation. The tables of kinds consist of it.
 package setting
 
 import (
@@ -13,17 +13,17 @@ import (
 
 // Field is one setting of a kind.
 type Field struct {
-	Path string // its name in the JSON of the kind's settings, such as auth.user
+	Path string // name in the JSON of the kind's settings, such as auth.user
 	As   As     // default: a text
 
-	Flag  string // of the command line, without dashes; empty: there is none
+	Flag  string // flag of the command line, without dashes; "": none
 	Usage string // help of the flag
 
-	Label   string // of an input; empty: no form has it
+	Label   string // label of the input in a form; "": not in forms
 	Hint    string
-	Options []string // of a choice or a set; an empty one means the default
-	Need    bool     // a form asks for it
-	More    bool     // a form keeps it in a drawer
+	Options []string // options of a choice or set; an empty option means the default
+	Need    bool     // required in a form
+	More    bool     // in the collapsed part of a form
 
 	OneOf string // settings of this group replace each other
 }
@@ -31,18 +31,18 @@ type Field struct {
 // As is how people write a setting.
 type As string
 
-// The ways. Each is also the type of the flag and of the input.
+// The ways to write a setting. Each is also the type of the flag and of the input.
 const (
 	Text     As = "text"
 	Area     As = "area"     // a text of several lines
-	Number   As = "number"   // a whole one
+	Number   As = "number"   // a whole number
 	Duration As = "duration" // such as 5m
 	Check    As = "check"    // yes or no
 	Choice   As = "choice"   // one of the options
 	Set      As = "set"      // some of the options
-	Lines    As = "lines"    // a list, one item a line
-	Words    As = "words"    // a list, with spaces or commas between
-	Pairs    As = "pairs"    // a map, as name: value, one a line
+	Lines    As = "lines"    // a list, one item per line
+	Words    As = "words"    // a list, separated by spaces or commas
+	Pairs    As = "pairs"    // a map, as name: value, one per line
 	Secret   As = "secret"   // never shown
 	Secrets  As = "secrets"  // a map whose values are secrets
 	File     As = "file"     // an area, which a flag reads from a file
@@ -54,25 +54,25 @@ const SecretUsage = "; @FILE reads it from a file, - from standard input"
 // SecretHint is the hint of an input for a secret that may be left out.
 const SecretHint = "It is never shown. Empty it to take it away."
 
-// Fact is one setting in words. Args are those of the format; a [core.Duration] among them is written in the way of the
-// reader.
+// Fact is one setting in words. Args are the arguments of the format; the reader of facts formats a [core.Duration] among
+// them.
 type Fact struct {
 	Name   string
 	Format string
 	Args   []any
 }
 
-// Facts lists what matters to people.
+// Facts lists settings for people.
 type Facts []Fact
 
-// Add adds a fact where it is one.
+// Add adds a fact if is holds.
 func (f *Facts) Add(is bool, name, format string, args ...any) {
 	if is {
 		*f = append(*f, Fact{name, format, args})
 	}
 }
 
-// Entries are the entries of a map, one in a line, where sep is the sign between name and value.
+// Entries formats the entries of a map, one per line, with sep between name and value.
 func Entries(m map[string]string, sep string) string {
 	var list []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -81,16 +81,15 @@ func Entries(m map[string]string, sep string) string {
 	return strings.Join(list, "\n")
 }
 
-// Part is the place of a kind's settings in a document of type D, and what the settings themselves know. The zero Part
-// belongs to a kind without settings.
+// Part accesses the settings of a kind in a document of type D. The zero Part belongs to a kind without settings.
 type Part[D any] struct {
 	Given    func(*D) bool
-	Fill     func(*D)       // with defaults
-	Validate func(*D) error // of what has its defaults
-	Edit     func(*D) any   // a pointer to a copy of the settings, which the document now has
+	Fill     func(*D)       // sets defaults
+	Validate func(*D) error // checks settings that have their defaults
+	Edit     func(*D) any   // replaces the settings by a copy and returns a pointer to it
 }
 
-// At makes the part of a document that a pointer to settings is. Without fill there are no defaults.
+// At returns the part for settings behind a pointer in the document. A nil fill sets no defaults.
 func At[D, T any](place func(*D) **T, fill func(T) T, validate func(T) error) Part[D] {
 	return Part[D]{
 		Given: func(d *D) bool { return *place(d) != nil },
@@ -111,8 +110,8 @@ func At[D, T any](place func(*D) **T, fill func(T) T, validate func(T) error) Pa
 	}
 }
 
-// Value returns the setting at a path of settings, which is a pointer to a struct. Structs on the way are copied first, so
-// that a change stays with these settings. A path that does not exist is the zero Value.
+// Value returns the setting at a path of settings, which must be a pointer to a struct. Structs along the path are copied
+// first, so that a change affects only these settings. For an unknown path it returns the zero Value.
 func Value(settings any, path string) reflect.Value {
 	v := reflect.ValueOf(settings).Elem()
 	for name := range strings.SplitSeq(path, ".") {
@@ -136,7 +135,7 @@ func Value(settings any, path string) reflect.Value {
 	return v
 }
 
-// MapSecrets replaces every secret of settings, a pointer to a struct, by what f answers. The path of a secret is its name
+// MapSecrets replaces every secret of settings, a pointer to a struct, by the result of f. The path of a secret is its name
 // in JSON. Maps are copied first.
 func MapSecrets(settings any, f func(path string, s core.Secret) core.Secret) {
 	v := reflect.ValueOf(settings).Elem()

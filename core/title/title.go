@@ -1,5 +1,5 @@
-// Package title has display titles: what people call a thing, in any script,
-// beside the name by which addresses and programs know it.
+// Package title handles display titles: free texts in any script for people,
+// besides the names for addresses and programs.
 package title
 
 import (
@@ -11,23 +11,34 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Max bounds a title, in bytes.
+// Max is the longest title, in bytes.
 const Max = 200
 
-// Check refuses what is not one line of text. Empty means that there is no title.
+// Check checks that text is one line. An empty text means no title.
 func Check(p *core.Problems, field, text string) {
-	if fault, hint := faultOf(text); fault != "" {
-		shown, _ := core.CleanText(core.OneLine(strings.Map(visible, text)), Max)
-		p.Add(field, shown, fault, hint)
+	if len(text) > Max {
+		add(p, field, text, fmt.Sprintf("has %d bytes, and must have at most %d", len(text), Max), "letters beyond ASCII take 2 to 4 bytes each")
+		return
 	}
+	CheckLine(p, field, text)
+}
+
+// CheckLine checks a text of another limit as [Check] does a title, such as the name of a person.
+func CheckLine(p *core.Problems, field, text string) {
+	if fault, hint := faultOf(text); fault != "" {
+		add(p, field, text, fault, hint)
+	}
+}
+
+func add(p *core.Problems, field, text, fault, hint string) {
+	shown, _ := core.CleanText(core.OneLine(strings.Map(visible, text)), Max)
+	p.Add(field, shown, fault, hint)
 }
 
 func faultOf(text string) (fault, hint string) {
 	switch {
 	case text == "":
 		return "", ""
-	case len(text) > Max:
-		return fmt.Sprintf("has %d bytes, and must have at most %d", len(text), Max), "letters beyond ASCII take 2 to 4 bytes each"
 	case !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError):
 		return "must be valid UTF-8", "a text that was cut in the middle of a character ends in such bytes"
 	case strings.TrimSpace(text) != text:
@@ -49,8 +60,8 @@ func faultOf(text string) (fault, hint string) {
 	return "", ""
 }
 
-// turns reports the characters that override the direction of what follows:
-// with one of them a title rewrites the line in which it is shown.
+// turns reports whether a character overrides the direction of the following text.
+// Such a character could change the meaning of the line that shows the title.
 func turns(r rune) bool { return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' }
 
 func visible(r rune) rune {
@@ -60,14 +71,14 @@ func visible(r rune) rune {
 	return r
 }
 
-// Fold is a text in which a search finds a part, whatever its case.
+// Fold returns text in a form for searches that ignore case.
 func Fold(text string) string { return strings.ToLower(strings.ToUpper(text)) }
 
-// maxSubject bounds a title and a name in a message, in bytes.
+// maxSubject is the longest title with name in a message, in bytes.
 const maxSubject = 150
 
-// Named is what a line of a message calls a thing: its title, and its name in
-// parentheses. A long title is cut, so that the rest of the line is seen.
+// Named returns the title with the name in parentheses, for a line of a message. A
+// long title is cut, so that the rest of the line remains visible.
 func Named(title, name string) string {
 	if title == "" {
 		return name

@@ -52,8 +52,8 @@ func TestTitles(t *testing.T) {
 	}
 }
 
-// What is taken stays on its line and does not reach beyond it.
-func TestWhatIsTakenStaysOnItsLine(t *testing.T) {
+// An accepted title stays on its line and does not affect the text after it.
+func TestAcceptedTitlesStayOnTheirLine(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringN(0, 60, 220).Draw(t, "title")

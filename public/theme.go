@@ -19,10 +19,10 @@ import (
 const (
 	MaxLogo     = 32 << 10 // bytes
 	MaxLogoSide = 1000     // pixels
-	LogoHeight  = 56       // pixels of CSS that a page shows at most
+	LogoHeight  = 56       // largest displayed height, in CSS pixels
 )
 
-// LogoKept stands in lists for a logo, which is too large for them. A page that is saved with it keeps the logo that it has.
+// LogoKept is the placeholder of a logo in lists, for which a logo is too large. A page that is saved with it keeps its logo.
 const LogoKept = "kept"
 
 // Logo is the image of a status page.
@@ -32,13 +32,13 @@ type Logo struct {
 	Width, Height int // pixels
 }
 
-// String describes the logo.
+// String describes the logo for people.
 func (l Logo) String() string {
 	name := strings.ToUpper(strings.TrimPrefix(l.Type, "image/"))
 	return fmt.Sprintf("%s, %d × %d pixels, %s", name, l.Width, l.Height, core.SizeText(int64(len(l.Bytes))))
 }
 
-// Image is the logo of the page. It has no bytes where the page has none.
+// Image returns the logo of the page. Without a logo it has no bytes.
 func (s StatusPage) Image() (Logo, error) {
 	if s.Logo == "" {
 		return Logo{}, nil
@@ -80,7 +80,8 @@ func (s StatusPage) Image() (Logo, error) {
 	return l, nil
 }
 
-// bare is the image without its metadata, or why it is refused. It looks at no pixels: it is asked within transactions.
+// bare returns the image without its metadata, or an error if it is refused. It decodes no pixels, because it is called
+// within transactions.
 func (l Logo) bare() (bare []byte, err error) {
 	switch l.Type {
 	case "image/png":
@@ -97,7 +98,7 @@ func (l Logo) bare() (bare []byte, err error) {
 	return bare, nil
 }
 
-// check refuses what broke off.
+// check refuses a truncated image.
 func (l Logo) check() error {
 	_, err := l.bare()
 	return err
@@ -110,8 +111,8 @@ func isSVG(all []byte) bool {
 
 func logoFault(says, hint string) error { return core.InvalidField("logo", "", says, hint) }
 
-// logoText is base64 as it is kept: without line ends, without the begin of a data URL, and of an image without its
-// metadata. Validate says what is wrong with others.
+// logoText returns the stored form of a logo in base64: without line ends, without the prefix of a data URL, and without
+// metadata of the image. It returns invalid texts unchanged, for Validate.
 func logoText(text string) string {
 	if before, after, found := strings.Cut(text, ";base64,"); found && strings.HasPrefix(before, "data:") {
 		text = after
@@ -128,27 +129,27 @@ func logoText(text string) string {
 	return base64.StdEncoding.EncodeToString(bare)
 }
 
-// Theme is how a status page looks by day or by night: what its accent stands on, and how it is found.
+// Theme is the light or dark theme of a status page: the backgrounds of its accent colour.
 type Theme struct {
 	Name    string
-	Grounds []string // of text in the accent, and the text on buttons in it
-	toward  rgb      // what makes an accent easier to read
+	Grounds []string // backgrounds of text in the accent, and the text colour on buttons in the accent
+	toward  rgb      // colour towards which an accent is changed to be readable
 }
 
-// Themes are the two of a status page. Their colours are those of its style.
+// The two themes of a status page, with the colours of its style.
 var (
 	Light = Theme{Name: "light", Grounds: []string{"#f5f6f8", "#ffffff"}}
 	Dark  = Theme{Name: "dark", Grounds: []string{"#0f1317", "#181d23"}, toward: rgb{255, 255, 255}}
 )
 
-// MinContrast is what text in the accent has over each ground, by WCAG 2.2 AA.
+// MinContrast is the least contrast of text in the accent to each background, by WCAG 2.2 AA.
 const MinContrast = 4.5
 
 type rgb [3]uint8
 
 func (c rgb) String() string { return fmt.Sprintf("#%02x%02x%02x", c[0], c[1], c[2]) }
 
-// parseColour reads #rrggbb and #rgb.
+// parseColour parses #rrggbb and #rgb.
 func parseColour(text string) (c rgb, ok bool) {
 	digits, found := strings.CutPrefix(text, "#")
 	if len(digits) == 3 {
@@ -161,7 +162,7 @@ func parseColour(text string) (c rgb, ok bool) {
 	return rgb{uint8(n >> 16), uint8(n >> 8), uint8(n)}, true //nolint:gosec // the bytes of six digits
 }
 
-// colourText is a colour as it is kept, or what stands there instead.
+// colourText returns the stored form of a colour, or an invalid text unchanged.
 func colourText(text string) string {
 	if c, ok := parseColour(strings.ToLower(strings.TrimSpace(text))); ok {
 		return c.String()
@@ -169,7 +170,7 @@ func colourText(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// luminance is the relative one of WCAG 2.2.
+// luminance returns the relative luminance of WCAG 2.2.
 func (c rgb) luminance() (l float64) {
 	for i, weight := range []float64{.2126, .7152, .0722} {
 		v := float64(c[i]) / 255
@@ -183,7 +184,7 @@ func (c rgb) luminance() (l float64) {
 	return l
 }
 
-// Contrast is the least that a colour has over the grounds of the theme, 1 to 21; 0 if it is no colour.
+// Contrast returns the least contrast of a colour to the backgrounds of the theme, 1 to 21, or 0 for an invalid colour.
 func (t Theme) Contrast(colour string) float64 {
 	c, ok := parseColour(colour)
 	if !ok {
@@ -202,8 +203,8 @@ func (t Theme) contrast(c rgb) float64 {
 	return least
 }
 
-// Nearest is the colour itself where it has the contrast, and otherwise the nearest that has it on the way to black, or in the dark to
-// white. It is empty if the text is no colour.
+// Nearest returns the colour if it has [MinContrast], and otherwise the nearest colour with that contrast towards black, or, in
+// the dark theme, towards white. It returns "" for an invalid colour.
 func (t Theme) Nearest(colour string) string {
 	c, ok := parseColour(colour)
 	if !ok {
@@ -236,7 +237,7 @@ func (t Theme) check(p *core.Problems, field, colour string) {
 	}
 }
 
-// Accents are the accents of both themes; empty: those of the style.
+// Accents returns the accents of both themes; "" means that of the style.
 func (s StatusPage) Accents() (light, dark string) {
 	return s.Accent, core.Or(s.AccentDark, Dark.Nearest(s.Accent))
 }

@@ -45,14 +45,14 @@ func photo() []byte {
 	return b.Bytes()
 }
 
-// chunk is a part of a PNG.
+// chunk returns a chunk of a PNG.
 func chunk(name string, data []byte) []byte {
 	b := append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), name...)
 	b = append(b, data...)
 	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[4:]))
 }
 
-// scanned is a JPEG with some more scans, each of the fewest bytes.
+// scanned returns a JPEG with additional scans of minimal size.
 func scanned(more int) []byte {
 	p := photo()
 	return slices.Concat(p[:len(p)-2], bytes.Repeat([]byte{0xff, 0xda, 0, 8, 1, 1, 0, 0, 63, 0, 0x55, 0xff, 0}, more), p[len(p)-2:])
@@ -109,7 +109,7 @@ func TestALogoIsChecked(t *testing.T) {
 	}
 }
 
-// camera is the metadata of one, as a TIFF with its maker, the way it was held, and a place.
+// camera returns the metadata of a camera: a TIFF with maker, orientation and place.
 func camera(order binary.AppendByteOrder, turn uint16) []byte {
 	b := []byte("MM\x00*")
 	if order.String() == "LittleEndian" {
@@ -131,7 +131,7 @@ func segment(marker byte, body string) []byte {
 	return append(binary.BigEndian.AppendUint16([]byte{0xff, marker}, uint16(len(body)+2)), body...)
 }
 
-// What says where, when and by whom an image was made is not published. What is seen stays: pixels, colours, frames.
+// Data about where, when and by whom an image was made is not published. Pixels, colours and frames stay.
 func TestALogoHasNoMetadata(t *testing.T) {
 	p, j := drawn(200, 50, false), photo()
 	jfif, icc, adobe := segment(0xe0, "JFIF\x00\x01\x02\x00\x00\x01\x00\x01\x00\x00"), segment(0xe2, "ICC_PROFILE\x00\x01\x01profile"), segment(0xee, "Adobe\x00\x64\x00\x00\x00\x00\x01")
@@ -177,7 +177,7 @@ func TestALogoHasNoMetadata(t *testing.T) {
 	}
 }
 
-// No part of an image is a whole one, and what is an image to Go is one here.
+// A truncated image is refused, and an image that Go can decode is accepted.
 func TestALogoIsWhole(t *testing.T) {
 	check := func(b []byte) error {
 		return public.StatusPage{Name: "main", Logo: base64.StdEncoding.EncodeToString(b)}.WithDefaults().Validate(time.Time{})
@@ -215,7 +215,7 @@ func TestALogoIsWhole(t *testing.T) {
 	})
 }
 
-// A small image of many pixels takes the memory of none of them.
+// A small image of many pixels is checked without memory for its pixels.
 func TestALogoIsNotDecoded(t *testing.T) {
 	s := public.StatusPage{Name: "main", Logo: base64.StdEncoding.EncodeToString(drawn(1000, 1000, false))}.WithDefaults()
 	var before, after runtime.MemStats
@@ -250,8 +250,8 @@ func TestAnAccentIsChecked(t *testing.T) {
 	}
 }
 
-// The nearest can be read, and the colour itself is the nearest where it can.
-func TestTheNearestCanBeRead(t *testing.T) {
+// The nearest colour is readable, and it is the colour itself if that is readable.
+func TestTheNearestColourIsReadable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		colour := "#" + rapid.StringMatching(`[0-9a-f]{6}`).Draw(t, "colour")
 		for _, theme := range []public.Theme{public.Light, public.Dark} {
@@ -269,7 +269,7 @@ func TestTheNearestCanBeRead(t *testing.T) {
 	}
 }
 
-// What an accent stands on is what the style of status pages says.
+// The backgrounds of the themes equal those in the style of status pages.
 func TestThemesAreThoseOfTheStyle(t *testing.T) {
 	text, err := os.ReadFile("../app/ui/status/style.css")
 	if err != nil {
