@@ -6,15 +6,15 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Debounce has the last of the requests of a key count that come within a window of each other. They share one job, which
-// starts when none has come for the length of the window.
+// Debounce joins requests of a key that follow each other within a window. They share one job with the input of the last
+// request. It starts when no request has come for the length of the window.
 type Debounce struct {
 	Key    string        `json:"key,omitempty" doc:"Requests with the same value share a job, such as input.customer; default: all of the task"`
 	Window core.Duration `json:"window,omitempty" doc:"How long after the last request the job starts; 100ms to 31d"`
 	Max    core.Duration `json:"max,omitempty" doc:"How long after the first request it starts at the latest; at least the window, at most 31d; default: ten windows"`
 }
 
-// ReasonDebounced is why a job was not made: the request joined one that waits for its window.
+// ReasonDebounced is the reason why no job was created: the request joined a job that waits for its window.
 const ReasonDebounced core.Reason = "debounced"
 
 // Limits and default of a debounce.
@@ -24,11 +24,11 @@ const (
 	defaultMostWindows = 10
 )
 
-// soon is how far in the future a start is at least that a request moves: what waits for a time that has passed has begun
-// to be started.
+// soon is the least time from now to a start that a request moves. A job whose start lies in the past may already be
+// starting.
 const soon = time.Millisecond
 
-// Validate says what is wrong with a debounce.
+// Validate returns the problems of a debounce as one error, or nil.
 func (d Debounce) Validate() error {
 	var p core.Problems
 	if err := CheckKey(d.Key); err != nil {
@@ -43,7 +43,7 @@ func (d Debounce) Validate() error {
 	return p.Err("debounce")
 }
 
-// Longest is how long after the first request the job starts at the latest.
+// Longest returns the longest time from the first request to the start of the job.
 func (d Debounce) Longest() time.Duration {
 	if d.Max > 0 {
 		return d.Max.D()
@@ -51,19 +51,19 @@ func (d Debounce) Longest() time.Duration {
 	return min(defaultMostWindows*d.Window, MaxDebounceWindow).D()
 }
 
-// StartAt is when a job starts whose first request came at one time and whose last at another. It is after the last.
+// StartAt returns when a job starts, given the times of its first and last request. It is after the last.
 func (d Debounce) StartAt(first, last time.Time) time.Time {
 	start := last.Add(d.Window.D())
 	if latest := first.Add(d.Longest()); latest.Before(start) {
 		start = latest
 	}
-	if soonest := last.Add(soon); start.Before(soonest) { // it was made under a longer one
+	if soonest := last.Add(soon); start.Before(soonest) { // the job was created under a longer window
 		return soonest
 	}
 	return start
 }
 
-// Text is a debounce as ParseDebounce reads it.
+// Text formats the debounce for ParseDebounce.
 func (d Debounce) Text() string {
 	text := keyText(d.Key) + "window=" + d.Window.String()
 	if d.Max > 0 {
@@ -72,8 +72,8 @@ func (d Debounce) Text() string {
 	return text
 }
 
-// ParseDebounce reads a debounce such as key=input.customer,window=30s,max=5m; "none" is none. A key has no comma. An error
-// names the field.
+// ParseDebounce parses a debounce such as key=input.customer,window=30s,max=5m. "none" gives nil. A key cannot contain a
+// comma. Errors name the field.
 func ParseDebounce(field, text string) (*Debounce, error) {
 	var d Debounce
 	some, err := parseParts(field, text, map[string]func(value string) error{

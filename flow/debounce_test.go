@@ -11,8 +11,7 @@ import (
 	"github.com/belfry-run/belfry/flow"
 )
 
-// A job starts a window after its last request, at the latest when its debounce says so after the first, and never at a
-// time that has passed.
+// A job starts one window after its last request, at the latest a maximum time after the first, and never in the past.
 func TestStartOfADebouncedJob(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Fair has the jobs of a queue take turns between their keys: workers begin as many of each key, however many each has
-// waiting.
+// Fair makes the jobs of a queue take turns between their keys: workers start equally many of each key, whatever the number
+// of waiting jobs.
 type Fair struct {
 	Key     string         `json:"key" doc:"Jobs with the same value share their turns, such as input.customer, namespace or task"`
 	Weights map[string]int `json:"weights,omitempty" doc:"How many turns a value of the key has for each turn of others, 1 to 100, by value; default: 1"`
@@ -23,24 +23,24 @@ const (
 	MaxWeights = 100 // of a queue
 )
 
-// TurnCost is how far a job moves the turn of its key on, if the key has weight 1.
+// TurnCost is by how much a job advances the turn of its key if the key has weight 1.
 const TurnCost = 1000
 
-// Cost is how far a job moves the turn of its key on: the less, the more weight the key has.
+// Cost returns by how much a job advances the turn of its key: a larger weight costs less.
 func (f Fair) Cost(value string) int64 { return int64(TurnCost / max(1, f.Weights[value])) }
 
-// Turns are those of n jobs of a key that become ready together: the first, each of the others one cost behind the one
-// before it, and the one that the next job of the key has at least. Reached is the largest turn that was claimed. A key
-// that had nothing waiting begins there, so it neither waits for others nor saves turns up.
+// Turns returns the turns of n jobs of a key that become ready together. first is the turn of the first job; each further job
+// is one cost later. after is the earliest turn of the next job of the key. reached is the largest claimed turn. A key without
+// waiting jobs begins there, so it neither waits for other keys nor accumulates turns.
 func Turns(reached, next, cost int64, n int) (first, after int64) {
 	first = max(reached, next)
 	return first, first + cost*int64(n)
 }
 
-// ValueOf is the value of the key of a job.
-func (f Fair) ValueOf(from KeySource) string { return KeyValues([]string{f.Key}, from)[0] }
+// ValueOf returns the value of the key for a job.
+func (f Fair) ValueOf(from KeySource) string { return KeyValue(f.Key, from) }
 
-// Validate says what is wrong.
+// Validate returns all problems as one error, or nil.
 func (f Fair) Validate() error {
 	var p core.Problems
 	if err := CheckKey(f.Key); err != nil {
@@ -62,7 +62,7 @@ func (f Fair) Validate() error {
 	return p.Err("fair")
 }
 
-// ParseWeights reads weights such as acme=3, one each.
+// ParseWeights parses weights such as acme=3, one in each text.
 func ParseWeights(texts []string) (map[string]int, error) {
 	var p core.Problems
 	weights := map[string]int{}
@@ -85,7 +85,7 @@ func ParseWeights(texts []string) (map[string]int, error) {
 	return weights, p.Err("queue")
 }
 
-// WeightTexts are the weights as [ParseWeights] reads them.
+// WeightTexts formats the weights for [ParseWeights].
 func (f Fair) WeightTexts() (texts []string) {
 	for _, value := range slices.Sorted(maps.Keys(f.Weights)) {
 		texts = append(texts, value+"="+strconv.Itoa(f.Weights[value]))

@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// line is a fair queue of one priority, as simple as can be.
+// line is a minimal fair queue of one priority.
 type line struct {
 	fair    Fair
 	reached int64
@@ -61,9 +61,9 @@ func (l *line) forget() {
 	}
 }
 
-// Between any two moments at which two keys have jobs waiting throughout, each gets what its weight says, but for one job of
-// each and what the other is rounded by. A key has its order, nothing waits while something is taken for, and
-// forgetting keys changes nothing.
+// While two keys have waiting jobs, each gets its share by weight, except for one job of each and the rounding of the
+// weights. The jobs of a key keep their order, a claim takes a job whenever one waits, and forgetting keys changes
+// nothing.
 func TestSharesFollowWeights(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys := []string{"a", "b", "c", "d"}
@@ -76,7 +76,7 @@ func TestSharesFollowWeights(t *testing.T) {
 		waits := func(k string) bool { return slices.ContainsFunc(l.waiting, func(p place) bool { return p.value == k }) }
 		last := map[string]int{}
 		type pair struct{ a, b string }
-		since := map[pair]map[string]int{} // counts when both began to wait
+		since := map[pair]map[string]int{} // counts at the time when both began to wait
 		for range rapid.IntRange(1, 300).Draw(t, "steps") {
 			switch rapid.IntRange(0, 5).Draw(t, "step") {
 			case 0:
@@ -118,7 +118,7 @@ func TestSharesFollowWeights(t *testing.T) {
 	})
 }
 
-// However many jobs of another key wait, a key that had none is among the next.
+// However many jobs of another key wait, a key without earlier jobs is among the next.
 func TestAQuietKeyIsNext(t *testing.T) {
 	l := line{fair: Fair{Key: "input.k"}, next: map[string]int64{}}
 	l.join("noisy", 9000)

@@ -1,4 +1,4 @@
-// Package flow is the words and rules of flow control: limits and sequences of jobs.
+// Package flow defines flow control: limits, sequences, throttles, debounces and fair queues of jobs.
 package flow
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Limit bounds how many jobs with the same key run at once on all workers together, how many begin in a length of time,
-// or both.
+// Limit bounds how many jobs with the same key run at once on all workers together, how many begin within a period, or
+// both.
 type Limit struct {
 	Name    string `json:"name,omitempty" doc:"Names it among the limits of the task, queue or namespace; default: its place, such as 1"`
 	Key     string `json:"key,omitempty" doc:"Jobs with the same value share the limit, such as input.customer; default: all jobs share it"`
@@ -21,30 +21,30 @@ type Limit struct {
 	Burst   int    `json:"burst,omitempty" minimum:"0" maximum:"100000" doc:"How many of the rate may begin at once after a rest; default: 1"`
 }
 
-// Sequence has jobs with the same key run one at a time, in the order in which they were asked for.
+// Sequence makes jobs with the same key run one at a time, in the order of their requests.
 type Sequence struct {
 	Key       string       `json:"key,omitempty" doc:"Jobs with the same value are a sequence, such as input.order; default: all jobs of the task"`
 	OnFailure AfterFailure `json:"on_failure,omitempty" enum:"stop,continue,skip" doc:"What happens when a job has failed for good: stop holds the others until it is retried or the sequence is resumed, continue goes on, skip skips those that wait; default: stop"`
 }
 
-// AfterFailure says what becomes of a sequence when one of its jobs has failed for good.
+// AfterFailure is the policy of a sequence after one of its jobs has failed permanently.
 type AfterFailure string
 
-// What a sequence may do after a failure.
+// The policies of a sequence after a failure.
 const (
 	SequenceStops    AfterFailure = "stop"
 	SequenceGoesOn   AfterFailure = "continue"
 	SequenceSkips    AfterFailure = "skip"
-	SequenceGateName              = "sequence" // among the limits of its task
+	SequenceGateName              = "sequence" // name of the sequence among the limits of its task
 )
 
-// WithDefaults fills what was left out.
+// WithDefaults returns a copy with the defaults of empty fields.
 func (s Sequence) WithDefaults() Sequence {
 	s.OnFailure = core.Or(s.OnFailure, SequenceStops)
 	return s
 }
 
-// StoppedNote is what a job says that has stopped the sequence of a task.
+// StoppedNote returns the note of a job that has stopped the sequence of a task.
 func (s Sequence) StoppedNote(task string) string {
 	note := "its sequence is stopped: retry it, or go on without it by belfry task resume " + task
 	if s.Key != "" {
@@ -53,7 +53,10 @@ func (s Sequence) StoppedNote(task string) string {
 	return note
 }
 
-// Validate says what is wrong with a sequence that has its defaults.
+// ResumedNote is the note of a job that had stopped its sequence, after the sequence was resumed.
+const ResumedNote = "its sequence was stopped, and resumed without it"
+
+// Validate returns the problems of a sequence that has its defaults as one error, or nil.
 func (s Sequence) Validate() error {
 	var p core.Problems
 	if err := CheckKey(s.Key); err != nil {
@@ -67,14 +70,14 @@ func (s Sequence) Validate() error {
 
 // Bounds of limits.
 const (
-	MaxLimits    = 4       // of a task, queue or namespace
-	MaxRunning   = 100_000 // of a limit
+	MaxLimits    = 4       // limits of a task, queue or namespace
+	MaxRunning   = 100_000 // running jobs of a limit
 	MaxBurst     = 100_000
 	MaxPerSecond = 10_000 // jobs of a rate
 	MaxRatePer   = core.Duration(31 * 24 * time.Hour)
 )
 
-// ParseRate reads a rate such as 100/1m, 5/s or 1000/24h: how many in how long.
+// ParseRate parses a rate such as 100/1m, 5/s or 1000/24h: a number per duration.
 func ParseRate(text string) (n int, per time.Duration, err error) {
 	count, span, found := strings.Cut(text, "/")
 	if !found {
@@ -85,7 +88,7 @@ func ParseRate(text string) (n int, per time.Duration, err error) {
 		return 0, 0, fmt.Errorf("does not begin with how many, as 100/1m does")
 	}
 	span = strings.TrimSpace(span)
-	if span != "" && strings.Trim(span, "0123456789.") == span { // a unit alone
+	if span != "" && strings.Trim(span, "0123456789.") == span { // a unit without a number
 		span = "1" + span
 	}
 	d, err := core.ParseDuration(span)
@@ -104,7 +107,7 @@ func ParseRate(text string) (n int, per time.Duration, err error) {
 
 const pauseInstead = "to let nothing run, pause the queue: belfry queue pause NAME"
 
-// WithDefaults fills what was left out of the limit in a place.
+// WithDefaults returns the limit at that place of a list with the defaults of empty fields.
 func (l Limit) WithDefaults(place int) Limit {
 	l.Name = core.Or(l.Name, strconv.Itoa(place+1))
 	if l.Rate != "" {
@@ -113,7 +116,7 @@ func (l Limit) WithDefaults(place int) Limit {
 	return l
 }
 
-// Validate says what is wrong with a limit that has its defaults.
+// Validate returns the problems of a limit that has its defaults as one error, or nil.
 func (l Limit) Validate() error {
 	var p core.Problems
 	core.CheckName(&p, "name", l.Name)
@@ -140,7 +143,7 @@ func (l Limit) Validate() error {
 	return p.Err("limit")
 }
 
-// LimitsWithDefaults fills what was left out of limits.
+// LimitsWithDefaults returns limits with the defaults of empty fields.
 func LimitsWithDefaults(all []Limit) []Limit {
 	all = slices.Clone(all)
 	for i := range all {
@@ -149,7 +152,7 @@ func LimitsWithDefaults(all []Limit) []Limit {
 	return all
 }
 
-// CheckLimits notes what is wrong with limits that have their defaults.
+// CheckLimits adds to p the problems of limits that have their defaults.
 func CheckLimits(p *core.Problems, all []Limit) {
 	if len(all) > MaxLimits {
 		p.Addf("limits", len(all), "has more than %d entries", MaxLimits)

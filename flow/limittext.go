@@ -7,8 +7,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// ParseLimits reads limits such as key=input.customer,running=5,rate=100/1m,burst=10, one of each text; empty texts are
-// none. A key has no comma. An error names the field.
+// ParseLimits parses limits such as key=input.customer,running=5,rate=100/1m,burst=10, one in each text; it skips empty
+// texts. A key cannot contain a comma. Errors name the field.
 func ParseLimits(field string, texts []string) ([]Limit, error) {
 	var limits []Limit
 	for _, text := range texts {
@@ -44,7 +44,7 @@ func ParseLimits(field string, texts []string) ([]Limit, error) {
 	return limits, nil
 }
 
-// LimitTexts are limits as [ParseLimits] reads them.
+// LimitTexts formats limits for [ParseLimits].
 func LimitTexts(limits []Limit) []string {
 	texts := make([]string, len(limits))
 	for i, l := range limits {

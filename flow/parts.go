@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// parseParts reads a text of parts such as key=input.customer,window=30s. It reports that there are some: "none" has none.
+// parseParts parses parts such as key=input.customer,window=30s. some is false for "none".
 func parseParts(field, text string, names map[string]func(value string) error, hint string) (some bool, err error) {
 	if strings.TrimSpace(text) == "none" {
 		return false, nil

@@ -6,14 +6,14 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Throttle has one job of a key made in a window of time. Those that are asked for later in it are not made: the first is
-// their answer.
+// Throttle creates only one job of a key in a window of time. Later requests in the window create none and get the first
+// job as their answer.
 type Throttle struct {
 	Key    string        `json:"key,omitempty" doc:"Jobs with the same value share a window, such as input.customer; default: all jobs of the task"`
 	Window core.Duration `json:"window,omitempty" doc:"How long after a job no other of its key is made; 100ms to 31d"`
 }
 
-// ReasonThrottled is why a job was not made.
+// ReasonThrottled is the reason why no job was created: the window already had one.
 const ReasonThrottled core.Reason = "throttled"
 
 // Limits of the window of a throttle.
@@ -22,7 +22,7 @@ const (
 	MaxThrottleWindow = core.Duration(31 * 24 * time.Hour)
 )
 
-// Validate says what is wrong with a throttle.
+// Validate returns the problems of a throttle as one error, or nil.
 func (t Throttle) Validate() error {
 	var p core.Problems
 	if err := CheckKey(t.Key); err != nil {
@@ -34,11 +34,11 @@ func (t Throttle) Validate() error {
 	return p.Err("throttle")
 }
 
-// Text is a throttle as ParseThrottle reads it.
+// Text formats the throttle for ParseThrottle.
 func (t Throttle) Text() string { return keyText(t.Key) + "window=" + t.Window.String() }
 
-// ParseThrottle reads a throttle such as key=input.customer,window=30s; "none" is none. A key has no comma. An error names
-// the field.
+// ParseThrottle parses a throttle such as key=input.customer,window=30s. "none" gives nil. A key cannot contain a comma.
+// Errors name the field.
 func ParseThrottle(field, text string) (*Throttle, error) {
 	var t Throttle
 	some, err := parseParts(field, text, map[string]func(value string) error{"key": textInto(&t.Key), "window": durationInto(&t.Window)},
