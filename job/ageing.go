@@ -23,7 +23,7 @@ func (q Queue) checkAgeing(p *core.Problems) {
 	}
 }
 
-// AgeingText says how its jobs age; empty: they do not.
+// AgeingText returns the ageing rule of the queue for people, or "" without ageing.
 func (q Queue) AgeingText() string {
 	if q.Ageing == 0 {
 		return ""
@@ -31,19 +31,19 @@ func (q Queue) AgeingText() string {
 	return "one priority for each " + q.Ageing.String() + " that a job waits"
 }
 
-// Standing is the priority that a job has among others that wait: its own, and what it has aged by.
+// Standing returns the effective priority of a waiting job: its own priority plus its ageing.
 func (j Job) Standing() int { return j.Priority + j.Aged }
 
-// Aging is a job that waits in a queue with ageing, and those that wait with it.
+// Aging is a waiting job in a queue with ageing, and the priorities of the other waiting jobs.
 type Aging struct {
-	Given, Aged int           // its own priority, and by how many it was raised before
-	Waited      time.Duration // since it was due, or made if that was later
-	Above, Best int           // the next higher priority of those that wait, and their highest
+	Given, Aged int           // own priority, and by how much it was raised before
+	Waited      time.Duration // since it was due, or created if that was later
+	Above, Best int           // next higher and highest priority of other waiting jobs
 }
 
-// Raise answers by how many priorities a job is raised: one for each whole period that it has waited, up to the highest that
-// waits. It stays as it is until that brings it level with others: what nothing better waits with need not be moved. It never
-// falls.
+// Raise returns by how much the priority of a job is raised: by one for each whole period that it has waited, up to the
+// highest waiting priority. The value stays unchanged until it brings the job level with a better one, because a smaller
+// raise changes no order. It never falls.
 func (a Aging) Raise(period core.Duration) int {
 	now := a.Given + a.Aged
 	if period <= 0 || a.Waited <= 0 || a.Best <= now {

@@ -11,7 +11,7 @@ type AttemptBeat struct {
 	Token  string        `json:"token,omitempty" doc:"A new token, when the old one ends soon"`
 }
 
-// BeatAction is what a heartbeat is answered with.
+// BeatAction tells an attempt what to do after a heartbeat.
 type BeatAction string
 
 // The actions.

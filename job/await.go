@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Ended is how a job ended that a step of another waited for.
+// Ended is the end of a job for which a step of another job waited.
 type Ended struct {
 	State  State           `json:"state" enum:"succeeded,failed,canceled,skipped"`
 	Error  string          `json:"error,omitempty" doc:"Of the last attempt of a job that failed; why another was canceled or skipped; at most 1000 bytes"`
@@ -16,21 +16,21 @@ type Ended struct {
 	Large  bool            `json:"large,omitempty" doc:"The output is too large to be handed on: read it from the job"`
 }
 
-// handedOn bounds an output that is kept in a step, in bytes, so that the whole result is within [MaxStepResult].
+// handedOn is the most bytes of an output in a step, so that the whole result is within [MaxStepResult].
 const handedOn = MaxStepResult - 8<<10
 
-// Text is the result of a step that waited: the output stays as it was written.
+// Text returns the result of the waiting step as JSON. The output stays as it was written.
 func (e Ended) Text() json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // six bytes for one, and the output may have nothing else
+	enc.SetEscapeHTML(false) // escaping makes six bytes of one, and the output may consist of such characters
 	if err := enc.Encode(e); err != nil {
 		panic(fmt.Sprintf("the end of a job: %v", err)) // an output was checked when it was kept
 	}
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// EndedOf is how a job ended.
+// EndedOf returns the end of job j.
 func EndedOf(j Job) Ended {
 	e := Ended{State: j.State, Output: j.Output, Large: len(j.Output) > handedOn}
 	if e.Large {
@@ -40,7 +40,7 @@ func EndedOf(j Job) Ended {
 	switch j.State {
 	case Failed:
 		why = core.Or(j.Error, j.Note)
-	case Canceled, Skipped: // what its last attempt said, if it had one, is not why
+	case Canceled, Skipped: // the error of the last attempt, if any, is not the cause
 		why = core.Or(j.Note, string(j.Reason))
 	}
 	e.Error, _ = core.CleanText(why, 1000)

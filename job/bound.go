@@ -12,31 +12,31 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// OnFull says what becomes of new jobs for which a queue with a bound has no room.
+// OnFull is the policy of a bounded queue for new jobs that exceed its bound.
 type OnFull string
 
-// The ways. Refuse is the default.
+// The policies of a full queue. Refuse is the default.
 const (
-	OnFullRefuse     OnFull = "refuse"      // they are refused
-	OnFullDropOldest OnFull = "drop_oldest" // the oldest waiting jobs of the lowest priority are dropped for them
+	OnFullRefuse     OnFull = "refuse"      // refuse the new jobs
+	OnFullDropOldest OnFull = "drop_oldest" // drop the oldest waiting jobs of the lowest priority
 )
 
-// OnFulls lists them.
+// OnFulls lists the policies of a full queue.
 var OnFulls = []OnFull{OnFullRefuse, OnFullDropOldest}
 
 // Limits of the bound of a queue.
 const (
 	MaxMaxWaiting  = 100_000
-	MaxDropWaiting = 10_000 // with drop_oldest, because a full queue is counted by each enqueue
+	MaxDropWaiting = 10_000 // with drop_oldest, because each enqueue counts a full queue
 )
 
-// ReasonDropped is that of a job which was dropped from a full queue.
+// ReasonDropped is the reason of a job that was dropped from a full queue.
 const ReasonDropped core.Reason = "dropped"
 
-// Bounded reports that only so many jobs may wait in the queue.
+// Bounded reports whether the queue limits its waiting jobs.
 func (q Queue) Bounded() bool { return q.MaxWaiting > 0 }
 
-// BoundText is the bound for people: 100, then refuse. It is empty without a bound.
+// BoundText returns the bound for people, such as "100, then refuse", or "" without a bound.
 func (q Queue) BoundText() string {
 	if !q.Bounded() {
 		return ""
@@ -61,7 +61,7 @@ func (q Queue) checkBound(p *core.Problems) {
 	}
 }
 
-// Overflow is for how many of the jobs that are asked for the queue has no room, beside those that wait.
+// Overflow returns how many of the asked new jobs exceed the bound of a queue with that many waiting jobs.
 func (q Queue) Overflow(waiting, asked int) int {
 	if !q.Bounded() {
 		return 0
@@ -69,18 +69,18 @@ func (q Queue) Overflow(waiting, asked int) int {
 	return max(waiting+asked-q.MaxWaiting, 0)
 }
 
-// Place is how a job stands to the bound of its queue.
+// Place is whether a job counts towards the bound of its queue, and whether it may be dropped.
 type Place int
 
-// The places. A job that the engine runs takes no worker and does not count. A requested job may be dropped; jobs that follow
-// from something that has begun, and checks of monitors, count and are never dropped.
+// The places. A job that the engine runs needs no worker and does not count. A requested job counts and may be dropped. Jobs
+// that continue started work, and checks of monitors, count and are never dropped.
 const (
 	PlaceNone Place = iota
 	PlaceDroppable
 	PlaceKept
 )
 
-// PlaceIn is the place of a job in a queue with a bound.
+// PlaceIn returns the place of a job in a queue with a bound.
 func PlaceIn(kind task.Kind, trigger schedule.Trigger, attempt int) Place {
 	switch {
 	case task.RunByEngine(kind):
@@ -91,30 +91,30 @@ func PlaceIn(kind task.Kind, trigger schedule.Trigger, attempt int) Place {
 	return PlaceDroppable
 }
 
-// FullNote says that a queue is full, for histories.
+// FullNote returns the note of a full queue for histories.
 func (q Queue) FullNote(waiting int) string {
 	return fmt.Sprintf("queue %s has %s waiting of at most %d", q.Name, core.Plural(waiting, "job"), q.MaxWaiting)
 }
 
-// DroppedNote is the note of a job that was dropped.
+// DroppedNote returns the note of a dropped job.
 func (q Queue) DroppedNote() string {
 	return fmt.Sprintf("queue %s was full: %d jobs may wait, and newer ones took its place", q.Name, q.MaxWaiting)
 }
 
-// FullWait is when to ask a full queue again.
+// FullWait is the time after which a client retries an enqueue into a full queue.
 const FullWait = time.Second
 
-// Full is the refusal of jobs for which the queue has no room beside those that wait. Droppable is how many of these
-// could be dropped for them.
+// Full returns the error for jobs that exceed the bound of the queue. droppable is how many of the waiting jobs could be
+// dropped.
 func (q Queue) Full(waiting, asked, droppable int) *core.Error {
 	e := core.Errorf(core.QueueFull, "queue %q is full: %d of %d jobs wait, %d more asked for", q.Name, waiting, q.MaxWaiting, asked)
-	e.RetryAfter = core.Duration(FullWait)
 	raise := "raise its bound: belfry queue update " + q.Name + " --max-waiting …"
 	switch {
 	case asked > q.MaxWaiting:
-		return e.WithHint("enqueue at most %d at once, or %s", q.MaxWaiting, raise)
+		return e.WithHint("enqueue at most %d at once, or %s", q.MaxWaiting, raise) // and no time to ask again: it never fits
 	case q.OnFull == OnFullDropOldest:
 		e.Message += fmt.Sprintf(", and only %d could be dropped for them: retries, steps, checks and jobs of a higher priority are kept", droppable)
 	}
+	e.RetryAfter = core.Duration(FullWait)
 	return e.WithHint("wait until workers have begun some, or %s", raise)
 }

@@ -51,19 +51,20 @@ func TestARefusalOfAFullQueueNamesTheWayOut(t *testing.T) {
 	dropping := q
 	dropping.OnFull = OnFullDropOldest
 	for _, c := range []struct {
-		err  *core.Error
-		want []string
+		err   *core.Error
+		after core.Duration
+		want  []string
 	}{
-		{q.Full(5, 1, 0), []string{`queue "mails" is full: 5 of 5 jobs wait, 1 more asked for`, "wait until workers have begun some", "belfry queue update mails --max-waiting"}},
-		{q.Full(0, 6, 0), []string{"enqueue at most 5 at once"}},
-		{dropping.Full(5, 2, 1), []string{"only 1 could be dropped for them", "are kept"}},
+		{q.Full(5, 1, 0), core.Duration(FullWait), []string{`queue "mails" is full: 5 of 5 jobs wait, 1 more asked for`, "wait until workers have begun some", "belfry queue update mails --max-waiting"}},
+		{q.Full(0, 6, 0), 0, []string{"enqueue at most 5 at once"}},
+		{dropping.Full(5, 2, 1), core.Duration(FullWait), []string{"only 1 could be dropped for them", "are kept"}},
 	} {
 		for _, part := range c.want {
 			if !strings.Contains(c.err.Error(), part) {
 				t.Errorf("%s\nlacks %q", c.err, part)
 			}
 		}
-		if c.err.Code != core.QueueFull || c.err.RetryAfter < core.Duration(FullWait) {
+		if c.err.Code != core.QueueFull || c.err.RetryAfter != c.after {
 			t.Errorf("%+v", c.err)
 		}
 	}

@@ -5,13 +5,14 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// CheckResult is what the end of an attempt says about the target of its check.
+// CheckResult returns what the end of an attempt says about the target of its
+// check. seen is false if it says nothing.
 func (s Settlement) CheckResult(kind task.Kind) (m task.CheckResult, seen bool) {
 	m.Message, _ = core.CleanText(s.Error, task.MaxCheckMessage)
 	byItself := kind == task.KindCommand || kind == task.KindProgram || kind == task.KindFunc
 	switch {
 	case s.State == Canceled || s.State == Skipped:
-		return m, false // it was canceled
+		return m, false // canceled
 	case s.Outcome == OutcomeOK:
 		m.Outcome = task.CheckOK
 	case s.Outcome == OutcomeLost:
@@ -26,8 +27,8 @@ func (s Settlement) CheckResult(kind task.Kind) (m task.CheckResult, seen bool) 
 	return m, true
 }
 
-// LeavesResult reports that what the end of a job's attempt says is kept as a result of its monitor: a target that is
-// down is no job that failed.
+// LeavesResult reports whether the end of the attempt is recorded as a check result of the monitor. A target that is down
+// does not make its job a failed one.
 func (s Settlement) LeavesResult(j Job) bool {
 	if j.Trigger != TriggerCheck || j.State != Running || !s.State.Final() {
 		return false

@@ -1,7 +1,7 @@
-// Package job has jobs and the right to run them: a [Job] is one asked-for
-// execution, an [Attempt] one try of it under one lease, a [Queue] a lane of
-// jobs, and [Leaser] the protocol between a worker and whatever leases jobs to it.
+// Package job defines jobs and the right to run them. A [Job] is one requested
+// execution of a task, an [Attempt] one try of the job under one lease, a [Queue]
+// a lane of jobs, and [Leaser] the protocol between workers and the store.
 //
-// [Settle] is the decision: it takes a job and what came of an attempt at it, and
-// says whether the job ends or is tried again.
+// [Settle] takes a job and the result of an attempt, and decides whether the job
+// ends or is retried.
 package job

@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// An attempt failed, and the job has tries left.
+// An attempt failed, and the job has attempts left.
 func ExampleSettle() {
 	j := job.Job{ID: 42, MaxAttempts: 3}
 	retry := task.Retry{MaxAttempts: 3, Backoff: task.BackoffFixed, Delay: core.Duration(time.Minute), MaxDelay: core.Duration(time.Hour)}

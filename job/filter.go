@@ -9,8 +9,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Filter selects jobs, newest first. It also says which jobs a bulk action
-// is for.
+// Filter selects jobs, newest first, for lists and for bulk actions.
 type Filter struct {
 	core.Paging `json:"-"`
 	Namespace   string    `json:"namespace,omitempty"`
@@ -32,7 +31,7 @@ type Filter struct {
 	Error      string           `json:"error,omitempty" doc:"Part of what the last attempt said, whatever its case"`
 }
 
-// Validate says what is wrong with a filter.
+// Validate returns the problems of a filter as one error, or nil.
 func (f Filter) Validate() error {
 	var p core.Problems
 	for _, s := range f.States {
@@ -58,7 +57,7 @@ func (f Filter) Validate() error {
 	return p.Err("job filter")
 }
 
-// Count is how many jobs a filter finds.
+// Count is the number of jobs that a filter finds.
 type Count struct {
 	core.Counted
 	States map[State]core.Counted `json:"states,omitempty" doc:"The same for each state, if asked for"`
@@ -76,11 +75,15 @@ type LogLine struct {
 	Attempt int `json:"attempt"`
 }
 
-// Why explains why a job is where it is.
+// Why explains the state of a job.
 type Why struct {
 	Job     Job          `json:"job"`
 	Summary string       `json:"summary" doc:"The answer in one sentence"`
 	Checks  []core.Check `json:"checks" doc:"Everything that has to be right, in the order it is looked at"`
 	Next    string       `json:"next,omitempty" doc:"What to do about it"`
-	Workers []string     `json:"workers,omitempty" doc:"Workers that could run it"`
+	Workers []string     `json:"workers,omitempty" maxItems:"10" doc:"Workers that could run it, the first ten"`
+	More    int          `json:"more_workers,omitempty" doc:"How many others could"`
 }
+
+// ShownWorkers is how many of the workers that could run a job are named.
+const ShownWorkers = 10

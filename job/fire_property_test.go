@@ -13,8 +13,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// clockRule is a rule of whole minutes in two versions: as Belfry reads it,
-// and as a question to every single minute.
+// clockRule is a rule of whole minutes in two forms: as a rule of Belfry, and as a
+// predicate for every single minute.
 type clockRule struct {
 	cron    string
 	matches func(hour, minute int) bool
@@ -28,7 +28,7 @@ var clockRules = []clockRule{
 	{"30 9 * * *", func(h, m int) bool { return h == 9 && m == 30 }},
 }
 
-// naive is the reference model: it asks every minute and remembers lists.
+// naive is the reference model: it tests every minute and keeps lists.
 type naive struct {
 	s     schedule.Schedule
 	rules []clockRule
@@ -40,7 +40,7 @@ func (n naive) matches(t time.Time) bool {
 	return inSpan && slices.ContainsFunc(n.rules, func(r clockRule) bool { return r.matches(t.Hour(), t.Minute()) })
 }
 
-// minutes are all that match in (after, upTo].
+// minutes returns all matching minutes in (after, upTo].
 func (n naive) minutes(after, upTo time.Time) (list []time.Time) {
 	for t := after.Truncate(time.Minute); !t.After(upTo); t = t.Add(time.Minute) {
 		if t.After(after) && n.matches(t) {
@@ -50,7 +50,7 @@ func (n naive) minutes(after, upTo time.Time) (list []time.Time) {
 	return list
 }
 
-// timesOf are the nominal times that a row stands for.
+// timesOf returns the nominal times that a row represents.
 func (n naive) timesOf(t *rapid.T, o schedule.Occurrence) []time.Time {
 	if o.Count == 1 {
 		return []time.Time{o.Nominal}
@@ -78,7 +78,7 @@ func minutesAfter(t *rapid.T, from time.Time, least, most int, label string) tim
 	return from.Add(time.Duration(rapid.IntRange(least, most).Draw(t, label)) * time.Minute)
 }
 
-// drawPolicy sets all that is not about times.
+// drawPolicy sets random policies.
 func drawPolicy(t *rapid.T, s *schedule.Schedule) {
 	s.Catchup = rapid.SampledFrom(catchups).Draw(t, "catchup")
 	s.CatchupWindow = core.Duration(rapid.SampledFrom([]time.Duration{time.Minute, 30 * time.Minute, time.Hour, 5 * time.Hour}).Draw(t, "window"))
@@ -88,7 +88,7 @@ func drawPolicy(t *rapid.T, s *schedule.Schedule) {
 	s.MaxRuns = rapid.SampledFrom([]int64{0, 0, 0, 1, 2, 5, 40}).Draw(t, "max runs")
 }
 
-// drawTimes sets rules, start and end.
+// drawTimes sets random rules, start and end.
 func drawTimes(t *rapid.T, n *naive, now time.Time, finish bool) {
 	s := &n.s
 	s.Rules, n.rules, s.Start, s.End = nil, nil, time.Time{}, time.Time{}
@@ -114,17 +114,17 @@ func drawTimes(t *rapid.T, n *naive, now time.Time, finish bool) {
 	*s = s.WithDefaults()
 }
 
-// history is one schedule in a store that keeps what the root decides, and a
-// clock that does what it likes.
+// history is one schedule in a store that applies the decisions of package schedule,
+// with an arbitrary clock.
 type history struct {
 	t       *rapid.T
-	naive   // with the facts of the store
+	naive   // the model, with the facts of the store
 	plan    schedule.Plan
 	now     time.Time
-	rows    map[time.Time]string // what became of every nominal time
-	jobs    map[int64]*Job       // live ones
+	rows    map[time.Time]string // decision about every nominal time
+	jobs    map[int64]*Job       // live jobs
 	lastJob int64
-	counted int64 // jobs that nominal times became
+	counted int64 // jobs of nominal times
 }
 
 func newHistory(t *rapid.T) *history {
@@ -149,8 +149,7 @@ func (h *history) exhausted() bool {
 	return h.s.MaxRuns > 0 && h.s.Runs+int64(len(h.facts.Buffered)) >= h.s.MaxRuns
 }
 
-// apply writes a decision as the store does, and holds every invariant
-// against it.
+// apply writes a decision as the store does, and checks every invariant.
 func (h *history) apply(what string, f schedule.Firing) {
 	checkRows(h.t, f, h.now)
 	before, active := h.s, len(h.facts.Active)
@@ -234,7 +233,7 @@ func (h *history) checkState(what string, before schedule.Schedule) {
 	}
 }
 
-// startIf makes the job of an occurrence that became one.
+// startIf creates the job of an occurrence that was decided as a job.
 func (h *history) startIf(o schedule.Occurrence) int {
 	if o.Decision != schedule.DecidedJob {
 		return 0
@@ -258,8 +257,8 @@ func (h *history) drop(id int64) {
 	h.facts.Active = slices.DeleteFunc(slices.Clone(h.facts.Active), func(a int64) bool { return a == id })
 }
 
-// fire fires if it is due, after a crash and before a second node that asks
-// the same.
+// fire fires a due schedule, after a crash and before a second node that does the
+// same.
 func (h *history) fire() {
 	due := func() bool { return !h.s.NextAt.IsZero() && !h.s.NextAt.After(h.now) }
 	if !due() {
@@ -281,7 +280,7 @@ func (h *history) fire() {
 	}
 }
 
-// noneLost: every planned time in (after, upTo] has become something.
+// noneLost checks that every planned time in (after, upTo] has a decision.
 func (h *history) noneLost(what string, after, upTo time.Time) {
 	for _, at := range h.minutes(after, upTo) {
 		if h.rows[at] == "" {
@@ -297,7 +296,7 @@ func (h *history) withdrawBuffer(reason core.Reason) {
 	h.facts.Buffered = nil
 }
 
-// end lets a worker report on a job, or be lost.
+// end lets a worker report the end of a job, or be lost.
 func (h *history) end(outcome Outcome) {
 	if len(h.facts.Active) == 0 {
 		return
@@ -341,7 +340,7 @@ func (h *history) editPolicy() {
 	h.apply2Ended()
 }
 
-// apply2Ended asks what the store asks after an edit that keeps the times. A
+// apply2Ended calls Ended as the store does after an edit that keeps the times. A
 // completed schedule begins anew.
 func (h *history) apply2Ended() {
 	if h.s.State == schedule.Completed {
@@ -354,7 +353,7 @@ func (h *history) apply2Ended() {
 func (h *history) editTimes() {
 	h.fire()
 	paused := h.s.State == schedule.Paused
-	if paused { // the pause so far is recorded under the rules it was planned with
+	if paused { // the pause so far is recorded under the old rules
 		h.resume(false)
 		h.s.State, h.s.NextAt = schedule.Paused, time.Time{}
 	}
@@ -364,7 +363,7 @@ func (h *history) editTimes() {
 	h.apply("begin", schedule.Begin(h.s, h.plan, h.facts, h.now))
 }
 
-// settleDown ends all jobs until none is left, with some time passing.
+// settleDown ends all jobs while time passes.
 func (h *history) settleDown() {
 	for range 200 {
 		if len(h.facts.Active) == 0 {

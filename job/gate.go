@@ -8,36 +8,36 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Gate is what a job has to pass to become ready, with its numbers read.
+// Gate is a parsed limit or sequence that a job must pass to become ready.
 type Gate struct {
-	Owner   string // whose limit it is: [TaskOwner], [QueueOwner] or [NamespaceOwner]
+	Owner   string // owner of the limit: [TaskOwner], [QueueOwner] or [NamespaceOwner]
 	Name    string
 	Key     string
 	Running int  // most at once; 0: any number
 	Pace    Pace // zero: no rate
-	// Strict lets in one after the other, by their ids, each of which keeps its place until it ends. OnFailure is what its
-	// failure does to the others.
+	// Strict admits one job at a time, in the order of their IDs; each keeps its place until it ends. OnFailure is the
+	// effect of its failure on the other jobs.
 	Strict    bool
 	OnFailure flow.AfterFailure
-	Leaseless bool // no worker leases its jobs: those of a workflow, which have begun when they are no longer ready
+	Leaseless bool // no worker leases the jobs: runs of workflows, which have begun when they are no longer ready
 }
 
-// CountsUnbegun reports that more jobs than the burst of its rate may have been let in without having begun. Where no more
-// than these may run, none is too many.
+// CountsUnbegun reports whether the gate must count admitted jobs that have not begun, because they may exceed the burst of
+// its rate. They cannot if no more jobs than the burst may run.
 func (g Gate) CountsUnbegun() bool {
 	return !g.Pace.IsZero() && (g.Running == 0 || g.Running > g.Pace.Burst())
 }
 
-// TaskOwner names a task as the owner of limits.
+// TaskOwner returns the owner name of limits of a task.
 func TaskOwner(id int64) string { return "task:" + strconv.FormatInt(id, 10) }
 
-// QueueOwner names a queue as the owner of limits.
+// QueueOwner returns the owner name of limits of a queue.
 func QueueOwner(name string) string { return "queue:" + name }
 
-// NamespaceOwner names a namespace as the owner of limits.
+// NamespaceOwner returns the owner name of limits of a namespace.
 func NamespaceOwner(name string) string { return "namespace:" + name }
 
-// GatesIn are what valid limits of an owner let jobs pass, in order.
+// GatesIn returns the gates of valid limits of an owner, in order.
 func GatesIn(owner string, limits []flow.Limit) []Gate {
 	gates := make([]Gate, len(limits))
 	for i, l := range limits {
@@ -46,7 +46,7 @@ func GatesIn(owner string, limits []flow.Limit) []Gate {
 	return gates
 }
 
-// GatesOf are what the jobs of a valid task have to pass because of it, in order.
+// GatesOf returns the gates that a valid task sets for its jobs, in order.
 func GatesOf(t task.Task) []Gate {
 	if !t.Gated() {
 		return nil
@@ -70,30 +70,30 @@ func gateOf(owner string, l flow.Limit) Gate {
 	return g
 }
 
-// Pace is a rate as it is counted: by the generic cell rate algorithm, whose whole state is the instant of the next
-// start in an even row. Lengths and instants are microseconds.
+// Pace is a rate in the form of the generic cell rate algorithm. Its whole state is one instant, next: the next start if
+// starts were evenly spaced. Durations and instants are microseconds.
 type Pace struct {
-	Every int64 // between two starts in an even row
-	Slack int64 // how much of the row may lie behind and still be made up for
+	Every int64 // time between two evenly spaced starts
+	Slack int64 // unused time before now that still counts, for a burst
 }
 
-// slack is what every pace makes up for: a look that comes late costs nothing then.
+// slack is the least slack of every pace, so that a look at the queue that comes late costs nothing.
 const slack = 100 * time.Millisecond
 
-// PaceOf is the pace of n in a length of time, of which burst may begin at once.
+// PaceOf returns the pace of n starts in per, of which burst may begin at once.
 func PaceOf(n int, per time.Duration, burst int) Pace {
-	every := (per.Microseconds() + int64(n) - 1) / int64(n) // never above the rate
+	every := (per.Microseconds() + int64(n) - 1) / int64(n) // rounded up: never above the rate
 	return Pace{every, max(int64(max(burst, 1)-1)*every, slack.Microseconds())}
 }
 
-// IsZero reports that there is no rate.
+// IsZero reports whether there is no rate.
 func (p Pace) IsZero() bool { return p.Every == 0 }
 
-// Burst is how many may begin at once after a rest.
+// Burst returns how many jobs may begin at once after a rest.
 func (p Pace) Burst() int { return int(p.Slack/p.Every) + 1 }
 
-// Take begins one job. The row is at next, 0 when none has begun: it answers where it is then, or that it is too early,
-// and from when on it is not.
+// Take starts one job if the rate allows it now. next is the state of the pace, 0 before the first start. If ok, then is
+// the new state; otherwise the next start is possible at from.
 func (p Pace) Take(next, now int64) (then int64, ok bool, from int64) {
 	slot := max(next, now-p.Slack)
 	if slot > now {
@@ -102,12 +102,12 @@ func (p Pace) Take(next, now int64) (then int64, ok bool, from int64) {
 	return slot + p.Every, true, 0
 }
 
-// Behind is by how much an instant may be before one that decided earlier about the same row: a transaction takes its own when
-// it begins, and has the row when those before it are done. A row that is further ahead is of a slower rate, or of a clock
-// that was set back.
+// Behind is the most by which the time of a transaction may precede that of an earlier one on the same pace: it reads the
+// time at its start, and then waits for the transactions before it. A state further ahead stems from a slower rate or from
+// a clock that was set back.
 const Behind = 5 * time.Second
 
-// Near is where a row is at an instant, without what it is ahead for such reasons.
+// Near returns the state of a pace at an instant. It corrects a state that is too far ahead: see [Behind].
 func (p Pace) Near(next, now int64) int64 {
 	if next > now+p.Every+Behind.Microseconds() {
 		return now + p.Every
@@ -115,10 +115,10 @@ func (p Pace) Near(next, now int64) int64 {
 	return next
 }
 
-// TakeAll begins n jobs at once, or none of them: it is [Pace.Take] for a batch. One of more than the burst never fits.
+// TakeAll is [Pace.Take] for a batch: it starts n jobs at once, or none. A batch larger than the burst never fits.
 func (p Pace) TakeAll(n int, next, now int64) (then int64, ok bool, from int64) {
 	slot := max(next, now-p.Slack)
-	if next > now+p.Every+Behind.Microseconds() { // the clock was set back since
+	if next > now+p.Every+Behind.Microseconds() { // the clock was set back
 		slot = now
 	}
 	last := slot + int64(max(n, 1)-1)*p.Every
@@ -128,7 +128,7 @@ func (p Pace) TakeAll(n int, next, now int64) (then int64, ok bool, from int64) 
 	return last + p.Every, true, 0
 }
 
-// Used is how many of the burst are used up at an instant.
+// Used returns how many starts of the burst are used at an instant.
 func (p Pace) Used(next, now int64) int64 {
 	if p.IsZero() || next <= now-p.Slack {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Over any interval no more begin than the rate brings in it and the burst, and a look at each instant from which a
-// start is not too early makes up for all lateness within the slack.
+// In any interval at most the burst plus the rate times the interval begins. Looking at each instant that Take returns
+// uses the full rate, if it is late by no more than the slack.
 func TestAPaceNeverBeginsMoreThanItsRateAndBurst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 1000).Draw(t, "n")
@@ -59,8 +59,8 @@ func TestAPaceLosesNothingToLooksThatComeLate(t *testing.T) {
 	})
 }
 
-// However batches are asked for, no more are let in over any time than the rate and its burst say, and one that was
-// refused is let in at the instant that it was told.
+// However batches are requested, no interval admits more than the rate and its burst. A refused batch is admitted at the
+// returned instant.
 func TestBatchesKeepTheRate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, burst := rapid.IntRange(1, 200).Draw(t, "n"), rapid.IntRange(1, 50).Draw(t, "burst")
@@ -100,7 +100,7 @@ func TestBatchesKeepTheRate(t *testing.T) {
 	})
 }
 
-// A transaction that began earlier may have the row later. What it decides gives nothing away of what was taken since.
+// A transaction that began earlier may lock the row later. Its decision must not undo what was taken since.
 func TestInstantsOutOfOrderKeepTheRate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := PaceOf(rapid.IntRange(1, 2000).Draw(t, "n"), time.Second, rapid.IntRange(1, 20).Draw(t, "burst"))
@@ -128,7 +128,7 @@ func TestInstantsOutOfOrderKeepTheRate(t *testing.T) {
 	})
 }
 
-// Jobs that have not begun are counted where more than the burst may have been let in.
+// Jobs that have not begun are counted if more than the burst may have been admitted.
 func TestWhereTheUnbegunAreCounted(t *testing.T) {
 	pace := PaceOf(10, time.Second, 5)
 	for _, test := range []struct {

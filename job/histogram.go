@@ -9,17 +9,16 @@ import (
 	"time"
 )
 
-// Histogram counts lengths of time in buckets that grow by a tenth, so that a
-// quantile is at most 5% off between 100 µs and 10 min; what is shorter or
-// longer counts as the one or the other. Two that are merged are as good as one
-// that saw everything. The zero value is empty and ready.
+// Histogram counts durations in buckets that grow by a tenth. So a quantile is
+// at most 5% off between 100 µs and 10 min; shorter and longer durations count
+// as these. Merging loses nothing. The zero value is empty and ready to use.
 type Histogram struct {
 	low    int // bucket of counts[0]
 	counts []int64
 }
 
-// A bucket i holds what is over bucketTops[i-1] and not over bucketTops[i]. The
-// first holds all up to 100 µs, and the last all over 10 min.
+// Bucket i counts durations over bucketTops[i-1] and up to bucketTops[i]. The
+// first counts all up to 100 µs, and the last all over 10 min.
 const (
 	bucketGrowth   = 1.1
 	shortestBucket = 100 * time.Microsecond
@@ -33,7 +32,7 @@ var bucketTops = func() (tops []time.Duration) {
 	return append(tops, longestBucket, math.MaxInt64)
 }()
 
-// Add counts one.
+// Add counts one duration.
 func (h *Histogram) Add(d time.Duration) {
 	i := sort.Search(len(bucketTops)-1, func(i int) bool { return d <= bucketTops[i] })
 	h.add(i, 1)
@@ -57,7 +56,7 @@ func (h *Histogram) reach(i int) {
 	}
 }
 
-// Merge counts all that another one counted.
+// Merge adds the counts of o.
 func (h *Histogram) Merge(o *Histogram) {
 	if o == nil {
 		return
@@ -69,7 +68,7 @@ func (h *Histogram) Merge(o *Histogram) {
 	}
 }
 
-// Count is how many there are.
+// Count returns the number of counted durations.
 func (h *Histogram) Count() (n int64) {
 	for _, c := range h.counts {
 		n += c
@@ -77,8 +76,8 @@ func (h *Histogram) Count() (n int64) {
 	return n
 }
 
-// Quantile is the length that a part q of all do not exceed, by the nearest
-// rank: 0.5 is the median. It is zero when there are none.
+// Quantile returns the duration that a share q of all does not exceed, by the
+// nearest rank: 0.5 is the median. It is 0 for an empty histogram.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	n := h.Count()
 	if n == 0 {
@@ -94,8 +93,8 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	return longestBucket
 }
 
-// bucketValue stands for all of a bucket: as far from its bottom as from its
-// top, as a part of each.
+// bucketValue returns the duration that represents a bucket: its relative
+// distance from the bottom and from the top is the same.
 func bucketValue(i int) time.Duration {
 	switch i {
 	case 0:
@@ -107,12 +106,12 @@ func bucketValue(i int) time.Duration {
 	return time.Duration(2 * bottom * top / (bottom + top))
 }
 
-// histogramVersion stands before the bytes of a histogram. The buckets are part
-// of it.
+// histogramVersion is the first part of an encoded histogram. It changes with the
+// buckets.
 const histogramVersion = 1
 
-// AppendBinary writes the buckets that are not empty: their number, and for
-// each the empty ones before it and its count, as varints.
+// AppendBinary appends the non-empty buckets: their number, and for each the
+// number of empty buckets before it and its count, as varints.
 func (h *Histogram) AppendBinary(b []byte) ([]byte, error) {
 	used := 0
 	for _, c := range h.counts {
@@ -133,15 +132,15 @@ func (h *Histogram) AppendBinary(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// MarshalBinary is AppendBinary to nothing.
+// MarshalBinary encodes the histogram: see [Histogram.AppendBinary].
 func (h *Histogram) MarshalBinary() ([]byte, error) { return h.AppendBinary(nil) }
 
-// maxBucketCount bounds a count that is read, so that no sum of what is merged
-// overflows.
+// maxBucketCount is the largest count that is decoded, so that sums of merged
+// histograms do not overflow.
 const maxBucketCount = 1 << 48
 
-// UnmarshalBinary reads what AppendBinary wrote. No bytes at all are an empty
-// histogram; other bytes are refused and leave it as it was.
+// UnmarshalBinary decodes the bytes of AppendBinary. An empty slice is an empty
+// histogram. On other bytes it fails and leaves h unchanged.
 func (h *Histogram) UnmarshalBinary(b []byte) error {
 	if len(b) == 0 {
 		*h = Histogram{}

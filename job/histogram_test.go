@@ -28,7 +28,7 @@ func TestAHistogramIsReadyAtOnce(t *testing.T) {
 	}
 }
 
-// A quantile is within 5% of the one of a sorted list.
+// A quantile is within 5% of that of a sorted list.
 func TestQuantilesAreNear(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -64,8 +64,8 @@ func TestBucketsAreNear(t *testing.T) {
 	}
 }
 
-// Merging in any way is the same as seeing everything at once, and what is
-// written reads as what it was.
+// Merging in any order equals counting everything at once, and encoding loses
+// nothing.
 func TestMergingIsExact(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Job is one asked-for execution of a task, a durable row from the moment it
-// is asked for until retention ends.
+// Job is one requested execution of a task: a durable row from the request until
+// the end of its retention.
 type Job struct {
 	ID          int64            `json:"id"`
 	Namespace   string           `json:"namespace"`
@@ -56,27 +56,27 @@ type Job struct {
 	Debounced   *Debounced       `json:"debounced,omitempty" doc:"Of one job that is shown, whose task debounced it: the requests that joined"`
 }
 
-// State is where a job stands.
+// State is the state of a job.
 type State string
 
 // The states. The last four are final.
 const (
-	Waiting   State = "waiting"   // for something it needs, such as an upload
-	Scheduled State = "scheduled" // for its time to come, or for its next retry
-	Ready     State = "ready"     // for a worker
+	Waiting   State = "waiting"   // waits for something besides time and a worker, such as a limit or an upload
+	Scheduled State = "scheduled" // waits for its due time or its next retry
+	Ready     State = "ready"     // waits for a worker
 	Running   State = "running"
 	Succeeded State = "succeeded"
-	Failed    State = "failed"   // dead: every attempt used up, or told not to try again
+	Failed    State = "failed"   // exhausted its attempts, or failed permanently
 	Canceled  State = "canceled" // ended on request
-	Skipped   State = "skipped"  // never started, for its reason
+	Skipped   State = "skipped"  // never started; Reason says why
 )
 
-// Final reports that nothing more will happen to a job in this state by itself.
+// Final reports whether a job in this state has ended.
 func (s State) Final() bool {
 	return s == Succeeded || s == Failed || s == Canceled || s == Skipped
 }
 
-// States lists every state, in the order a job passes them.
+// States lists all states, in the order in which a job passes them.
 var States = []State{Waiting, Scheduled, Ready, Running, Succeeded, Failed, Canceled, Skipped}
 
 // A manual trigger belongs to a schedule but to none of its nominal times. A
@@ -88,11 +88,10 @@ const (
 	TriggerCheck    schedule.Trigger = "check"
 )
 
-// Triggers lists them.
+// Triggers lists all triggers.
 var Triggers = []schedule.Trigger{TriggerEnqueue, TriggerSchedule, TriggerManual, schedule.TriggerBackfill, TriggerCheck, TriggerCycle, TriggerStep, TriggerSpawn, TriggerTrial}
 
-// NewJob is the request for a job. Fields that are left out come
-// from the task.
+// NewJob is the request for a job. Empty fields take their values from the task.
 type NewJob struct {
 	Namespace   string          `json:"namespace,omitempty" doc:"Default: default"`
 	Task        string          `json:"task"`
@@ -119,19 +118,19 @@ const (
 	MaxSnoozes       = 1000
 )
 
-// Enqueued is the answer to one [NewJob].
+// Enqueued is the result of one [NewJob].
 type Enqueued struct {
 	Job      Job  `json:"job"`
 	Existing bool `json:"existing" doc:"The job was there already, under the same key"`
-	// Removed says that the job has ended and is not kept any longer: only its id, namespace and task are known.
+	// Removed means that the job has ended and was pruned: only its ID, namespace and task are known.
 	Removed bool `json:"removed,omitempty" doc:"The job that was there has ended and is not kept any longer: of job only id, namespace and task mean something"`
-	// Reason is why it was not made, where that is not for a key of the request.
+	// Reason is why no job was created, if the cause is not a key of the request.
 	Reason core.Reason `json:"reason,omitempty" enum:"throttled,debounced" doc:"Why no other was made, where that is not for a key of the request: throttled, because one was made within the window of the task's throttle; debounced, because it joined one that waits for the window of the task's debounce"`
-	// Joined is how many requests the job stands for besides the first.
+	// Joined is how many requests the job represents besides the first.
 	Joined int64 `json:"joined,omitempty" doc:"Of a debounced job: how many requests have joined the first, this one among them"`
 }
 
-// Only is the answer to one job that was asked for.
+// Only returns the only result of an enqueue of one job.
 func Only(all []Enqueued, err error) (Enqueued, error) {
 	if err != nil {
 		return Enqueued{}, err
@@ -139,7 +138,7 @@ func Only(all []Enqueued, err error) (Enqueued, error) {
 	return all[0], nil
 }
 
-// Stands says for people how the job stands.
+// Stands describes for people the job that resulted from the request.
 func (e Enqueued) Stands() string {
 	if e.Removed {
 		return "ended and not kept any longer"
@@ -147,7 +146,7 @@ func (e Enqueued) Stands() string {
 	return string(e.Job.State)
 }
 
-// Validate says everything that is wrong with what was asked for.
+// Validate returns the problems of the request as one error, or nil. now is the time of the request.
 func (n NewJob) Validate(now time.Time) error {
 	var p core.Problems
 	core.CheckName(&p, "task", n.Task)
@@ -177,7 +176,7 @@ func (n NewJob) Validate(now time.Time) error {
 	return p.Err(fmt.Sprintf("job for task %q", n.Task))
 }
 
-// Fits says what cannot be asked for of a task. A run of a workflow or of a cycle has no attempts: its jobs do.
+// Fits returns an error if the request does not fit the task. A run of a workflow or cycle has no attempts; its jobs have.
 func (n NewJob) Fits(t task.Task) error {
 	parts := map[task.Kind]string{task.KindWorkflow: "steps", task.KindCycle: "members"}[t.Kind]
 	if n.MaxAttempts == 0 || parts == "" {
@@ -210,7 +209,7 @@ func (n NewJob) validateTimes(p *core.Problems, now time.Time) {
 	}
 }
 
-// Attempt is one try of a job that has ended.
+// Attempt is one ended try of a job.
 type Attempt struct {
 	JobID     int64     `json:"job_id"`
 	Number    int       `json:"number" doc:"From 1"`
@@ -229,8 +228,8 @@ type Attempt struct {
 	Sandboxed *task.Sandboxed `json:"sandboxed,omitempty" doc:"Of a program: how it was kept apart, what it used and left"`
 }
 
-// BeganAt is when an attempt began, or zero where that is not known: its worker
-// was lost, or the job was handed back or canceled before it had a slot.
+// BeganAt returns when the attempt began. It is zero if that is unknown: the
+// worker was lost, or the job was handed back or canceled before it had a slot.
 func (a Attempt) BeganAt() time.Time {
 	switch {
 	case !a.StartedAt.IsZero():
@@ -255,7 +254,7 @@ const (
 	OutcomeHandedBack Outcome = "handed_back"
 )
 
-// IDFromText reads a job id as people and URLs write it.
+// IDFromText parses a job ID as people and URLs write it. Errors name the field.
 func IDFromText(field, text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id < 1 {
@@ -264,16 +263,16 @@ func IDFromText(field, text string) (int64, error) {
 	return id, nil
 }
 
-// TriggerCycle is who asked for a job of a member.
+// TriggerCycle is the trigger of jobs of members of a cycle.
 const TriggerCycle schedule.Trigger = "cycle"
 
-// TriggerStep is who asked for a job of a step of a workflow.
+// TriggerStep is the trigger of jobs of steps of a workflow.
 const TriggerStep schedule.Trigger = "step"
 
-// TriggerSpawn is who asked for a job of a handler's step.
+// TriggerSpawn is the trigger of jobs that a step of a handler has enqueued.
 const TriggerSpawn schedule.Trigger = "spawn"
 
-// StateFor is the state of a new job, which is due now or in the future.
+// StateFor returns the state of a new job: scheduled if it is due in the future, otherwise ready.
 func StateFor(future bool) State {
 	if future {
 		return Scheduled

@@ -12,48 +12,48 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Leaser hands jobs to workers and takes back what came of them. The store is
-// one, for workers beside the database; the HTTP client is the other, for
-// workers that hold no database credentials. A worker cannot tell which.
+// Leaser leases jobs to workers and takes back their results. The store is one,
+// for workers with access to the database. The HTTP client is the other, for
+// workers without database credentials. Both behave the same.
 //
-// Calls return when their context ends. The effect of a call that returned an error
-// is unknown; for a claim it is handed back when a renewal does not name it.
+// Calls return when their context ends. The effect of a call that returned an
+// error is unknown; jobs of such a claim are handed back when a renewal does not
+// name them.
 //
-// Every call but OpenSession names a session. A session that was given up, because it
-// closed or did not renew in time, gets [core.Unauthorized] from Claim and a
-// Renewal with Lost set: its worker stops all it runs and opens a new one.
+// Every call but OpenSession names a session. A session that was closed or did
+// not renew in time is given up: Claim returns [core.Unauthorized], and a Renewal
+// has Lost set. The worker then stops all attempts and opens a new session.
 type Leaser interface {
-	// OpenSession begins a session.
+	// OpenSession opens a session of the worker.
 	OpenSession(ctx context.Context, w WorkerInfo) (Session, error)
-	// Claim leases up to the asked number of ready jobs per queue. When there
-	// are none it waits, up to Wait, and may return early and empty.
+	// Claim leases up to the requested number of ready jobs per queue. If there
+	// are none, it waits up to Wait. It may return early and empty.
 	Claim(ctx context.Context, c ClaimRequest) (Claim, error)
-	// Renew keeps the session alive and answers which of its jobs were asked
-	// to end. An attempt of [Holdings.Settled] that is not among its attempts never
-	// arrived, and is handed back. What it says of those that were claimed
-	// ahead decides what becomes of them if the worker is lost. A call may be
-	// carried out late, and twice.
+	// Renew keeps the session alive and returns the jobs that must end. An attempt
+	// up to lease [Holdings.Settled] that is not among the holdings never arrived
+	// and is handed back. For jobs claimed ahead, the holdings decide what happens
+	// if the worker is lost. A call may take effect late, and twice.
 	Renew(ctx context.Context, session string, has Holdings) (Renewal, error)
-	// Finish settles attempts. The answers stand in the order of the question.
-	// A stale lease is an answer, not an error. Calling again with the same
-	// question is harmless: an attempt that ended ok, in an error or snoozed is
-	// answered as recorded, not as stale. The list is the caller's again when it returns.
+	// Finish settles attempts. The answers are in the order of fs. A stale lease is
+	// an answer, not an error. Repeating a call does no harm: an attempt that ended
+	// ok, with an error or snoozed is answered as recorded, not as stale. Finish
+	// does not keep fs.
 	Finish(ctx context.Context, session string, fs []Finish) ([]Finished, error)
-	// Append keeps pieces of attempts' logs. Pieces under a stale lease and
-	// pieces seen before are dropped without an error.
+	// Append stores pieces of logs. Pieces under a stale lease and repeated pieces
+	// are dropped without an error.
 	Append(ctx context.Context, session string, ls []LogPiece) error
-	// CloseSession ends the session. Jobs it still holds are handed back.
+	// CloseSession ends the session. Jobs that it still holds are handed back.
 	CloseSession(ctx context.Context, session string) error
 }
 
 // CancelNotifier is a [Leaser] that can tell a worker to renew its session now,
-// because one of its jobs was asked to end. Without it the worker learns at
-// its next renewal.
+// because one of its jobs must end. Without it the worker learns of this at its
+// next renewal.
 type CancelNotifier interface {
 	Nudged(session string) <-chan struct{}
 }
 
-// WorkerInfo is what a worker says about itself when it opens a session.
+// WorkerInfo describes a worker that opens a session.
 type WorkerInfo struct {
 	Name      string         `json:"name" doc:"Host or node name"`
 	Namespace string         `json:"namespace,omitempty" doc:"Whose jobs it runs; default: the token's, or all"`
@@ -65,7 +65,7 @@ type WorkerInfo struct {
 	Has       task.Has       `json:"has,omitzero" doc:"What its machine offers, which a task may need"`
 	Once      bool           `json:"once,omitempty" doc:"The session is for one job, whose attempt reports by itself, and ends with that report"`
 	TTL       core.Duration  `json:"ttl,omitempty" doc:"How long the session is to live without being renewed, 1s to 10m; default: the server's, 30s"`
-	Remote    bool           `json:"-"` // it reaches the store through a node, who says so
+	Remote    bool           `json:"-"` // the worker reaches the store through a node; set by that node
 	Token     int64          `json:"-"` // ID of the token that opened the session; 0: the session is a node's own
 }
 
@@ -82,25 +82,25 @@ const (
 	DefaultSessionTTL = core.Duration(30 * time.Second)
 	MinSessionTTL     = core.Duration(time.Second)
 	MaxSessionTTL     = core.Duration(10 * time.Minute)
-	// MaxSessions is how many living sessions a token may have.
+	// MaxSessions is the most live sessions of a token.
 	MaxSessions = 5000
-	// LostGrace is how long after its end a session is given up. A worker
-	// stops itself before the end, so that the two never run together.
+	// LostGrace is the time between the end of a session and its release. A
+	// worker stops itself before the end, so it never runs beside its successor.
 	LostGrace = 5 * time.Second
-	// DeadlineGrace is how long after a job's timeout the server ends the
-	// attempt itself. The worker's own timer comes first; this one is for a
-	// worker that is alive but stuck.
+	// DeadlineGrace is the time from a job's timeout until the server ends the
+	// attempt. The worker's own timer comes first; this one is for a worker that
+	// is alive but stuck.
 	DeadlineGrace = time.Minute
-	// SendTime is how long the files that a program left may take to be sent, beside its timeout.
+	// SendTime is how long sending the files of a program may take, in addition to its timeout.
 	SendTime = 10 * time.Minute
 )
 
-// Deadline is when the server ends an attempt itself of a job of some kind that was claimed at some time.
+// Deadline returns when the server ends the attempt of a job with that claim time, kind and timeout.
 func Deadline(claimedAt time.Time, kind task.Kind, timeout core.Duration) time.Time {
 	return claimedAt.Add(timeout.D() + GraceOf(kind))
 }
 
-// GraceOf is how long after its timeout the server ends an attempt itself.
+// GraceOf returns the time from the timeout of a job of that kind until the server ends the attempt.
 func GraceOf(kind task.Kind) time.Duration {
 	if kind == task.KindProgram {
 		return DeadlineGrace + SendTime
@@ -118,7 +118,7 @@ type ClaimRequest struct {
 	Wait    core.Duration  `json:"wait,omitempty" doc:"How long to wait when there are none; at most 30s"`
 }
 
-// Of is a worker without the kinds that it cannot begin just now.
+// Of returns w without the kinds that the worker cannot start now.
 func (c *ClaimRequest) Of(w WorkerState) WorkerState {
 	if len(c.Without) > 0 {
 		w.Kinds = slices.DeleteFunc(slices.Clone(w.Kinds), func(k task.Kind) bool { return slices.Contains(c.Without, k) })
@@ -126,8 +126,8 @@ func (c *ClaimRequest) Of(w WorkerState) WorkerState {
 	return w
 }
 
-// Slots is how many of n jobs of a queue a claim has free slots for. Jobs that it
-// leases beyond these are claimed ahead, and are only those that [Job.MayWait] allows.
+// Slots returns for how many of n jobs of a queue the claim has free slots. Jobs
+// beyond these are claimed ahead, which [Job.MayWait] must allow.
 func (c *ClaimRequest) Slots(queue string, n int) int { return max(0, n-max(0, c.Ahead[queue])) }
 
 // MaxTickets bounds the tickets of one claim.
@@ -136,20 +136,20 @@ const MaxTickets = 100
 // MaxClaimWait bounds how long a claim may wait.
 const MaxClaimWait = core.Duration(30 * time.Second)
 
-// ClaimSettled is how long after a lease was given its claim's answer has
-// arrived or never will. A client gives up a claim sooner than this after its
-// wait ends.
+// ClaimSettled is the time after the grant of a lease within which the answer to
+// its claim arrives, if ever. A client gives up a claim sooner than this after
+// the end of its wait.
 const ClaimSettled = 20 * time.Second
 
 // Claim is a batch of jobs under one lease number. The number is larger than
-// any number that any of these jobs had before.
+// every earlier lease number of these jobs.
 type Claim struct {
 	Lease       int64       `json:"lease"`
 	Jobs        []LeasedJob `json:"jobs"`
 	VoidTickets []int64     `json:"void_tickets,omitempty" doc:"Of the tickets that were shown and did not bring their job: the jobs for which they never will. For the others it is too early"`
 }
 
-// LeasedJob is a job with all a worker needs to run it.
+// LeasedJob is a job with all data that a worker needs to run it.
 type LeasedJob struct {
 	Job  Job        `json:"job"`
 	Task *task.Task `json:"task" doc:"As it stands at the claim"` // shared by the jobs of a claim: not to be changed
@@ -161,13 +161,14 @@ type LeasedJob struct {
 	Secrets  map[string]string   `json:"secrets,omitempty" doc:"Of a program: environment variables with the values of its secrets"`
 }
 
-// Ticket is what a broker carries: which job is ready, and a secret that lets
-// its bearer claim it once. It holds nothing of the job itself.
+// Ticket is the message that a broker carries: the ID of a ready job, and a
+// secret with which its bearer can claim the job once. It holds no other data of
+// the job.
 type Ticket struct {
 	JobID  int64  `json:"job_id"`
 	Secret string `json:"secret"`
-	// Made is how often it was made by now, 1 for the first time, for a broker that drops what it has seen: the message of
-	// before may be lost. No message has it.
+	// Made counts how often the ticket was made, from 1, for brokers that drop repeated messages: the earlier message may be
+	// lost. It is not part of the message.
 	Made int64 `json:"-"`
 }
 
@@ -177,32 +178,32 @@ type Ref struct {
 	Lease int64 `json:"lease"`
 }
 
-// Holding is an attempt that a worker has, as it says in a renewal.
+// Holding is an attempt that a worker holds, in a renewal.
 type Holding struct {
 	Ref
 	Waiting bool `json:"waiting,omitempty" doc:"It was claimed ahead and has not begun"`
 }
 
-// Holdings is what a worker has, as it says in a renewal.
+// Holdings are the attempts that a worker holds, in a renewal.
 type Holdings struct {
 	Attempts []Holding `json:"holding,omitempty" doc:"Every attempt the worker has"`
-	// Settled must be of an answer that had arrived before Attempts was
-	// collected. Only then has a claim up to this lease arrived by then if it
-	// ever does, however late the renewal itself is carried out.
+	// Settled must come from an answer that arrived before Attempts was collected.
+	// Only then had every claim up to this lease arrived by that time, if it ever
+	// does, however late the renewal takes effect.
 	Settled int64 `json:"settled,omitempty" doc:"As the last renewal was answered, before holding was collected. Attempts up to this lease that are not held are handed back; without it, none"`
-	// Queues are said in each renewal of a worker whose queues are no longer those it began its session with.
+	// Queues is set in each renewal of a worker whose queues changed since its session began.
 	Queues   map[string]int `json:"queues,omitempty" doc:"Queues it serves now and its slots in each; 0: as many as the queue says; default: as before"`
 	ByTicket []string       `json:"by_ticket,omitempty" doc:"With queues: those of them whose jobs it claims by the tickets of a broker"`
 }
 
-// Validate says what is wrong with what a renewal says.
+// Validate returns the problems of the holdings as one error, or nil.
 func (h Holdings) Validate() error {
 	var p core.Problems
 	checkServed(&p, h.Queues, h.ByTicket)
 	return p.Err("renewal")
 }
 
-// Held are attempts that have begun.
+// Held returns holdings of attempts that have begun.
 func Held(refs ...Ref) (has Holdings) {
 	for _, ref := range refs {
 		has.Attempts = append(has.Attempts, Holding{Ref: ref})
@@ -217,12 +218,12 @@ type Renewal struct {
 	Cancel []Ref            `json:"cancel,omitempty" doc:"Attempts that were asked to end"`
 	Queues map[string]int   `json:"queues,omitempty" doc:"Slots per queue as they are now, of all its queues that exist"`
 	Tokens map[int64]string `json:"tokens,omitempty" doc:"By job: new tokens of attempts whose old ones end soon"`
-	// Settled is the highest lease of the session up to which all were given
-	// more than [ClaimSettled] ago.
+	// Settled is the highest lease of the session up to which all leases were
+	// granted more than [ClaimSettled] ago.
 	Settled int64 `json:"settled,omitempty" doc:"Claims up to this lease have arrived or never will. The next renewal says so"`
 }
 
-// Finish is what came of an attempt.
+// Finish is the result of an attempt.
 type Finish struct {
 	Ref
 	Outcome   Outcome           `json:"outcome" enum:"ok,error,timeout,canceled,lost,snoozed,handed_back" doc:"lost: it was cut off in the middle, and nobody knows how far it came; handed_back: its worker stops"`
@@ -231,7 +232,7 @@ type Finish struct {
 	ExitCode  *int              `json:"exit_code,omitempty"`
 	Signal    string            `json:"signal,omitempty"`
 	NoRetry   bool              `json:"no_retry,omitempty" doc:"Do not try again, whatever the policy says"`
-	Snooze    core.Duration     `json:"snooze,omitempty" doc:"With outcome snoozed: how long to put the job off"`
+	Snooze    core.Duration     `json:"snooze,omitempty" doc:"With outcome snoozed: how long to put the job off; after 30 days it begins again, however long that is"`
 	StartedIn core.Duration     `json:"started_in,omitempty" doc:"Time from the claim's arrival to the start, by the worker's monotonic clock"`
 	LogCut    bool              `json:"log_cut,omitempty"`
 	Check     *task.CheckResult `json:"check,omitempty" doc:"Of a monitor's check: what it saw; the outcome is then ok"`
@@ -246,7 +247,7 @@ type Finished struct {
 	State State `json:"state,omitempty" doc:"What the job became; empty for a repeated finish that did not end it"`
 }
 
-// LogPiece is a part of what an attempt wrote.
+// LogPiece is a part of the log of an attempt.
 type LogPiece struct {
 	Ref
 	Seq    int       `json:"seq" doc:"From 0, growing; a piece with a number seen before is dropped"`
@@ -255,42 +256,42 @@ type LogPiece struct {
 	Text   string    `json:"text"`
 }
 
-// Stream is where a piece of log comes from.
+// Stream is the source of a piece of log.
 type Stream string
 
 // The streams.
 const (
 	Stdout Stream = "stdout"
 	Stderr Stream = "stderr"
-	Log    Stream = "log" // the worker itself, or a handler's logger
+	Log    Stream = "log" // the worker, or a handler's logger
 )
 
 const MaxLogPiece = 64 << 10
 
-// How long before and after it is written the time of a piece of log may be, which its worker says.
+// How far before and after its arrival the time of a piece of log may be, which the worker sets.
 const (
 	LogLate  = time.Hour
 	LogEarly = time.Minute
 )
 
-// LastLogSeq is the number of the piece with which the store ends a log for which a quota has no room. Those of workers are
-// below it.
+// LastLogSeq is the number of the piece with which the store ends a log that exceeds a quota. Numbers of workers are
+// smaller.
 const LastLogSeq = math.MaxInt32
 
-// RunsIn reports that a worker takes jobs of a namespace.
+// RunsIn reports whether the worker takes jobs of a namespace.
 func (w WorkerInfo) RunsIn(namespace string) bool {
 	return w.Namespace == core.AnyNamespace || w.Namespace == namespace
 }
 
-// Runs reports that a worker takes jobs of a kind.
+// Runs reports whether the worker takes jobs of a kind.
 func (w WorkerInfo) Runs(kind task.Kind) bool { return slices.Contains(w.Kinds, kind) }
 
-// Handles reports that a worker has the handler of a task, where its kind has one.
+// Handles reports whether the worker has the handler of task t. It is true for kinds without handlers.
 func (w WorkerInfo) Handles(kind task.Kind, t string) bool {
 	return kind != task.KindFunc || slices.Contains(w.Funcs, t)
 }
 
-// WorkerState is a session as people see it.
+// WorkerState is a session of a worker, for people.
 type WorkerState struct {
 	WorkerInfo
 	Session   string    `json:"session"`
@@ -303,7 +304,7 @@ type WorkerState struct {
 	Running   int       `json:"running" doc:"Jobs it holds"`
 }
 
-// State is the word for how the session stands: active, draining, ended or lost.
+// State returns the state of the session: active, draining, ended or lost.
 func (w WorkerState) State() string {
 	switch {
 	case w.Lost:
@@ -318,11 +319,11 @@ func (w WorkerState) State() string {
 
 // Limits of a worker.
 const (
-	MaxFuncs  = 10_000
+	MaxFuncs  = 1000
 	MaxQueues = 1000
 )
 
-// Validate says what is wrong with a worker's words about itself.
+// Validate returns the problems of the description of a worker as one error, or nil.
 func (w WorkerInfo) Validate() error {
 	const maxVersion = 128
 	var p core.Problems
@@ -339,7 +340,7 @@ func (w WorkerInfo) Validate() error {
 		p.Add("kinds", "", "is missing", "a worker runs at least one kind")
 	}
 	if len(w.Funcs) > MaxFuncs {
-		p.Addf("funcs", len(w.Funcs), "has more than %d entries", MaxFuncs)
+		p.Add("funcs", fmt.Sprint(len(w.Funcs)), fmt.Sprintf("has more than %d entries", MaxFuncs), "divide the handlers among several workers")
 	}
 	for _, f := range w.Funcs {
 		core.CheckName(&p, "funcs", f)
@@ -358,7 +359,7 @@ func (w WorkerInfo) Validate() error {
 	return p.Err("worker")
 }
 
-// checkServed says what is wrong with the queues of a worker.
+// checkServed records the problems of the queues of a worker.
 func checkServed(p *core.Problems, queues map[string]int, byTicket []string) {
 	if len(queues) > MaxQueues {
 		p.Addf("queues", len(queues), "has more than %d entries", MaxQueues)
@@ -374,7 +375,7 @@ func checkServed(p *core.Problems, queues map[string]int, byTicket []string) {
 	}
 }
 
-// Validate says what is wrong with a claim.
+// Validate returns the problems of a claim request as one error, or nil.
 func (c ClaimRequest) Validate() error {
 	var p core.Problems
 	for name, n := range c.Want {
@@ -402,7 +403,7 @@ func (c ClaimRequest) Validate() error {
 	return p.Err("claim")
 }
 
-// Validate says what is wrong with what a worker says of an attempt.
+// Validate returns the problems of the result of an attempt as one error, or nil.
 func (f Finish) Validate() error {
 	var p core.Problems
 	switch f.Outcome {
@@ -422,12 +423,12 @@ func (f Finish) Validate() error {
 	}
 	p.Nest("sandboxed", f.Sandboxed.Validate())
 	if len(p) == 0 {
-		return nil // of a thousand results, nearly all
+		return nil // the usual case, kept cheap
 	}
 	return p.Err(fmt.Sprintf("finish of job %d", f.JobID))
 }
 
-// Validate says what is wrong with a piece of log.
+// Validate returns the problems of a piece of log as one error, or nil.
 func (l LogPiece) Validate() error {
 	var p core.Problems
 	if l.Seq < 0 || l.Seq >= LastLogSeq {

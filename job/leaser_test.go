@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-func TestWhatAWorkerTakes(t *testing.T) {
+func TestWorkerInfoMatchesNamespacesKindsAndFuncs(t *testing.T) {
 	t.Parallel()
 	w := job.WorkerInfo{Namespace: "a", Kinds: []task.Kind{task.KindFunc, task.KindCommand}, Funcs: []string{"f"}}
 	anywhere := job.WorkerInfo{Namespace: core.AnyNamespace}

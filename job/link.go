@@ -5,31 +5,32 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 )
 
-// AnswerPath begins the path of every link. A key follows.
+// AnswerPath is the prefix of the path of every link. A key follows.
 const AnswerPath = "/answer/"
 
 const (
-	// MaxLinks bounds the links of a job that are valid.
+	// MaxLinks is the most valid links of a job.
 	MaxLinks = 100
-	// LinkFor is how long a link is valid, unless it says.
+	// LinkFor is the default validity of a link.
 	LinkFor = 7 * 24 * time.Hour
-	// MaxLinkFor bounds how long it may be.
+	// MaxLinkFor is the longest validity of a link.
 	MaxLinkFor = 90 * 24 * time.Hour
-	// maxLinkMadeFor bounds the name of the person or system that a link is for, in bytes.
+	// maxLinkMadeFor is the longest name of the person or system that receives a link, in bytes.
 	maxLinkMadeFor = 100
 )
 
-// Link is asked for: an address at which one signal to a job is sent without a token, or one signal or approval of a
-// workflow's run is answered.
+// Link is the request for a link. Without a token, its bearer can send one signal to a job, or answer one signal or
+// approval of a workflow's run.
 type Link struct {
 	Name  string        `json:"name" doc:"Of the signal; for an approval the name of its step"`
 	For   string        `json:"for,omitempty" doc:"Person or system that it is for; kept with the answer, at most 100 bytes"`
 	Valid core.Duration `json:"valid,omitempty" doc:"How long it is valid. Default: 7 days; at most 90 days"`
 }
 
-// NewLink is a link that was made. Its path is shown once: only a hash of it is kept.
+// NewLink is a created link. Its path is shown once: only a hash of it is stored.
 type NewLink struct {
 	Name      string    `json:"name"`
 	For       string    `json:"for,omitempty"`
@@ -37,17 +38,19 @@ type NewLink struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// Unlinked is the answer when links are taken back.
+// Unlinked is the result of revoking links.
 type Unlinked struct {
 	Links int `json:"links" doc:"How many were valid"`
 }
 
-// Validate says what is wrong with a link, and sets how long it is valid.
+// Validate returns the problems of a link as one error, or nil. It sets the default of Valid.
 func (l *Link) Validate() error {
 	var p core.Problems
 	checkStepName(&p, l.Name)
-	if clean, cut := core.CleanText(l.For, maxLinkMadeFor); cut || clean != l.For {
-		p.Addf("for", strconv.Itoa(len(l.For))+" bytes", "is not plain text of at most %d bytes", maxLinkMadeFor)
+	if len(l.For) > maxLinkMadeFor {
+		p.Addf("for", strconv.Itoa(len(l.For))+" bytes", "must have at most %d bytes", maxLinkMadeFor)
+	} else {
+		title.CheckLine(&p, "for", l.For)
 	}
 	if l.Valid != 0 && l.Valid.D() < time.Second || l.Valid.D() > MaxLinkFor {
 		p.Addf("valid", l.Valid.String(), "is not between 1s and %s", core.Duration(MaxLinkFor))

@@ -7,24 +7,25 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// How nodes say that they can hear workers which reach the database through
-// them alone.
+// Times of the records with which nodes state that they receive renewals of
+// workers without access to the database.
 const (
-	// ListenEvery is how often a node says so.
+	// ListenEvery is the interval between these records.
 	ListenEvery = 3 * time.Second
-	// ListenGap is a time without a word after which it is unknown which workers could be
-	// heard meanwhile. One or two words may come late on a busy machine.
+	// ListenGap is the time without a record after which it is unknown which
+	// renewals nodes could receive. On a busy machine one or two records may come
+	// late.
 	ListenGap = 10 * time.Second
-	// UnheardFor is how long after its end a session is kept that could not have
-	// been renewed, because no node listened. A worker keeps results for as long.
+	// UnheardFor is how long a session is kept after its end if it could not renew
+	// because no node listened. A worker keeps results for as long.
 	UnheardFor = 10 * time.Minute
 )
 
-// Listening is a time in which a node could hear workers.
+// Listening is a period in which a node could receive renewals.
 type Listening struct{ Since, Until time.Time }
 
-// Heard is the last time without a gap in which any node could hear workers,
-// and the zero time where there was none. Nodes may follow one another.
+// Heard returns the last period without a gap in which any node could receive
+// renewals, or the zero value if there was none. Nodes may follow one another.
 func Heard(spans []Listening, now time.Time) (out Listening) {
 	spans = slices.Clone(spans)
 	slices.SortFunc(spans, func(a, b Listening) int { return a.Since.Compare(b.Since) })

@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-func TestHeard(t *testing.T) {
+func TestListeningSpansAreMerged(t *testing.T) {
 	t.Parallel()
 	begin := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	at := func(s int) time.Time { return begin.Add(time.Duration(s) * time.Second) }

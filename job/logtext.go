@@ -8,16 +8,16 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// LogQuery asks for a part of a job's log as plain text, by byte.
+// LogQuery selects a part of a job's log as plain text, by byte.
 type LogQuery struct {
 	Attempt int    // 0: all
 	Stream  Stream // default: all
-	Offset  int64  // from where on; negative: so many bytes before the end
+	Offset  int64  // of the first byte; negative: counted from the end
 	Limit   int    // bytes; default: 64 KiB; at most 1 MiB
-	Tail    int    // instead of an offset: the last lines, as far as the limit
-	// Grep answers the lines that have this text instead of the text: Found.
-	// With Regexp it is an expression of Go's regexp. A search reads up to 8 MiB
-	// at a time.
+	Tail    int    // number of last lines, within the limit; instead of Offset
+	// Grep is a text to search for: the answer has the matching lines in Found
+	// instead of the text. With Regexp it is an expression of Go's package regexp.
+	// A search reads up to 8 MiB at a time.
 	Grep   string
 	Regexp bool
 }
@@ -29,10 +29,10 @@ const (
 	MaxLogFound  = 1000
 )
 
-// Bound is how many bytes to answer.
+// Bound returns the number of bytes to return.
 func (q LogQuery) Bound() int { return min(max(core.Or(q.Limit, 64<<10), 1), MaxLogText) }
 
-// Match is what the lines are looked for with, or nil without a search.
+// Match returns the predicate for matching lines, or nil without a search.
 func (q LogQuery) Match() (func(line string) bool, error) {
 	switch {
 	case q.Attempt < 0 || q.Limit < 0 || q.Tail < 0:
@@ -51,8 +51,8 @@ func (q LogQuery) Match() (func(line string) bool, error) {
 	return re.MatchString, nil
 }
 
-// LogText is a part of a log. Bytes are counted over the pieces that the
-// question is about, attempt by attempt.
+// LogText is a part of a log. Bytes are counted over the pieces that the query
+// selects, attempt by attempt.
 type LogText struct {
 	Offset int64      `json:"offset" doc:"Where the text begins"`
 	Next   int64      `json:"next" doc:"Where to go on; the size at the end"`
@@ -68,8 +68,9 @@ type LogFound struct {
 	Line   string `json:"line" doc:"Up to 1000 bytes of it"`
 }
 
-// Find looks for lines in the text from t.Offset on and answers where to go on:
-// before a line whose end is not there yet, unless nothing else is.
+// Find adds the matching lines of text, which begins at t.Offset, and returns the
+// offset at which to continue: before an unfinished last line, unless the text
+// has no other line.
 func (t *LogText) Find(text string, match func(line string) bool) int64 {
 	at := 0
 	for at < len(text) && len(t.Found) < MaxLogFound {
@@ -92,7 +93,7 @@ func (t *LogText) Find(text string, match func(line string) bool) int64 {
 	return t.Offset + int64(at)
 }
 
-// Lines of the stream [Log] that stand in a log for what is missing there.
+// Lines of the stream [Log] that mark missing parts of a log.
 const (
 	LogOverLimit = "belfry: %d bytes of output over the limit of %d were cut\n"
 	LogLeftOut   = "belfry: here %d bytes of output are left out, because the task keeps %d (limits.log)\n"
@@ -102,5 +103,5 @@ const (
 
 var logGap = regexp.MustCompile(`^belfry: ((here )?\d+ bytes of output |the log ends here, )`)
 
-// IsLogGap reports that a line of the stream [Log] stands for what is missing.
+// IsLogGap reports whether a line of the stream [Log] marks a missing part.
 func IsLogGap(line string) bool { return logGap.MatchString(line) }

@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// MinuteTotals is what ended within one minute.
+// MinuteTotals counts the jobs that ended within one minute.
 type MinuteTotals struct {
 	Minute   time.Time     `json:"minute"`
 	OK       int64         `json:"ok"`
@@ -20,7 +20,7 @@ type MinuteTotals struct {
 	LagMost  core.Duration `json:"lag_most" doc:"The longest of them"`
 }
 
-// Add puts another one to it.
+// Add adds the counts of o.
 func (m *MinuteTotals) Add(o MinuteTotals) {
 	m.OK += o.OK
 	m.Failed += o.Failed
@@ -32,14 +32,14 @@ func (m *MinuteTotals) Add(o MinuteTotals) {
 	m.LagMost = max(m.LagMost, o.LagMost)
 }
 
-// MinuteQuery asks for rates of finished jobs.
+// MinuteQuery selects rates of finished jobs.
 type MinuteQuery struct {
 	Namespace string // * for all
 	Queue     string
-	Within    time.Duration // the last; default: 1h; at most 48h
+	Within    time.Duration // length of the period up to now; default: 1h; at most 48h
 }
 
-// RunningJob is a job that runs.
+// RunningJob is a running job.
 type RunningJob struct {
 	ID          int64         `json:"id"`
 	Namespace   string        `json:"namespace"`
@@ -57,7 +57,7 @@ type RunningJob struct {
 	Usual       core.Duration `json:"usual,omitempty" doc:"The median of the task's last good runs, of at most 20; empty when there is none"`
 }
 
-// FailedJob is a job that failed for good.
+// FailedJob is a job that failed permanently.
 type FailedJob struct {
 	ID         int64       `json:"id"`
 	Namespace  string      `json:"namespace"`
@@ -69,7 +69,7 @@ type FailedJob struct {
 	FinishedAt time.Time   `json:"finished_at"`
 }
 
-// QueueLoad is how a queue keeps up.
+// QueueLoad is the load of a queue.
 type QueueLoad struct {
 	Queue    string       `json:"queue"`
 	PausedAt time.Time    `json:"paused_at,omitzero"`

@@ -2,22 +2,22 @@ package job
 
 import "time"
 
-// Fired is what one pass over the due schedules did.
+// Fired is the result of one pass over the due schedules.
 type Fired struct {
-	Schedules int       // schedules that were due
-	Jobs      int       // jobs made
-	Now       time.Time // the instant of the pass
+	Schedules int       // due schedules
+	Jobs      int       // created jobs
+	Now       time.Time // time of the pass
 	NextAt    time.Time // when the next schedule is due; zero: none
 }
 
-// Promoted is what one pass over the jobs for later did.
+// Promoted is the result of one pass over delayed jobs.
 type Promoted struct {
 	Jobs   int       // jobs made ready
-	Now    time.Time // the instant of the pass
-	NextAt time.Time // when the next one is due; zero: none
+	Now    time.Time // time of the pass
+	NextAt time.Time // when the next job is due; zero: none
 }
 
-// Released is what one pass over dead sessions and overdue jobs did.
+// Released is the result of one pass over lost sessions and overdue jobs.
 type Released struct {
 	Sessions int  // given up
 	Jobs     int  // settled as lost, or as timed out

@@ -14,7 +14,7 @@ func TestAPlaceIsTheFirstOfItsAttempt(t *testing.T) {
 			list[i].Ref = Ref{JobID: rand.N[int64](4), Lease: rand.N[int64](2)}
 		}
 		p := PlacesOf(list)
-		asked := slices.Clone(list) // in their own order, as most are, and in any
+		asked := slices.Clone(list) // in order, as usual, and in random order
 		slices.SortFunc(asked, func(a, b Finished) int { return compareRefs(a.Ref, b.Ref) })
 		for range 3 * len(list) {
 			asked = append(asked, list[rand.N(len(list))])

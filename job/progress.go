@@ -9,14 +9,14 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// ProgressKeeper is a [Leaser] that keeps how far jobs are.
+// ProgressKeeper is a [Leaser] that stores the progress of jobs.
 type ProgressKeeper interface {
-	// SaveProgress keeps how far attempts are, in the place of what was said before. Progress under a stale lease is
+	// SaveProgress stores the progress of attempts and replaces their earlier progress. Progress under a stale lease is
 	// dropped without an error.
 	SaveProgress(ctx context.Context, session string, ps []AttemptProgress) error
 }
 
-// Progress is how far an attempt says that it is.
+// Progress is the progress that an attempt reports.
 type Progress struct {
 	Percent  float64          `json:"percent,omitempty" doc:"0 to 100"`
 	Message  string           `json:"message,omitempty" doc:"At most 200 bytes"`
@@ -29,7 +29,7 @@ type AttemptProgress struct {
 	Progress
 }
 
-// JobProgress is the last progress of a job, as people see it.
+// JobProgress is the last progress of a job, for people.
 type JobProgress struct {
 	Progress
 	At    time.Time `json:"at" doc:"When it was said"`
@@ -42,11 +42,11 @@ const (
 	MaxProgressMessage = 200 // bytes
 	MaxCounters        = 16
 	MaxCounterName     = 64 // bytes
-	// ProgressPace is how often the progress of an attempt is written at most.
+	// ProgressPace is the shortest interval at which the progress of an attempt is written.
 	ProgressPace = time.Second
 )
 
-// Validate says what is wrong with a progress.
+// Validate returns the problems of a progress as one error, or nil.
 func (g Progress) Validate() error {
 	var p core.Problems
 	if math.IsNaN(g.Percent) || g.Percent < 0 || g.Percent > 100 {
@@ -66,7 +66,7 @@ func (g Progress) Validate() error {
 	return p.Err("progress")
 }
 
-// Validate says what is wrong with the progress of an attempt.
+// Validate returns the problems of the progress of an attempt as one error, or nil.
 func (g AttemptProgress) Validate() error {
 	if err := g.Progress.Validate(); err != nil {
 		return fmt.Errorf("job %d: %w", g.JobID, err)
@@ -74,8 +74,8 @@ func (g AttemptProgress) Validate() error {
 	return nil
 }
 
-// EstimateEnd is when an attempt that was at percent from at since, and at percent now at at, will be at 100 if it goes on
-// as it did; zero where that cannot be told. Estimates end a year ahead.
+// EstimateEnd returns when an attempt reaches 100 percent at constant speed. It was at percent from at time since, and is at
+// percent now at time at. The result is zero if there is no estimate, or if it is over a year ahead.
 func EstimateEnd(from float64, since time.Time, now float64, at time.Time) time.Time {
 	done, took := now-from, at.Sub(since)
 	if done <= 0 || took <= 0 || now <= 0 {

@@ -12,20 +12,20 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// MaxJobQuery bounds the text of a search for jobs, in bytes.
+// MaxJobQuery is the longest text of a search for jobs, in bytes.
 const MaxJobQuery = 2000
 
-// jobTerm is a term that a search may have.
+// jobTerm is a kind of term in a search for jobs.
 type jobTerm struct {
 	name, like string
 	set        func(f *Filter, now time.Time, op, value string) error
-	show       func(f Filter) []string // values, or with an operator in front
+	show       func(f Filter) []string // values, with their operator if they have one
 }
 
 // jobTerms are the terms, in the order in which a filter is written.
 var jobTerms []jobTerm
 
-func init() { // or the terms, the parser and its errors would refer to each other in a circle
+func init() { // avoids a reference cycle of the terms, the parser and its errors
 	jobTerms = []jobTerm{
 		{"id", "id:1042", setJobID, func(f Filter) []string { return numberTerm(f.ID) }},
 		{"state", "state:failed,canceled", setJobStates, showJobStates},
@@ -44,13 +44,13 @@ func init() { // or the terms, the parser and its errors would refer to each oth
 	}
 }
 
-// ParseJobFilter reads a search such as
+// ParseJobFilter parses a search such as
 //
 //	task:backup state:failed,canceled since:2h error:"timed out" attempt>1
 //
-// Terms stand beside each other and all have to hold. A number alone is an id.
-// Times are how long ago, such as 2h or 7d, a date or an instant; one without a
-// zone is read in that of now. The states live, done and dead stand for several.
+// Terms are separated by spaces, and all must match. A number alone is a job ID.
+// A time is an age such as 2h or 7d, a date or an instant. Without a zone it is
+// in the zone of now. The states live, done and dead stand for several states.
 func ParseJobFilter(text string, now time.Time) (Filter, error) {
 	var f Filter
 	var p core.Problems
@@ -69,10 +69,10 @@ func ParseJobFilter(text string, now time.Time) (Filter, error) {
 	return f, p.Err("job search")
 }
 
-// writtenTerm is a term as it stands in a search.
+// writtenTerm is a term as written in a search.
 type writtenTerm struct {
 	text, name, op, value string
-	open                  bool // a quote that does not end
+	open                  bool // has a quote that does not end
 	hint                  string
 }
 
@@ -113,7 +113,7 @@ func termNames() string {
 	return strings.Join(names, ", ")
 }
 
-// splitTerms cuts a search at its spaces, but for those in quotes.
+// splitTerms splits a search at its spaces, except spaces in quotes.
 func splitTerms(text string) []*writtenTerm {
 	var terms []*writtenTerm
 	for {
@@ -152,7 +152,7 @@ func splitTerms(text string) []*writtenTerm {
 	}
 }
 
-// quoteTerm writes a value so that it is read back as it is.
+// quoteTerm quotes a value if needed, so that it is parsed back unchanged.
 func quoteTerm(value string) string {
 	if value != "" && !strings.ContainsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '\\' }) {
 		return value
@@ -160,8 +160,8 @@ func quoteTerm(value string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + `"`
 }
 
-// String writes the filter as [ParseJobFilter] reads it, without its namespace
-// and page. Times become instants.
+// String formats the filter for [ParseJobFilter], without its namespace and page.
+// Times become instants.
 func (f Filter) String() string {
 	var out []string
 	for _, t := range jobTerms {
@@ -203,7 +203,7 @@ func numberTerm(n int64) []string {
 	return []string{strconv.FormatInt(n, 10)}
 }
 
-// jobStateGroups are words for several states.
+// jobStateGroups maps words to several states.
 var jobStateGroups = map[string][]State{
 	"live": States[:4],
 	"done": States[4:],
@@ -295,9 +295,9 @@ func timeTerm(name, like string, field func(*Filter) *time.Time) jobTerm {
 	}}
 }
 
-// ParseWhen reads an instant of the past as people write it: how long ago,
-// such as 2h or 7d, now, today, yesterday, a date, or a time with or without a
-// zone. Without one it is read in that of now.
+// ParseWhen parses an instant of the past as people write it: an age such as 2h
+// or 7d, now, today, yesterday, a date, or a time with or without a zone. Without
+// a zone it is in the zone of now.
 func ParseWhen(text string, now time.Time) (time.Time, error) {
 	y, m, d := now.Date()
 	switch text {
@@ -324,7 +324,7 @@ func ParseWhen(text string, now time.Time) (time.Time, error) {
 	return core.Micro(t).UTC(), nil
 }
 
-// Matches reports that the filter finds a job, whatever its namespace.
+// Matches reports whether the filter finds j. It ignores the namespace.
 func (f Filter) Matches(j Job) bool {
 	same := func(want, have string) bool { return want == "" || want == have }
 	return (f.ID == 0 || f.ID == j.ID) && (len(f.States) == 0 || slices.Contains(f.States, j.State)) &&

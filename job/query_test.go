@@ -54,7 +54,7 @@ func TestJobSearchesAreRead(t *testing.T) {
 	}
 }
 
-func TestJobSearchesThatAreWrongSayWhereAndWhatThereIs(t *testing.T) {
+func TestWrongJobSearchesReportThePlaceAndTheChoices(t *testing.T) {
 	t.Parallel()
 	for text, words := range map[string][]string{
 		"backup":                  {`"backup"`, "task:backup", "attempt, error"},
@@ -91,7 +91,7 @@ func TestJobSearchesThatAreWrongSayWhereAndWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestSearchIsDocumented compares the reference with the terms and their words.
+// TestSearchIsDocumented compares the reference with the terms and their values.
 func TestSearchIsDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../docs/reference/search.md")
@@ -100,7 +100,7 @@ func TestSearchIsDocumented(t *testing.T) {
 	}
 	table, _, _ := strings.Cut(string(text), "\n## ")
 	quoted := regexp.MustCompile("`([^`]+)`")
-	told := map[string][]string{} // what else is quoted in the row of a term
+	told := map[string][]string{} // other quoted words in the row of a term
 	for _, row := range regexp.MustCompile(`(?m)^\|(.+?)\|(.+)\|(.+?)\|$`).FindAllStringSubmatch(table, -1) {
 		for _, term := range quoted.FindAllStringSubmatch(row[1], -1) {
 			told[term[1]] = []string{}
@@ -147,7 +147,7 @@ func FuzzJobSearch(f *testing.F) {
 		}
 		written := first.String()
 		again, err := ParseJobFilter(written, searchNow)
-		if len(written) > MaxJobQuery { // escapes and dates are longer than what they stand for
+		if len(written) > MaxJobQuery { // escapes and dates are longer than their values
 			return
 		}
 		if err != nil || !reflect.DeepEqual(first, again) {

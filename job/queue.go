@@ -11,8 +11,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Queue is a lane of jobs. Lanes do not wait for each other: each has slots of
-// its own on every worker, so a busy low lane never delays a high one.
+// Queue is a lane of jobs. Queues do not wait for each other: each has its own
+// slots on every worker, so a busy queue never delays another.
 type Queue struct {
 	Name        string `json:"name"`
 	Title       string `json:"title,omitempty" doc:"What people call it, in any script; one line of at most 200 bytes; default: the name is shown"`
@@ -20,19 +20,19 @@ type Queue struct {
 	Priority    int    `json:"priority,omitempty" minimum:"-1000" maximum:"1000" doc:"Order in which a worker with few free slots serves its queues; higher first; default: 0"`
 	Concurrency int    `json:"concurrency,omitempty" doc:"Jobs at the same time on each worker; default: 10"`
 	GlobalLimit int    `json:"global_limit,omitempty" doc:"Jobs at the same time on all workers together; 0: no limit"`
-	// Limits bound how many of its jobs run at once, or begin in a length of time, each for every value of its key.
+	// Limits bound how many jobs of the queue run at once, or begin within a period, for each value of a key.
 	Limits []flow.Limit `json:"limits,omitempty" maxItems:"4" doc:"How many of its jobs run at once or begin in a length of time, for each value of a key; default: no limits"`
-	// Fair has its jobs take turns between their keys; nil: the oldest goes first.
+	// Fair makes the jobs take turns between their keys; nil: the oldest job goes first.
 	Fair *flow.Fair `json:"fair,omitempty" doc:"Has workers take jobs of each key in turn, so that a key with many jobs does not hold up the others; default: the oldest job goes first"`
 
-	// MaxWaiting bounds how many of its jobs wait, and OnFull says what becomes of more.
+	// MaxWaiting is the most waiting jobs, and OnFull the policy for more.
 	MaxWaiting int    `json:"max_waiting,omitempty" minimum:"0" maximum:"100000" doc:"Most jobs that have not ended and do not run; default: no bound"`
 	OnFull     OnFull `json:"on_full,omitempty" enum:"refuse,drop_oldest" doc:"What becomes of new jobs when as many wait: they are refused, or the oldest waiting ones of the lowest priority are dropped; default: refuse"`
 
-	// Ageing is how long a job waits for each priority that it is raised by; 0: none is.
+	// Ageing is the waiting time for which a job is raised by one priority; 0: never.
 	Ageing core.Duration `json:"ageing,omitempty" doc:"A job that has waited for so long is treated as one priority higher, and again after each further such time, up to the highest priority that waits; 10s to 31d; default: jobs do not age"`
 
-	// TurnBase is where its turns begin. Only the store sets it.
+	// TurnBase is the first turn of the queue. Only the store sets it.
 	TurnBase int64 `json:"-"`
 
 	PausedAt     time.Time `json:"paused_at,omitzero" readOnly:"true"`
@@ -42,7 +42,7 @@ type Queue struct {
 	UpdatedAt    time.Time `json:"updated_at,omitzero" readOnly:"true"`
 }
 
-const SystemQueue = "system" // of Belfry's own work alone
+const SystemQueue = "system" // only for Belfry's own work
 
 // Defaults and limits of a queue.
 const (
@@ -50,7 +50,7 @@ const (
 	MaxConcurrency     = 10_000
 )
 
-// FirstQueues are the queues of a new database.
+// FirstQueues returns the queues of a new database.
 func FirstQueues() []Queue {
 	return []Queue{
 		{Name: task.DefaultQueue, Description: "Jobs that name no other queue", Concurrency: DefaultConcurrency},
@@ -59,18 +59,18 @@ func FirstQueues() []Queue {
 	}
 }
 
-// WithDefaults fills what was left out.
+// WithDefaults returns a copy with the defaults of empty fields.
 func (q Queue) WithDefaults() Queue {
 	q.Concurrency = core.Or(q.Concurrency, DefaultConcurrency)
 	q.Limits = flow.LimitsWithDefaults(q.Limits)
-	q.Ageing -= q.Ageing % core.Duration(time.Microsecond) // as it is kept
+	q.Ageing -= q.Ageing % core.Duration(time.Microsecond) // the precision of the store
 	if q.Bounded() {
 		q.OnFull = core.Or(q.OnFull, OnFullRefuse)
 	}
 	return q
 }
 
-// Validate says everything that is wrong with a queue that has its defaults.
+// Validate returns the problems of a queue that has its defaults as one error, or nil.
 func (q Queue) Validate() error {
 	var p core.Problems
 	core.CheckName(&p, "name", q.Name)
@@ -96,8 +96,8 @@ func (q Queue) Validate() error {
 	return p.Err(fmt.Sprintf("queue %q", q.Name))
 }
 
-// QueueStats is what a queue looks like now. Depths are counted up to
-// [core.CountLimit] and no further.
+// QueueStats is the current state of a queue. Depths are counted up to
+// [core.CountLimit].
 type QueueStats struct {
 	Queue
 	Ready     int       `json:"ready" doc:"Jobs that could start now; 10001 means more than 10000"`
@@ -106,5 +106,5 @@ type QueueStats struct {
 	OldestAt  time.Time `json:"oldest_at,omitzero" doc:"Since when the oldest ready job waits"`
 }
 
-// Version names a state of the queue. A pause does not change it.
+// Version returns the version of the queue's settings. A pause does not change it.
 func (q Queue) Version() string { return core.Version(0, q.UpdatedAt) }

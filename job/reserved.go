@@ -5,9 +5,10 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// CheckReserved refuses a queue of Belfry's own to a task that is not: checks
-// is for those of monitors, and system for its own work. A canary may go to
-// each queue. A namespace could otherwise hold the slots of everybody's checks.
+// CheckReserved returns an error if a task of a user names a reserved queue:
+// checks is for checks of monitors, and system for Belfry's own work. Otherwise
+// a namespace could occupy the slots of the checks of all namespaces. A canary
+// may use every queue.
 func CheckReserved(queue, t string, kind task.Kind) error {
 	if t == task.CanaryTask {
 		if kind != "" && kind != task.KindFunc {

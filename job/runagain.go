@@ -7,21 +7,21 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// RunNow asks for a job of a schedule now, beside its plan.
+// RunNow is the request for a job of a schedule now, in addition to its plan.
 type RunNow struct {
 	Input json.RawMessage `json:"input,omitempty" doc:"Default: the schedule's input"`
 	Key   string          `json:"key,omitempty" doc:"Idempotency key, as of a job that is enqueued"`
 }
 
-// RunAgain asks for a new job like a finished one.
+// RunAgain is the request for a new job like a finished one.
 type RunAgain struct {
 	Input json.RawMessage `json:"input,omitempty" doc:"Default: that of the finished job"`
 	Note  string          `json:"note,omitempty" doc:"Why; kept in the audit"`
 	Key   string          `json:"key,omitempty" doc:"Idempotency key, as of a job that is enqueued"`
 }
 
-// Of is the new job: what the finished one was asked for with, and the task as
-// it is now. It stands by itself: no schedule, cycle or active key goes over.
+// Of returns the new job: the request of the finished job j, with the current
+// task. The schedule, cycle and active key of j are not copied.
 func (r RunAgain) Of(j Job) (NewJob, error) {
 	var p core.Problems
 	if len(r.Note) > core.MaxDescription {

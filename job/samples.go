@@ -9,26 +9,26 @@ import (
 
 // Limits of the samples of queues.
 const (
-	KeepSamples     = 48 * time.Hour      // by the minute
-	KeepSampleHours = 35 * 24 * time.Hour // by the hour
-	// MaxSampleSteps bounds the points of a queue in an answer.
+	KeepSamples     = 48 * time.Hour      // retention of samples by the minute
+	KeepSampleHours = 35 * 24 * time.Hour // retention of samples by the hour
+	// MaxSampleSteps is the most points of a queue in an answer.
 	MaxSampleSteps = 1000
-	// sampleSteps is how many points an answer has at most whose step was not asked for.
+	// sampleSteps is the most points of a queue in an answer with the default step.
 	sampleSteps = 180
 )
 
-// stepsOfSamples are the steps that answers have by themselves.
+// stepsOfSamples are the possible default steps.
 var stepsOfSamples = []time.Duration{time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 6 * time.Hour, 12 * time.Hour}
 
-// SampleQuery asks how many jobs waited in queues over time.
+// SampleQuery selects the numbers of waiting jobs of queues over time.
 type SampleQuery struct {
 	Namespace string        // default: default; * for all
 	Queues    []string      // default: all
-	Within    time.Duration // the last; default: 3h; at most 35 days
-	Step      time.Duration // between points; default: one that gives at most 180 points
+	Within    time.Duration // length of the period up to now; default: 3h; at most 35 days
+	Step      time.Duration // time between points; default: one that gives at most 180 points
 }
 
-// WithDefaults fills in what was left out.
+// WithDefaults returns a copy with the defaults of empty fields.
 func (q SampleQuery) WithDefaults() SampleQuery {
 	if q.Within == 0 {
 		q.Within = 3 * time.Hour
@@ -44,7 +44,7 @@ func (q SampleQuery) WithDefaults() SampleQuery {
 	return q
 }
 
-// Validate checks a query with its defaults.
+// Validate returns the problems of a query with its defaults as one error, or nil.
 func (q SampleQuery) Validate() error {
 	switch {
 	case q.Within < time.Minute || q.Within > KeepSampleHours:
@@ -61,22 +61,22 @@ func (q SampleQuery) Validate() error {
 	return nil
 }
 
-// Hourly reports that the answer comes from the samples by the hour.
+// Hourly reports whether the answer comes from the samples by the hour.
 func (q SampleQuery) Hourly() bool { return q.Step%time.Hour == 0 }
 
-// Samples are how many jobs waited in queues over time.
+// Samples are the numbers of waiting jobs of queues over time.
 type Samples struct {
 	Step  core.Duration  `json:"step" doc:"Between points"`
 	Items []QueueSamples `json:"items" doc:"By name; without queues asked for, those in which something waited or ran"`
 }
 
-// QueueSamples are those of a queue.
+// QueueSamples are the samples of one queue.
 type QueueSamples struct {
 	Queue  string        `json:"queue"`
 	Points []QueueSample `json:"points" doc:"Oldest first; a time at which no node took a sample is left out"`
 }
 
-// QueueSample is what was seen in a queue within a step: the most of its samples.
+// QueueSample is the maximum of the samples of a queue within one step.
 type QueueSample struct {
 	At      time.Time     `json:"at" doc:"Begin of the step"`
 	Ready   int64         `json:"ready" doc:"The most jobs that waited ready"`
@@ -85,7 +85,7 @@ type QueueSample struct {
 	Running int64         `json:"running" doc:"The most jobs that ran"`
 }
 
-// Merge takes a later sample of the same step in.
+// Merge merges a later sample of the same step.
 func (s *QueueSample) Merge(o QueueSample) {
 	s.Ready, s.Oldest, s.Running = max(s.Ready, o.Ready), max(s.Oldest, o.Oldest), max(s.Running, o.Running)
 	s.More = s.More || o.More

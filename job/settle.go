@@ -9,12 +9,12 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Settlement is the answer of [Settle]: what the job's row becomes.
+// Settlement is the decision of [Settle]: the new values of the job's row.
 type Settlement struct {
 	State    State
 	Reason   core.Reason
 	Note     string
-	DueAt    time.Time // when State is scheduled or ready
+	DueAt    time.Time // set if State is scheduled or ready
 	Failures int
 	Infra    int
 	Snoozes  int
@@ -22,12 +22,12 @@ type Settlement struct {
 	Error    string
 }
 
-// Settle decides what an attempt's end means for its job. A lost worker comes
-// through here like everybody else, as [OutcomeLost]; so does what a worker
-// itself says was cut off, which tells when it had begun.
+// Settle decides what the end of an attempt means for its job. [OutcomeLost] is
+// the outcome of a lost worker, and of an attempt that its worker reports as cut
+// off; the latter says when the attempt began.
 //
-// Someone who asked for the job to end gets that, whatever the attempt said,
-// unless it succeeded first: a success is a fact.
+// A requested cancellation prevails over the outcome of the attempt, except over
+// a success.
 func Settle(j Job, r task.Retry, f Finish, now time.Time) Settlement {
 	s := Settlement{Failures: j.Failures, Infra: j.Infra, Snoozes: j.Snoozes, Outcome: f.Outcome, Error: f.Error, DueAt: j.DueAt}
 	switch {
@@ -58,12 +58,12 @@ func (s *Settlement) snooze(f Finish, now time.Time) {
 	s.State, s.DueAt = Scheduled, now.Add(min(f.Snooze, MaxSnooze).D())
 }
 
-// fail spends one try and either plans the next or ends the job for good.
+// fail uses one attempt and either plans a retry or fails the job.
 //
-// A fault of the machine spends an infrastructure retry as long as there are
-// some, and counts like any other failure from then on, but its delay is that of such a fault. So a job begins at most
-// max_attempts + infra attempts that are neither snoozed nor handed back: the
-// first one is among max_attempts, and infra are all further ones.
+// A fault of the machine uses an infrastructure retry while any are left. After
+// that it counts like any failure, but keeps the delay of such a fault. So a job
+// starts at most max_attempts + infra attempts, without those snoozed or handed
+// back.
 func (s *Settlement) fail(j Job, r task.Retry, f Finish, now time.Time) {
 	lost := f.Outcome == OutcomeLost
 	if (lost || f.Infra) && !f.NoRetry && !(lost && r.OnLost == task.OnLostFail) && s.Infra < r.Infra {
@@ -93,8 +93,8 @@ func (s *Settlement) again(now time.Time, delay time.Duration) {
 	}
 }
 
-// Withdraw is how a job ends that has not started and will not: its schedule
-// was paused, edited or deleted, or it was canceled.
+// Withdraw returns the end of a job that will not start: its schedule was paused,
+// edited or deleted, or the job was canceled.
 func Withdraw(j Job, reason core.Reason, note string) Settlement {
 	s := Settlement{State: Skipped, Reason: reason, Note: note, Failures: j.Failures, Infra: j.Infra, Snoozes: j.Snoozes, Error: j.Error, DueAt: j.DueAt}
 	if j.Attempt > 0 || reason == schedule.ReasonCanceled {
@@ -103,16 +103,15 @@ func Withdraw(j Job, reason core.Reason, note string) Settlement {
 	return s
 }
 
-// MayWait reports that a worker may claim a job ahead: before it has a free slot
-// for it. If such a worker is lost, it is unknown whether the job had begun, and
-// [Settle] takes it for one that had not. That is forgiven once: a job that
-// another worker had before may be what its worker died of. And it is only for jobs
-// that may run again anyway, so neither for those whose loss is final nor for
-// those with a single try.
+// MayWait reports whether a worker may claim the job ahead, before it has a free
+// slot. If such a worker is lost, it is unknown whether the job had begun, and
+// [Settle] assumes that it had not. That is allowed once only, because the job
+// may be the cause of the loss. And it is allowed only if the job may run again
+// anyway: its loss is not final, and it has more than one attempt.
 func (j Job) MayWait(r task.Retry) bool {
 	attempts := j.Attempt
 	if j.State == Running {
-		attempts-- // the one that is under way
+		attempts-- // the current attempt
 	}
 	return attempts == 0 && j.MaxAttempts > 1 && r.OnLost != task.OnLostFail
 }

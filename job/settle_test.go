@@ -260,7 +260,7 @@ func TestFinalStates(t *testing.T) {
 	}
 }
 
-func TestALossIsForgivenOnceToWhatWasClaimedAhead(t *testing.T) {
+func TestALossOfAJobClaimedAheadIsForgivenOnce(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		change  func(*Job, *task.Retry)

@@ -10,17 +10,17 @@ import (
 
 // Limits of signals.
 const (
-	MaxSignal  = 64 << 10 // bytes of what one brings
+	MaxSignal  = 64 << 10 // bytes of data
 	MaxSignals = MaxSteps // of a job
 )
 
-// Signal is a message to a job, for the step of its name that waits for it. One that comes before the step is kept.
+// Signal is a message to a job, for the waiting step with its name. A signal that comes before the step is kept.
 type Signal struct {
 	Name  string          `json:"name" doc:"Name of the step that waits for it; at most 128 bytes"`
 	Input json.RawMessage `json:"input,omitempty" doc:"What it brings, the result of the step; at most 64 KiB of JSON; default: null"`
 }
 
-// SentSignal is the answer to a [Signal].
+// SentSignal is the result of sending a [Signal].
 type SentSignal struct {
 	Existing bool      `json:"existing" doc:"A signal of this name was there before: that one counts, and this one changes nothing"`
 	Taken    bool      `json:"taken" doc:"A step has taken the signal that counts; otherwise it is kept for one"`
@@ -28,7 +28,7 @@ type SentSignal struct {
 	By       string    `json:"by,omitempty" doc:"Who sent it"`
 }
 
-// WithDefaults fills what was left out.
+// WithDefaults returns a copy with the defaults of empty fields.
 func (s Signal) WithDefaults() Signal {
 	if len(s.Input) == 0 {
 		s.Input = json.RawMessage("null")
@@ -36,7 +36,7 @@ func (s Signal) WithDefaults() Signal {
 	return s
 }
 
-// Validate says what is wrong with a signal.
+// Validate returns the problems of a signal as one error, or nil.
 func (s Signal) Validate() error {
 	var p core.Problems
 	checkStepName(&p, s.Name)

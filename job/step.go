@@ -12,23 +12,23 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// StepKeeper is a [Leaser] that keeps the steps of jobs, for handlers that go on
-// where an attempt before them ended.
+// StepKeeper is a [Leaser] that records steps of jobs, for handlers that continue
+// where an earlier attempt ended.
 //
-// As with Finish, a stale lease is an answer, and to ask again is harmless.
+// As for Finish, a stale lease is an answer, and repeated calls do no harm.
 type StepKeeper interface {
-	// Steps lists what is recorded of the job of an attempt.
+	// Steps returns the recorded steps of the job of an attempt.
 	Steps(ctx context.Context, session string, ref Ref) (StepList, error)
-	// SaveStep records the next step of a job. The same step under the same lease again is answered as it is recorded;
-	// another under its number or name is a [core.Conflict]. A step that waits may be saved by later attempts too: the
-	// answer says whether its wait is over.
+	// SaveStep records the next step of a job. If the same step is saved again under the same lease, the answer is the
+	// recorded step. A different step with its number or name is a [core.Conflict]. Later attempts may save a waiting step
+	// again: the answer says whether its wait is over.
 	SaveStep(ctx context.Context, session string, ref Ref, s NewStep) (SavedStep, error)
-	// LinkSignal makes an address at which a signal is sent to the job without a token. Each call makes another. A lease
-	// that was lost is a [core.Conflict].
+	// LinkSignal creates a link through which a signal can be sent to the job without a token. Each call creates another
+	// link. A lost lease is a [core.Conflict].
 	LinkSignal(ctx context.Context, session string, ref Ref, l Link) (NewLink, error)
 }
 
-// Step is a recorded part of a job: later attempts take its result from the record.
+// Step is a recorded part of a job. Later attempts take its result from the record.
 type Step struct {
 	Number   int             `json:"number" doc:"Place among the steps of the job, from 1"`
 	Name     string          `json:"name"`
@@ -45,17 +45,17 @@ type Step struct {
 	SavedAt  time.Time       `json:"saved_at"`
 }
 
-// StepKind is what a step is.
+// StepKind is the kind of a step.
 type StepKind string
 
 // The kinds of steps.
 const (
-	StepRun     StepKind = "step"    // a function that ran
-	StepSleep   StepKind = "sleep"   // a time to wait
-	StepVersion StepKind = "version" // which version of its code a job follows
-	StepSignal  StepKind = "signal"  // a wait for the signal of its name
-	StepSpawn   StepKind = "spawn"   // a job that was enqueued
-	StepAwait   StepKind = "await"   // a wait for the end of such a job
+	StepRun     StepKind = "step"    // the result of a function
+	StepSleep   StepKind = "sleep"   // a wait for a time
+	StepVersion StepKind = "version" // the version of the code that the job follows
+	StepSignal  StepKind = "signal"  // a wait for the signal with the step's name
+	StepSpawn   StepKind = "spawn"   // an enqueued job
+	StepAwait   StepKind = "await"   // a wait for the end of an enqueued job
 )
 
 // NewStep is a step to record.
@@ -71,13 +71,13 @@ type NewStep struct {
 	Child  int64           `json:"child,omitempty" doc:"With kind await: the job to wait for, which a step has enqueued"`
 }
 
-// SavedStep is the answer to a [NewStep].
+// SavedStep is the result of saving a [NewStep].
 type SavedStep struct {
 	Stale bool `json:"stale,omitempty" doc:"The lease was lost before; nothing was written"`
 	Step  Step `json:"step,omitzero" doc:"As it is recorded; missing when stale"`
 }
 
-// StepList is the answer to an attempt that asks for its steps.
+// StepList lists the recorded steps of a job.
 type StepList struct {
 	Stale bool      `json:"stale,omitempty" doc:"The lease was lost"`
 	Now   time.Time `json:"now" doc:"The time by the clock that ends sleeps"`
@@ -90,11 +90,11 @@ const (
 	MaxStepName   = 128       // bytes
 	MaxStepType   = 256       // bytes
 	MaxStepResult = 256 << 10 // bytes
-	MaxStepsSize  = 8 << 20   // of all results of a job, in bytes
+	MaxStepsSize  = 8 << 20   // bytes of all results of a job
 	MaxStepSleep  = MaxDelay
 )
 
-// WithDefaults fills what was left out.
+// WithDefaults returns a copy with the defaults of empty fields.
 func (s NewStep) WithDefaults() NewStep {
 	if s.Kind == "" {
 		s.Kind = StepRun
@@ -102,7 +102,7 @@ func (s NewStep) WithDefaults() NewStep {
 	return s
 }
 
-// Validate says what is wrong with a step to record.
+// Validate returns the problems of a step to record as one error, or nil.
 func (s NewStep) Validate() error {
 	var p core.Problems
 	if s.Number < 1 || s.Number > MaxSteps {
@@ -144,7 +144,7 @@ func (s NewStep) Validate() error {
 	return p.Err(fmt.Sprintf("step %q", s.Name))
 }
 
-// Word is the name of a step as a word of a command.
+// Word returns the name of a step as one quoted word of a shell command.
 func (s Step) Word() string { return "'" + strings.ReplaceAll(s.Name, "'", `'\''`) + "'" }
 
 func checkStepName(p *core.Problems, name string) {
@@ -170,19 +170,19 @@ func (s NewStep) checkSpawn(p *core.Problems) {
 	}
 }
 
-// Is reports that a step is recorded as s, by the attempt under that lease. How long it took does not matter.
+// Is reports whether s is the record of step n by the attempt under that lease. The duration is not compared.
 func (s Step) Is(n NewStep, lease int64) bool {
 	slept := n.Kind != StepSleep && n.Kind != StepSignal || s.WakeAt.Equal(s.SavedAt.Add(n.Sleep.D().Truncate(time.Microsecond)))
 	return s.Lease == lease && s.Number == n.Number && s.Name == n.Name && s.Kind == n.Kind && s.Type == n.Type && slept && (n.Kind != StepAwait || s.Child == n.Child) && (s.Kind == StepSignal || s.Kind == StepSpawn || s.Kind == StepAwait || bytes.Equal(s.Result, n.Result))
 }
 
-// StepReset says which steps of a job to forget.
+// StepReset selects the steps of a job to forget.
 type StepReset struct {
 	From string `json:"from,omitempty" doc:"Name of the first step to forget; default: all"`
 	Note string `json:"note,omitempty" doc:"Why, for the audit"`
 }
 
-// Validate says what is wrong with a reset.
+// Validate returns the problems of a reset as one error, or nil.
 func (r StepReset) Validate() error {
 	var p core.Problems
 	for field, text := range map[string]string{"from": r.From, "note": r.Note} {

@@ -10,21 +10,21 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// TaskTrial asks for one run of a definition that is not saved.
+// TaskTrial is the request for one run of a definition that is not saved.
 type TaskTrial struct {
 	Task task.Task `json:"task" doc:"A task as it would be saved, of any kind that a worker runs by itself; the name may be left out. With the name of a task that is there it is an edit of that one: a secret that is written as it was shown stays"`
 	Key  string    `json:"key,omitempty" doc:"Idempotency key, a name of at most 64 bytes: a second trial with it is not made, the first is returned. Default: one of its own"`
 }
 
-// TriggerTrial is who asked for a job of a definition that is not saved.
+// TriggerTrial is the trigger of jobs of a definition that is not saved.
 const TriggerTrial schedule.Trigger = "trial"
 
-// TrialKeyMost is how long the key of a trial may be, in bytes.
+// TrialKeyMost is the longest key of a trial, in bytes.
 const TrialKeyMost = 64
 
-// Hidden is the task that holds the definition while the trial can run: one
-// attempt, alone. Settings that join jobs of one task, or make them wait for another, are
-// left out. Old is the task that the definition is an edit of, or no task.
+// Hidden returns the hidden task with the definition of the trial, which has one
+// attempt. It has no settings that join jobs of a task or make them wait for each
+// other. old is the task that the definition edits, or the zero value.
 func (t TaskTrial) Hidden(old task.Task) (task.Task, error) {
 	var p core.Problems
 	if core.CheckName(&p, "key", t.Key); len(t.Key) > TrialKeyMost {

@@ -8,21 +8,21 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Window is what a new job shares with others of its key: the window of a throttle or of a debounce. The zero value is none.
+// Window is the window of a throttle or debounce that a new job shares with other jobs of its key. The zero value is none.
 type Window struct {
-	Name     string // among idempotency keys, where no request has such a name
+	Name     string // its name among the idempotency keys; no request can have such a key
 	Length   time.Duration
-	Debounce *flow.Debounce // nil: it is that of a throttle
+	Debounce *flow.Debounce // nil: the window of a throttle
 }
 
-// WindowOf is the window of a job like this one of a task. Jobs of several queues or active keys share no debounce, because
-// the one that stands for them has but one of each.
+// WindowOf returns the window of job j of task t. Jobs of different queues or active keys share no debounce, because the
+// job that represents them has only one queue and one key.
 func WindowOf(t task.Task, j Job) Window {
-	if t.Throttle == nil && t.Debounce == nil { // without a closure on the way of most jobs
+	if t.Throttle == nil && t.Debounce == nil { // the usual case, without allocating a closure
 		return Window{}
 	}
 	value := func(key string) string {
-		return flow.KeyValues([]string{key}, flow.KeySource{Namespace: j.Namespace, Task: j.Task, Queue: j.Queue, Input: j.Input})[0]
+		return flow.KeyValue(key, flow.KeySource{Namespace: j.Namespace, Task: j.Task, Queue: j.Queue, Input: j.Input})
 	}
 	id := strconv.FormatInt(t.ID, 10)
 	if t.Throttle != nil {
@@ -34,7 +34,7 @@ func WindowOf(t task.Task, j Job) Window {
 	}
 }
 
-// Debounced is what became of the requests of a debounced job.
+// Debounced describes the requests of a debounced job.
 type Debounced struct {
 	Joined int64     `json:"joined" doc:"Requests that joined the first; the input is that of the last"`
 	LastAt time.Time `json:"last_at" doc:"When the last request came"`

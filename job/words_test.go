@@ -12,8 +12,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// refusal is one bad input: how it differs from the good one, and the field
-// and the words that the answer must have.
+// refusal is one bad input: its change to a good input, and the field and the text
+// that the error must contain.
 type refusal[T any] struct {
 	name   string
 	change func(*T)
@@ -21,8 +21,8 @@ type refusal[T any] struct {
 	says   string
 }
 
-// refuses checks that good passes, and that each row is refused with its one
-// field.
+// refuses checks that the good input is valid, and that each row is refused with an
+// error about its field.
 func refuses[T any](t *testing.T, good func() T, validate func(T) error, rows []refusal[T]) {
 	t.Helper()
 	t.Parallel()
@@ -116,7 +116,7 @@ func TestWorkersAreChecked(t *testing.T) {
 		{"bad namespace", func(w *WorkerInfo) { w.Namespace = "**" }, "namespace", "is not a name"},
 		{"no kind", func(w *WorkerInfo) { w.Kinds = nil }, "kinds", "is missing (a worker runs at least one kind)"},
 		{"unknown kind", func(w *WorkerInfo) { w.Kinds = []task.Kind{"magic"} }, "kinds", "is not a kind that this Belfry knows"},
-		{"too many handlers", func(w *WorkerInfo) { w.Funcs = manyOf(MaxFuncs+1, "f") }, "funcs", "more than 10000"},
+		{"too many handlers", func(w *WorkerInfo) { w.Funcs = manyOf(MaxFuncs+1, "f") }, "funcs", "more than 1000 entries"},
 		{"bad handler", func(w *WorkerInfo) { w.Funcs = []string{"a b"} }, "funcs", "is not a name"},
 		{"no queue", func(w *WorkerInfo) { w.Queues = nil }, "queues", "between 1 and 1000"},
 		{"bad queue", func(w *WorkerInfo) { w.Queues = map[string]int{"a b": 1} }, "queues", "is not a name"},
