@@ -8,31 +8,32 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Upload is the answer to the announcement of an artifact: what is known of it,
-// and where its bytes are to be sent.
+// Upload is the answer to the announcement of an artifact: its record, and where
+// to send its bytes.
 type Upload struct {
 	Artifact Artifact       `json:"artifact"`
 	Link     *SignedRequest `json:"link,omitempty" doc:"Where to send its bytes; missing when they are there"`
 }
 
-// UploadLink is how long a link to send an artifact lives.
+// UploadLink is the validity of a link to send an artifact.
 const UploadLink = time.Hour
 
-// DownloadLink is how long a link to fetch an artifact lives.
+// DownloadLink is the validity of a link to fetch an artifact.
 const DownloadLink = 15 * time.Minute
 
-// DefaultUploadWait is how long an artifact that was not uploaded is remembered,
-// unless a task names it.
+// DefaultUploadWait is how long the record of a pending upload is kept, unless a
+// task names the artifact.
 const DefaultUploadWait = 24 * time.Hour
 
-// WithDefaults fills what was left out, and writes the digest in lower case.
+// WithDefaults returns a copy with the defaults of empty fields and the digest in
+// lower case.
 func (a Artifact) WithDefaults() Artifact {
 	a.Namespace = core.Or(a.Namespace, core.DefaultNamespace)
 	a.SHA256 = strings.ToLower(a.SHA256)
 	return a
 }
 
-// Validate says what is wrong with an artifact that is announced.
+// Validate returns the problems of an artifact that is announced as one error, or nil.
 func (a Artifact) Validate() error {
 	var p core.Problems
 	core.CheckName(&p, "namespace", a.Namespace)
@@ -40,7 +41,7 @@ func (a Artifact) Validate() error {
 	return p.Err("artifact")
 }
 
-// checkArtifact looks at what bytes are called by.
+// checkArtifact checks the digest and size of an artifact.
 func checkArtifact(p *core.Problems, digest string, size int64) {
 	if !IsDigest(digest) {
 		p.Add("sha256", digest, "is not a SHA-256", "64 hexadecimal digits, as sha256sum prints them")
@@ -50,7 +51,7 @@ func checkArtifact(p *core.Problems, digest string, size int64) {
 	}
 }
 
-// CheckDigest refuses what is not the name of an artifact.
+// CheckDigest returns an error if digest is not the SHA-256 of an artifact.
 func CheckDigest(digest string) error {
 	if IsDigest(digest) {
 		return nil
@@ -58,8 +59,8 @@ func CheckDigest(digest string) error {
 	return core.InvalidField("sha256", digest, "is not a SHA-256", "64 lower-case hexadecimal digits, see: belfry artifact list")
 }
 
-// KeptSecret is a value that is given to programs and never shown: what is
-// known of it beside the value.
+// KeptSecret is the record of a secret for programs, without its value, which is
+// never shown.
 type KeptSecret struct {
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
@@ -69,12 +70,12 @@ type KeptSecret struct {
 	Tasks     []string  `json:"tasks,omitempty" doc:"Tasks whose programs get it, up to ten"`
 }
 
-// MaxSecret bounds the value of a secret, in bytes. It becomes an environment
-// variable.
+// MaxSecret is the longest value of a secret, in bytes, because it becomes an
+// environment variable.
 const MaxSecret = 32 << 10
 
-// CheckSecret says what is wrong with the value of a secret, without repeating
-// it.
+// CheckSecret returns an error if the value of a secret is invalid. The error does
+// not contain the value.
 func CheckSecret(value core.Secret) error {
 	switch {
 	case value == "":
@@ -89,7 +90,7 @@ func CheckSecret(value core.Secret) error {
 	return nil
 }
 
-// ResealedSecrets is what came of changing the key that secrets are sealed with.
+// ResealedSecrets is the result of changing the key that seals secrets.
 type ResealedSecrets struct {
 	Key    string `json:"key" doc:"Name of the key that seals now"`
 	Sealed int    `json:"sealed" doc:"How many were sealed anew"`

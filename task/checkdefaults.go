@@ -8,15 +8,15 @@ import (
 
 const DefaultCheckTimeout = core.Duration(10 * time.Second)
 
-// owned is how a name of what belongs to a monitor begins. No name that a
-// person gives can hold the colon.
+// owned is the prefix of names of tasks and schedules of monitors. Names of users
+// cannot contain the colon.
 const owned = "monitor:"
 
-// OwnedName is the name of the task and of the schedule that belong to a
-// monitor.
+// OwnedName returns the name of the task and schedule of a monitor.
 func OwnedName(monitor string) string { return owned + monitor }
 
-// OwnerOf is the monitor that a task or schedule of this name belongs to.
+// OwnerOf returns the monitor that owns the task or schedule of this name, if one
+// does.
 func OwnerOf(name string) (monitor string, isOwned bool) {
 	if len(name) > len(owned) && name[:len(owned)] == owned {
 		return name[len(owned):], true
@@ -24,8 +24,8 @@ func OwnerOf(name string) (monitor string, isOwned bool) {
 	return "", false
 }
 
-// CheckDefaults are a task's, with those of a check: it is quick, and what
-// failed is looked at again by the monitor and not by the queue.
+// CheckDefaults returns the task with the defaults of a check: a short timeout and
+// no retries by the queue, because the monitor repeats failed checks.
 func (t Task) CheckDefaults() Task {
 	t.Queue = core.Or(t.Queue, ChecksQueue)
 	t.Timeout = core.Or(t.Timeout, DefaultCheckTimeout)

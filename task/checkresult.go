@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// CheckResult is what a check saw: one look at a target. A worker reports it with
+// CheckResult is the outcome of one check of a target. A worker reports it with
 // the end of an attempt.
 type CheckResult struct {
 	Outcome    CheckOutcome      `json:"outcome" enum:"ok,degraded,fail,error"`
@@ -26,8 +26,8 @@ type CheckResult struct {
 	Starved    bool              `json:"starved,omitempty" doc:"The worker had no time to look: the latency is not the target's"`
 }
 
-// CheckOutcome is what a check came to. An error is our own fault or cannot be
-// decided, and never makes a target down.
+// CheckOutcome is the outcome of a check. An error is a fault of Belfry or
+// undecidable, and never makes a target down.
 type CheckOutcome string
 
 // The outcomes.
@@ -38,11 +38,11 @@ const (
 	CheckError    CheckOutcome = "error"
 )
 
-// CheckCode is a stable name for what was wrong.
+// CheckCode is a stable name of a problem.
 type CheckCode string
 
-// The codes. Those after CodeBlocked are the worker's or the definition's
-// fault, and belong to an outcome of error.
+// The codes. Codes after CodeBlocked are faults of the worker or of the
+// definition, and belong to the outcome error.
 const (
 	CodeDNSNotFound     CheckCode = "dns_nxdomain"
 	CodeDNSTimeout      CheckCode = "dns_timeout"
@@ -62,16 +62,16 @@ const (
 	CodeStatus          CheckCode = "status"
 	CodeRedirectLimit   CheckCode = "redirect_limit"
 	CodeRedirectLoop    CheckCode = "redirect_loop"
-	CodeRedirectBlocked CheckCode = "redirect_blocked" // to an address that is not public
+	CodeRedirectBlocked CheckCode = "redirect_blocked" // redirected to an address that is not public
 	CodeBodyTimeout     CheckCode = "body_timeout"
 	CodeBodyTooLarge    CheckCode = "body_too_large"
 	CodeBodyBroken      CheckCode = "body_broken"
-	CodeExpect          CheckCode = "expect" // an answer that is not the wanted one, below HTTP
+	CodeExpect          CheckCode = "expect" // an unexpected answer, not of HTTP
 	CodeAssertion       CheckCode = "assertion"
 	CodeLoss            CheckCode = "packet_loss"
 	CodeTimeout         CheckCode = "timeout"
-	CodeMissed          CheckCode = "missed"   // a heartbeat that did not come
-	CodeReported        CheckCode = "reported" // a heartbeat that said fail, or a command that ended with a fault
+	CodeMissed          CheckCode = "missed"   // a missing heartbeat
+	CodeReported        CheckCode = "reported" // a heartbeat that reported a failure, or a command that failed
 	CodeSelectorMissing CheckCode = "selector_missing"
 	CodeEmpty           CheckCode = "empty"
 
@@ -84,9 +84,9 @@ const (
 	CodeInternal    CheckCode = "internal"
 )
 
-// Phases are the parts of a latency, and their sum is the latency but for moments
-// of computing. One that did not happen is zero. The latency of a ping is the
-// mean of its requests, and its look-up stands beside that.
+// Phases are the parts of a latency. Their sum is the latency, except for short
+// times of computing. A phase that did not happen is zero. The latency of a ping
+// is the mean of its requests, and does not include the look-up.
 type Phases struct {
 	DNS       core.Duration `json:"dns,omitempty"`
 	Connect   core.Duration `json:"connect,omitempty"`
@@ -104,7 +104,7 @@ type Hop struct {
 	Took   core.Duration `json:"took"`
 }
 
-// ConditionResult is what one expression came to.
+// ConditionResult is the result of one expression.
 type ConditionResult struct {
 	Text    string `json:"text"`
 	Holds   bool   `json:"holds"`
@@ -113,7 +113,8 @@ type ConditionResult struct {
 	Error   string `json:"error,omitempty" doc:"Why it could not be judged"`
 }
 
-// Snapshot is an answer kept for people: capped, and without secrets.
+// Snapshot is an answer of a target, stored for people: truncated, and without
+// secrets.
 type Snapshot struct {
 	Status  string            `json:"status,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
@@ -121,7 +122,7 @@ type Snapshot struct {
 	Cut     bool              `json:"cut,omitempty"`
 }
 
-// PageSeen is the part of a page that was looked at, made comparable.
+// PageSeen is the checked part of a page in comparable form.
 type PageSeen struct {
 	Outcome    PageOutcome `json:"outcome" enum:"seen,selector_missing,empty"`
 	Digest     string      `json:"digest,omitempty" doc:"SHA-256 of the text"`
@@ -132,8 +133,8 @@ type PageSeen struct {
 	Cut        bool        `json:"cut,omitempty"`
 }
 
-// PageOutcome is what a look at a page came to by itself, before it is
-// compared with anything.
+// PageOutcome is the outcome of a page check before the comparison with a
+// baseline.
 type PageOutcome string
 
 // The outcomes.
@@ -143,7 +144,7 @@ const (
 	PageEmpty           PageOutcome = "empty"
 )
 
-// Limits of what a check reports.
+// Limits of a check result.
 const (
 	MaxCheckMessage  = 1 << 10
 	MaxSnapshot      = 16 << 10
@@ -151,15 +152,15 @@ const (
 	MaxHops          = 51
 )
 
-// maxHopURL and maxName bound texts of a result that have no limit of their own.
+// maxHopURL and maxName are the longest texts of a result without another limit.
 const (
 	maxHopURL = 2 << 10
 	maxName   = 64 // of a code, an address, a digest
 )
 
-// Bounded is the result as it may be kept. Workers are not trusted: an outcome
-// that there is not is an error of ours, and no text, no list and no number is
-// larger than one that an honest worker reports.
+// Bounded returns the result within the limits for storing. Workers are not
+// trusted: an unknown outcome becomes an error, and texts, lists and numbers are
+// cut to the largest that an honest worker reports.
 func (m CheckResult) Bounded() CheckResult {
 	switch m.Outcome {
 	case CheckOK, CheckDegraded, CheckFail, CheckError:
@@ -205,7 +206,7 @@ func (m CheckResult) Bounded() CheckResult {
 	return m
 }
 
-// Probed is a result taken outside any monitor: a dry run.
+// Probed is the result of a dry run, outside of any monitor.
 type Probed struct {
 	CheckResult
 	Started time.Time `json:"started"`

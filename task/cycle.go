@@ -10,16 +10,16 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Cycle is a list of tasks that run strictly one after another. When the cycle
-// runs is a matter of its schedules; which of its members are due then is told
-// by when each of them last succeeded.
+// Cycle is a list of tasks that run strictly one after another. Schedules decide
+// when the cycle runs. The last success of each member decides which members are
+// due then.
 type Cycle struct {
 	Members []Member      `json:"members" doc:"In the order in which they run; at most 500"`
 	Stagger core.Duration `json:"stagger,omitempty" doc:"Longest pause before a member, the first excepted; how long is spread evenly; default: none; at most 1h"`
 }
 
-// Member is a task in a cycle. It may be in other cycles too, and is never run
-// by two of them at the same time, nor twice within its interval.
+// Member is a task in a cycle. It may be in several cycles, but never runs in two
+// of them at the same time, nor twice within its interval.
 type Member struct {
 	Task        string          `json:"task" doc:"Name of the task, in the namespace of the cycle"`
 	Every       core.Duration   `json:"every,omitempty" doc:"Least time between two runs that succeeded, from start to start; default: it is due each time"`
@@ -29,10 +29,10 @@ type Member struct {
 	Input       json.RawMessage `json:"input,omitempty" doc:"Instead of the task's own"`
 }
 
-// OnFailure is what becomes of a cycle when a member fails.
+// OnFailure is the policy of a cycle after the failure of a member.
 type OnFailure string
 
-// A cycle that stops leaves out the members that are left.
+// The policies. A cycle that stops skips the remaining members.
 const (
 	FailureContinue OnFailure = "continue"
 	FailureStop     OnFailure = "stop"
@@ -50,7 +50,7 @@ func (c Cycle) WithDefaults() Cycle {
 	return c
 }
 
-// names are those of the members, in their order.
+// names returns the names of the members, in order.
 func (c Cycle) names() string {
 	list := make([]string, len(c.Members))
 	for i, m := range c.Members {
@@ -92,9 +92,8 @@ func (c Cycle) validate() error {
 	return p.Err("cycle")
 }
 
-// MemberTiming is when a member last succeeded, in whatever cycle. It is kept
-// for ever, and written in the transaction that settles a success and nowhere
-// else.
+// MemberTiming is the time of the last success of a member, in any cycle. It is
+// kept forever, and written only in the transaction that settles a success.
 type MemberTiming struct {
 	Task        string    `json:"task"`
 	StartedAt   time.Time `json:"started_at,omitzero" doc:"Start of the last run that succeeded; its interval counts from here"`
@@ -104,13 +103,13 @@ type MemberTiming struct {
 	RunningJob  int64     `json:"running_job,omitempty" doc:"The job that runs it now, of whatever cycle"`
 }
 
-// Slack is how much less than its interval may lie between two starts of a
-// member: a tenth of it, at most five minutes. Members start some moments after
-// their cycle, and not always as many: without it, an hourly member of an
-// hourly cycle would run every other hour. From cycle to cycle there is none.
+// Slack returns by how much the time between two starts of a member may fall below
+// its interval: a tenth of it, at most five minutes. Members start a varying short
+// time after their cycle; without slack, an hourly member of an hourly cycle would
+// run every other hour. There is no slack between the times of cycles.
 func (m Member) Slack() core.Duration { return min(m.Every/10, core.Duration(5*time.Minute)) }
 
-// DueAt is when the member is due, as far as its interval goes. Zero: now.
+// DueAt returns when the member is due by its interval. Zero means now.
 func (m Member) DueAt(t MemberTiming) time.Time {
 	if m.Every <= 0 || t.StartedAt.IsZero() {
 		return time.Time{}
@@ -122,9 +121,9 @@ func (m Member) DueAt(t MemberTiming) time.Time {
 	return at
 }
 
-// Due says whether the member is due now, in a cycle whose time is at, and why:
-// its interval must have passed since the cycle in which it last succeeded,
-// and, but for the slack, since it started then.
+// Due reports whether the member is due now in a cycle with nominal time at, and
+// why. Its interval must have passed since the nominal time of the cycle in which
+// it last succeeded, and, less the slack, since its start there.
 func (m Member) Due(t MemberTiming, at, now time.Time) (due bool, why string) {
 	switch {
 	case t.StartedAt.IsZero() && !t.ResetAt.IsZero():

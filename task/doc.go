@@ -1,4 +1,4 @@
-// Package task says what to run: a [Task] of some [Kind] with its settings,
-// queue, priority, timeout and [Retry] policy, what it needs of a worker, and
-// what a check of a target found.
+// Package task defines what to run: a [Task] of a [Kind] with its settings, queue,
+// priority, timeout, [Retry] policy and requirements of a worker. It also defines
+// the results of checks.
 package task

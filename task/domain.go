@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/core/setting"
 )
 
-// Domain asks the registry of a domain when its registration ends: by RDAP (RFC 9082, 9083), or by WHOIS (RFC 3912) where
+// Domain asks the registry of a domain for the end of its registration: by RDAP (RFC 9082, 9083), or by WHOIS (RFC 3912) if
 // RDAP has no server or no answer.
 type Domain struct {
 	Name     string `json:"name" doc:"Registered domain, such as example.com"`

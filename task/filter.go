@@ -10,5 +10,5 @@ type Filter struct {
 	Namespace string // * for all
 	Kind      Kind
 	Tag       string
-	Part      string // of the name or title, whatever its case
+	Part      string // a part of the name or title, ignoring case
 }

@@ -12,35 +12,35 @@ import (
 	"github.com/belfry-run/belfry/core/setting"
 )
 
-// KindInfo is all that Belfry knows of a kind, besides how it is run.
+// KindInfo describes a kind, except how it is run.
 type KindInfo struct {
 	Kind Kind
 
-	// Of tasks. A kind without a form of its own is written as JSON, or has pages of its own.
+	// Of tasks. A kind without a form is edited as JSON, or has its own pages.
 	Form   string // title of the form of a new task
-	Does   string // what a job of it does
+	Does   string // what a job of the kind does
 	Worker string // how to get a worker for it: "start ..."
 
-	// Of monitors. A kind without a flag is none of theirs.
+	// Of monitors. Kinds without a flag are not for monitors.
 	Title  string // for pages
-	Text   string // what a monitor of it does
-	Flag   string // of the command line, says the kind and what is looked at
+	Text   string // what a monitor of the kind does
+	Flag   string // flag of the command line that sets kind and target
 	Fields []setting.Field
-	Values string // that conditions may use, with spaces between; a kind that has some looks at a target over the network
+	Values string // values for conditions, separated by spaces; kinds with values check a target over the network
 
 	part    setting.Part[Task]
 	target  func(t Task) Target
-	facts   func(t Task) setting.Facts // for people, besides the target
-	details func(t Task) setting.Facts // for the command line; default: the target
+	facts   func(t Task) setting.Facts // settings for people, besides the target
+	details func(t Task) setting.Facts // settings for the command line; default: the target
 }
 
-// Target is what a task runs or looks at, in the words of several places.
+// Target describes what a task runs or checks, for several places.
 type Target struct {
-	Line   string // on pages, for people who may see the task
+	Line   string // on pages, for people with access to the task
 	Brief  string // in a list of tasks of all kinds
-	Public string // for people who may not see the task: without user, query and arguments
-	Verb   string // what is done with it, before Public: "Connect to "
-	Same   []any  // what an edit leaves as it is when the target is still the same one
+	Public string // for people without access to the task: without user, query and arguments
+	Verb   string // action, before Public: "Connect to "
+	Same   []any  // settings that identify the target: if an edit keeps them, the target is the same
 }
 
 var (
@@ -50,7 +50,7 @@ var (
 	headers   = setting.Field{Path: "headers", As: setting.Pairs, Flag: "header", Usage: "'Name: value'; may be repeated", Label: "Headers", More: true}
 )
 
-// with is a field that several kinds have, in the words of one.
+// with returns a field of several kinds with the label and hint of one kind.
 func with(f setting.Field, label, hint string) setting.Field {
 	f.Label, f.Hint = label, hint
 	return f
@@ -59,7 +59,7 @@ func with(f setting.Field, label, hint string) setting.Field {
 const serverNameUsage = "name for TLS; default: the target's host"
 
 // KindTable has a row for each kind, in the order of [Task]. Validation, the command line, pages, conditions and imports
-// range over it.
+// use it.
 var KindTable = []KindInfo{
 	{
 		Kind: KindFunc, Form: "Go handler", Does: "Runs the handler that has the name of the task, in a worker of your own program.",
@@ -356,11 +356,11 @@ var KindTable = []KindInfo{
 	},
 }
 
-// Kinds lists every kind that a worker runs, in the order of their names.
+// Kinds lists all kinds that a worker runs, sorted by name.
 var Kinds = sorted(KindHeartbeat, KindCycle, KindWorkflow)
 
-// TaskKinds lists every kind that a task may have. A cycle and a workflow are run by
-// no worker: the engine has their members and steps run.
+// TaskKinds lists all kinds of tasks. No worker runs a cycle or workflow: the engine
+// starts their members and steps.
 var TaskKinds = sorted(KindHeartbeat)
 
 func sorted(without ...Kind) (list []Kind) {
@@ -373,7 +373,7 @@ func sorted(without ...Kind) (list []Kind) {
 	return list
 }
 
-// Forms lists the kinds that have a form for a new task: first those with settings.
+// Forms returns the kinds with a form for a new task, kinds with settings first.
 func Forms() []KindInfo {
 	list := slices.DeleteFunc(slices.Clone(KindTable), func(k KindInfo) bool { return k.Form == "" })
 	slices.SortStableFunc(list, func(a, b KindInfo) int {
@@ -382,7 +382,7 @@ func Forms() []KindInfo {
 	return list
 }
 
-// MonitorKinds lists the kinds of monitors: first those that look at a target over the network.
+// MonitorKinds returns the kinds of monitors, checks over the network first.
 func MonitorKinds() []KindInfo {
 	list := slices.DeleteFunc(slices.Clone(KindTable), func(k KindInfo) bool { return k.Flag == "" })
 	slices.SortStableFunc(list, func(a, b KindInfo) int {
@@ -391,7 +391,7 @@ func MonitorKinds() []KindInfo {
 	return list
 }
 
-// Info is the row of a kind. Of one that Belfry does not know it has nothing but the name.
+// Info returns the row of a kind. For an unknown kind it has only the name.
 func (k Kind) Info() KindInfo {
 	if i := slices.IndexFunc(KindTable, func(row KindInfo) bool { return row.Kind == k }); i >= 0 {
 		return KindTable[i]
@@ -399,11 +399,11 @@ func (k Kind) Info() KindInfo {
 	return KindInfo{Kind: k}
 }
 
-// Given reports that a task has settings of this kind.
+// Given reports whether a task has settings of this kind.
 func (k KindInfo) Given(t Task) bool { return k.part.Given != nil && k.part.Given(&t) }
 
-// Edit gives a task a copy of its settings of this kind, or new ones, and returns a pointer to them. A kind without
-// settings in a task has none.
+// Edit replaces the settings of this kind in the task by a copy, or by new ones, and returns a pointer to them. It returns
+// nil for a kind without settings.
 func (k KindInfo) Edit(t *Task) any {
 	if k.part.Edit == nil {
 		return nil
@@ -411,7 +411,7 @@ func (k KindInfo) Edit(t *Task) any {
 	return k.part.Edit(t)
 }
 
-// Target is what the task runs or looks at.
+// Target returns what the task runs or checks.
 func (t Task) Target() Target {
 	for _, k := range KindTable {
 		if k.Given(t) {
@@ -421,7 +421,7 @@ func (t Task) Target() Target {
 	return Target{}
 }
 
-// Facts are the settings of the task's kind that matter to people, besides the target.
+// Facts returns the settings of the task's kind for people, besides the target.
 func (t Task) Facts() setting.Facts {
 	for _, k := range KindTable {
 		if k.Given(t) && k.facts != nil {
@@ -431,7 +431,7 @@ func (t Task) Facts() setting.Facts {
 	return nil
 }
 
-// Details are the settings of the task's kind for the command line.
+// Details returns the settings of the task's kind for the command line.
 func (t Task) Details() (f setting.Facts) {
 	for _, k := range KindTable {
 		if k.Given(t) && k.details != nil {
@@ -443,12 +443,12 @@ func (t Task) Details() (f setting.Facts) {
 	return f
 }
 
-// addressed is the target of a kind that has an address and no more.
+// addressed returns the target of a kind that has only an address.
 func addressed(kind, verb, address string) Target {
 	return Target{Line: address, Brief: fmt.Sprintf("%s %s", kind, address), Public: address, Verb: verb, Same: []any{address}}
 }
 
-// publicURL is an address without user, query and fragment.
+// publicURL returns an address without user, query and fragment.
 func publicURL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -457,5 +457,5 @@ func publicURL(address string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 }
 
-// RunByEngine reports that no worker runs jobs of a kind: the engine has their members or steps run.
+// RunByEngine reports whether the engine runs jobs of a kind, by starting their members or steps, and not a worker.
 func RunByEngine(k Kind) bool { return k == KindCycle || k == KindWorkflow }

@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/flow"
 )
 
-// checkLimits says what is wrong with the limits of a task.
+// checkLimits adds to p the problems of the limits of a task.
 func (t Task) checkLimits(p *core.Problems) {
 	if t.Sequence != nil {
 		p.Nest("sequence", t.Sequence.Validate())
@@ -30,5 +30,5 @@ func (t Task) checkLimits(p *core.Problems) {
 	flow.CheckLimits(p, t.Limits)
 }
 
-// Gated reports that the jobs of a task have something to pass.
+// Gated reports whether a limit or sequence restricts the jobs of the task.
 func (t Task) Gated() bool { return len(t.Limits) > 0 || t.Sequence != nil }

@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// JobOutput is a file that an attempt left, as it is kept.
+// JobOutput is a stored output file of an attempt.
 type JobOutput struct {
 	Output
 	JobID int64     `json:"job_id"`
@@ -19,14 +19,14 @@ type JobOutput struct {
 	At    time.Time `json:"at" doc:"When it was announced"`
 }
 
-// Limits of what a worker says of a program.
+// Limits of the report of a worker about a program.
 const (
 	MaxOutputName   = 512 // bytes
 	maxSandboxLines = 64
 	maxSandboxLine  = 1 << 10
 )
 
-// Validate says what is wrong with a file that an attempt announces.
+// Validate returns the problems of a file that an attempt announces as one error, or nil.
 func (o Output) Validate() error {
 	var p core.Problems
 	checkOutput(&p, o)
@@ -76,8 +76,8 @@ func (s *Sandboxed) Validate() error {
 	return p.Err("sandboxed")
 }
 
-// AddOutput says whether an attempt may announce one more file, beside those of
-// other names that it has announced.
+// AddOutput returns an error if an attempt must not announce the file o. files and
+// size are the number and size of other files that it has announced.
 func (l Limits) AddOutput(o Output, files int, size int64) error {
 	l = l.withDefaults()
 	switch {

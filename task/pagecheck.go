@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// PageCheck looks at a part of a document and remembers how it was.
+// PageCheck checks a part of a document for changes.
 type PageCheck struct {
 	URL     string            `json:"url" doc:"http or https"`
 	Headers map[string]string `json:"headers,omitempty"`
@@ -28,10 +28,10 @@ type PageCheck struct {
 	KeepVersions int           `json:"keep_versions,omitempty" doc:"Texts kept; the list of versions is kept beyond them; default: 50; at most 1000"`
 }
 
-// PageBaseline is what a version of a page is compared with.
+// PageBaseline is the policy for the version with which a page is compared.
 type PageBaseline string
 
-// A pinned baseline stays until a person accepts another version.
+// The policies. A pinned baseline stays until a person accepts another version.
 const (
 	BaselinePinned  PageBaseline = "pinned"
 	BaselineRolling PageBaseline = "rolling"
@@ -41,7 +41,7 @@ func (g PageCheck) withDefaults() PageCheck {
 	g.MaxBody = core.Or(g.MaxBody, DefaultMaxPage)
 	g.Baseline = core.Or(g.Baseline, BaselineRolling)
 	if g.Confirm = core.Or(g.Confirm, DefaultRecheck); g.Confirm < 0 {
-		g.Confirm = -core.Duration(time.Second) // any is as good
+		g.Confirm = -core.Duration(time.Second) // all negative values mean the same
 	}
 	g.KeepVersions = core.Or(g.KeepVersions, DefaultVersions)
 	return g
@@ -87,10 +87,11 @@ func (g PageCheck) validate() error {
 	return p.Err("page")
 }
 
-// PageChange is how a version came to be.
+// PageChange is the origin of a version of a page.
 type PageChange string
 
-// A version is the first, a change, or the first with other settings.
+// The origins: the first version, a change, or the first version with other
+// settings.
 const (
 	PageFirst   PageChange = "first"
 	PageChanged PageChange = "changed"

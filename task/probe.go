@@ -1,6 +1,7 @@
 package task
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"regexp"
@@ -33,7 +34,7 @@ type HTTP struct {
 	KeepBodyBytes int               `json:"keep_body_bytes,omitempty" doc:"Bytes of the body kept in the job's output; default: 4 KiB; at most 256 KiB; -1 keeps none"`
 }
 
-// HTTPAuth is who asks: a user, a token, or a certificate.
+// HTTPAuth authenticates a request: by a user, a token, or a certificate.
 type HTTPAuth struct {
 	User     string      `json:"user,omitempty" doc:"For basic authentication"`
 	Password core.Secret `json:"password,omitempty" doc:"For basic authentication"`
@@ -42,18 +43,18 @@ type HTTPAuth struct {
 	Key      core.Secret `json:"key,omitempty" doc:"PEM of the certificate's private key"`
 }
 
-// IPFamily is which addresses of a name are tried.
+// IPFamily selects the addresses of a name to dial.
 type IPFamily string
 
-// The families. A probe dials one address; it does not race several, because
-// half up must not read as up.
+// The families. A probe dials one address and does not race several, because a
+// target that is half up must not count as up.
 const (
 	FamilyAny  IPFamily = "any"
 	FamilyIPv4 IPFamily = "ipv4"
 	FamilyIPv6 IPFamily = "ipv6"
 )
 
-// TCP opens a connection, and may talk.
+// TCP opens a connection, and optionally sends data and expects an answer.
 type TCP struct {
 	Address string   `json:"address" doc:"host:port"`
 	Family  IPFamily `json:"family,omitempty" enum:"any,ipv4,ipv6" doc:"Default: any"`
@@ -62,7 +63,7 @@ type TCP struct {
 	MaxRead int      `json:"max_read,omitempty" doc:"Bytes read at most; default: 64 KiB; at most 1 MiB"`
 }
 
-// DNS asks for a record.
+// DNS queries a record.
 type DNS struct {
 	Name   string   `json:"name" doc:"Such as example.com"`
 	Type   string   `json:"type,omitempty" enum:"A,AAAA,CNAME,MX,NS,TXT,SOA,SRV,CAA,PTR" doc:"Default: A"`
@@ -72,7 +73,7 @@ type DNS struct {
 	TCP    bool     `json:"tcp,omitempty" doc:"Ask over TCP; default: UDP, then TCP when the answer is cut"`
 }
 
-// TLS looks at a certificate and its chain.
+// TLS checks a certificate and its chain.
 type TLS struct {
 	Address    string   `json:"address" doc:"host:port; port 443 if left out"`
 	ServerName string   `json:"server_name,omitempty" doc:"Default: the address's host"`
@@ -83,7 +84,7 @@ type TLS struct {
 	FailDays   int      `json:"fail_days,omitempty" doc:"Failed when a certificate of the chain ends sooner; default: 0, when it has ended"`
 }
 
-// Ping sends ICMP echo requests, where the worker's system lets it.
+// Ping sends ICMP echo requests, if the system of the worker allows it.
 type Ping struct {
 	Host    string   `json:"host"`
 	Family  IPFamily `json:"family,omitempty" enum:"any,ipv4,ipv6" doc:"Default: any"`
@@ -91,7 +92,7 @@ type Ping struct {
 	MaxLoss int      `json:"max_loss,omitempty" doc:"Per cent of the requests that may stay unanswered; default: 0"`
 }
 
-// GRPC asks the standard health service (grpc.health.v1).
+// GRPC queries the standard health service (grpc.health.v1).
 type GRPC struct {
 	Address    string `json:"address" doc:"host:port"`
 	Service    string `json:"service,omitempty" doc:"Default: the server as a whole"`
@@ -101,7 +102,7 @@ type GRPC struct {
 	SkipVerify bool   `json:"skip_verify,omitempty" doc:"Accept any certificate"`
 }
 
-// WebSocket asks for an upgrade, and may talk.
+// WebSocket requests an upgrade, and optionally sends data and expects an answer.
 type WebSocket struct {
 	URL     string            `json:"url" doc:"ws or wss"`
 	Headers map[string]string `json:"headers,omitempty"`
@@ -111,19 +112,20 @@ type WebSocket struct {
 
 // Limits of probes.
 const (
+	MaxSettings     = 256 << 10 // bytes of the settings of a task's kind, as JSON
 	MaxConditions   = 50
 	MaxCondition    = 2 << 10
 	DefaultMaxBody  = 1 << 20
 	DefaultMaxPage  = 5 << 20
 	DefaultMaxRead  = 64 << 10
-	MaxPageText     = 1 << 20 // bytes of a page's text that is kept and compared
+	MaxPageText     = 1 << 20 // bytes of a page's text that are stored and compared
 	DefaultWarnDays = 14
 	DefaultPings    = 3
 	DefaultVersions = 50
 	DefaultRecheck  = core.Duration(10 * time.Second)
 )
 
-// Given lists the kinds whose settings are there, in the order of their names.
+// Given returns the kinds whose settings are set, sorted by name.
 func (t Task) Given() (given []Kind) {
 	for _, k := range TaskKinds {
 		if k.Info().Given(t) {
@@ -133,7 +135,7 @@ func (t Task) Given() (given []Kind) {
 	return given
 }
 
-// impliedKind is the one whose settings are given.
+// impliedKind returns the kind whose settings are set.
 func (t Task) impliedKind() Kind {
 	for _, k := range t.Given() {
 		return k
@@ -185,7 +187,7 @@ func (h HTTP) withDefaults() HTTP {
 	return h
 }
 
-// validateKind says what is wrong with the settings of a kind.
+// validateKind adds to p the problems of the settings of the kind.
 func (t Task) validateKind(p *core.Problems) {
 	if !slices.Contains(TaskKinds, t.Kind) {
 		p.Add("kind", string(t.Kind), "is not a kind that this Belfry knows", "one of "+core.List(TaskKinds))
@@ -202,6 +204,12 @@ func (t Task) validateKind(p *core.Problems) {
 	t.validateConditions(p)
 	if info := t.Kind.Info(); info.Given(t) {
 		p.Nest(string(t.Kind), info.part.Validate(&t))
+	}
+	// Each claim sends a copy of the settings of the kind, and the audit keeps all versions.
+	t.Input, t.Conditions, t.Warnings, t.Description = nil, nil, nil, ""
+	if whole, err := json.Marshal(t); err == nil && len(whole) > MaxSettings {
+		p.Add(string(t.Kind), fmt.Sprintf("%d bytes", len(whole)), fmt.Sprintf("is over the limit of %d bytes, as JSON", MaxSettings),
+			"keep long scripts and data in a file that the task reads, or in the input")
 	}
 }
 

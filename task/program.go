@@ -12,9 +12,8 @@ import (
 	"github.com/belfry-run/belfry/core/setting"
 )
 
-// Program is an uploaded compiled binary. It runs on a worker in a
-// sandbox and gets the fields here and nothing else: no token, no credential,
-// no environment of the worker.
+// Program is an uploaded compiled binary. It runs on a worker in a sandbox. It
+// gets only the fields here: no token, credential or environment of the worker.
 type Program struct {
 	SHA256 string `json:"sha256" doc:"Digest of the artifact: 64 lower-case hexadecimal digits. It pins what runs"`
 	Size   int64  `json:"size" doc:"Bytes of the artifact"`
@@ -34,7 +33,7 @@ type Program struct {
 	KillGrace    core.Duration `json:"kill_grace,omitempty" doc:"Time between SIGTERM and SIGKILL; default: 5s; at most 5m"`
 }
 
-// Limits are what a program may use of its machine. Zero is the default.
+// Limits bound the resources of a program. Zero means the default.
 type Limits struct {
 	Memory     int64   `json:"memory,omitempty" doc:"Bytes, of all its processes and its temporary files together; default: 512 MiB"`
 	CPU        float64 `json:"cpu,omitempty" doc:"Processors, 0.5 is half of one; default: 1"`
@@ -46,24 +45,24 @@ type Limits struct {
 	OutputSize int64   `json:"output_size,omitempty" doc:"Bytes of those files together; default: 64 MiB; at most 1 GiB"`
 }
 
-// Isolation is how strongly a program is kept apart from its machine. Each tier
-// promises what those before it do.
+// Isolation is how strongly a program is isolated from its machine. Each tier
+// includes the previous ones.
 type Isolation string
 
 // The tiers, weakest first.
 const (
 	IsolationNone       Isolation = "none"       // limits and a clean environment, as the worker's own user
-	IsolationUser       Isolation = "user"       // a user of its own
+	IsolationUser       Isolation = "user"       // a separate user
 	IsolationConfined   Isolation = "confined"   // and Landlock and seccomp
-	IsolationNamespaces Isolation = "namespaces" // and a root, processes and a network of its own
-	IsolationGVisor     Isolation = "gvisor"     // and a kernel of its own in user space
+	IsolationNamespaces Isolation = "namespaces" // and separate root, processes and network
+	IsolationGVisor     Isolation = "gvisor"     // and a separate kernel in user space
 )
 
-// Isolations lists them, weakest first.
+// Isolations lists all tiers, weakest first.
 var Isolations = []Isolation{IsolationNone, IsolationUser, IsolationConfined, IsolationNamespaces, IsolationGVisor}
 
-// AtLeast reports whether i is as strong as other. An unknown one is weaker
-// than all, so that who cannot say how it isolates gets nothing to run.
+// AtLeast reports whether i is as strong as other. An unknown tier is weaker than
+// all others, so that a worker with an unknown tier gets no programs.
 func (i Isolation) AtLeast(other Isolation) bool {
 	return slices.Index(Isolations, i) >= max(slices.Index(Isolations, other), 0)
 }
@@ -85,7 +84,7 @@ const (
 	MaxOutputSize       = 1 << 30
 	MaxArtifact         = 1 << 30 // bytes of a program
 	MaxProgramArgs      = 1000
-	MaxProgramBytes     = 128 << 10 // of arguments and environment together; Linux takes more, a row should not
+	MaxProgramBytes     = 128 << 10 // bytes of arguments and environment together; Linux allows more, but a row should be small
 	minMemory           = 4 << 20
 	maxMemory           = 1 << 44
 	maxProcessors       = 1024
@@ -93,13 +92,13 @@ const (
 	longestProgramGrace = MaxKillGrace
 )
 
-// Arches are the machines a program may be compiled for, in Go's words.
+// Arches lists the architectures of programs, as values of GOARCH.
 var Arches = []string{"386", "amd64", "arm", "arm64", "loong64", "ppc64le", "riscv64", "s390x"}
 
 var variableRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// IsDigest reports whether a text is a SHA-256 as artifacts are called by. It
-// stands between a hostile name and a path.
+// IsDigest reports whether a text is a SHA-256 as the name of an artifact. It
+// keeps hostile names out of paths.
 func IsDigest(s string) bool {
 	if len(s) != 64 {
 		return false
@@ -137,7 +136,7 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// details are a program for people.
+// details describes a program for people.
 func (g Program) details() (f setting.Facts) {
 	var secrets []string
 	for _, name := range slices.Sorted(maps.Keys(g.Secrets)) {
@@ -182,7 +181,7 @@ func (g Program) validate() error {
 	return p.Err("program")
 }
 
-// validateWords looks at what becomes arguments and environment.
+// validateWords checks arguments and environment.
 func (g Program) validateWords(p *core.Problems) {
 	if len(g.Args) > MaxProgramArgs {
 		p.Addf("args", len(g.Args), "has more than %d entries", MaxProgramArgs)
@@ -247,14 +246,14 @@ func (l Limits) validate() error {
 	size("log", l.Log, 0, MaxOutputLimit)
 	within("outputs", int64(l.Outputs), 0, MaxOutputs)
 	size("output_size", l.OutputSize, 0, MaxOutputSize)
-	if !(l.CPU >= 0.01 && l.CPU <= maxProcessors) { // so that NaN is refused
+	if !(l.CPU >= 0.01 && l.CPU <= maxProcessors) { // refuses NaN as well
 		p.Addf("cpu", l.CPU, "is outside 0.01 to %d processors", maxProcessors)
 	}
 	return p.Err("limits")
 }
 
-// Artifact is a program that was, or is to be, uploaded: bytes called by their
-// digest, which never change.
+// Artifact is a program that is uploaded or pending upload: immutable bytes with
+// their digest as name.
 type Artifact struct {
 	SHA256    string    `json:"sha256"`
 	Size      int64     `json:"size"`
@@ -265,8 +264,8 @@ type Artifact struct {
 	Tasks     []string  `json:"tasks,omitempty" doc:"Tasks that run it, up to ten"`
 }
 
-// SignedRequest is a link: what to send, and where. It is a secret until it
-// expires.
+// SignedRequest is a signed HTTP request to send or fetch bytes. It is a secret
+// until it expires.
 type SignedRequest struct {
 	Method  string            `json:"method"`
 	URL     string            `json:"url" doc:"May be a path alone, which then belongs to the server that gave it"`
@@ -274,7 +273,8 @@ type SignedRequest struct {
 	Expires time.Time         `json:"expires"`
 }
 
-// Sandboxed is what a worker says of a program's attempt beside its end.
+// Sandboxed is the report of a worker about a program's attempt besides its
+// result.
 type Sandboxed struct {
 	SHA256    string    `json:"sha256" doc:"Artifact that ran"`
 	Isolation Isolation `json:"isolation" doc:"Tier that was applied"`
@@ -286,7 +286,7 @@ type Sandboxed struct {
 	Outputs   []Output  `json:"outputs,omitempty" doc:"Files it left"`
 }
 
-// Usage is what a program used.
+// Usage is the resource usage of a program.
 type Usage struct {
 	Wall   core.Duration `json:"wall,omitempty"`
 	User   core.Duration `json:"user,omitempty" doc:"Of processor, in its own code"`
@@ -294,7 +294,7 @@ type Usage struct {
 	Memory int64         `json:"memory,omitempty" doc:"Most bytes that it had: of all its processes where a control group counted them, else of the largest"`
 }
 
-// Output is a file that an attempt left.
+// Output is an output file of an attempt.
 type Output struct {
 	Name   string `json:"name" doc:"Path below the output folder"`
 	Size   int64  `json:"size"`

@@ -9,12 +9,12 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Requirements are what a task says that a worker must have. The zero value requires nothing.
+// Requirements are the explicit requirements of a task on a worker. The zero value requires nothing.
 type Requirements struct {
 	Labels map[string]string `json:"labels,omitempty" doc:"Labels a worker must have with just these values, such as gpu: true; at most 16"`
 }
 
-// Has is what a worker's machine offers.
+// Has are the capabilities of a worker's machine.
 type Has struct {
 	Labels    map[string]string `json:"labels,omitempty" doc:"Set by its operator, such as gpu: true; at most 64"`
 	OS        string            `json:"os,omitempty" doc:"In Go's words, such as linux"`
@@ -44,7 +44,7 @@ func (h Has) Validate() error {
 	if h.Memory < 0 {
 		p.Addf("memory", h.Memory, "is below 0")
 	}
-	if !(h.CPU >= 0) { // so that NaN is refused
+	if !(h.CPU >= 0) { // refuses NaN as well
 		p.Addf("cpu", h.CPU, "is below 0")
 	}
 	if h.Isolation != "" && !slices.Contains(Isolations, h.Isolation) {
@@ -53,14 +53,14 @@ func (h Has) Validate() error {
 	return p.Err("has")
 }
 
-// ValidLabels says what is wrong with the labels of a worker, or nil.
+// ValidLabels returns an error if the labels of a worker are invalid.
 func ValidLabels(labels map[string]string) error {
 	var p core.Problems
 	CheckLabels(&p, labels, MaxLabels)
 	return p.Err("labels")
 }
 
-// CheckLabels checks labels of a task or a worker.
+// CheckLabels adds to p the problems of labels of a task or worker.
 func CheckLabels(p *core.Problems, labels map[string]string, most int) {
 	if len(labels) > most {
 		p.Addf("labels", len(labels), "has more than %d entries", most)
@@ -75,9 +75,9 @@ func CheckLabels(p *core.Problems, labels map[string]string, most int) {
 	}
 }
 
-// Requirement is all that a task needs of a worker: what it says, and what follows
-// from its kind. It is the same text for tasks that need the same, and empty
-// for one that any worker with its kind can run.
+// Requirement returns all requirements of the task on a worker: the explicit ones
+// and those that follow from its kind. The text is the same for the same
+// requirements, and empty if any worker with the kind can run the task.
 func (t Task) Requirement() Requirement {
 	d := Requirement{Labels: t.Requirements.Labels}
 	if g := t.Program; g != nil {
@@ -87,7 +87,7 @@ func (t Task) Requirement() Requirement {
 	return d
 }
 
-// Requirement is what is asked of a worker.
+// Requirement is the requirements on a worker.
 type Requirement struct {
 	Labels    map[string]string `json:"labels,omitempty"`
 	Arch      string            `json:"arch,omitempty"`
@@ -97,8 +97,7 @@ type Requirement struct {
 	CPU       float64           `json:"cpu,omitempty"`
 }
 
-// Unmet says what a worker lacks, in words for a person; empty when it lacks
-// nothing.
+// Unmet returns the requirements that a worker does not meet, as texts for people.
 func (d Requirement) Unmet(h Has) []string {
 	var lacks []string
 	for _, name := range slices.Sorted(maps.Keys(d.Labels)) {
@@ -114,7 +113,7 @@ func (d Requirement) Unmet(h Has) []string {
 		lacks = append(lacks, fmt.Sprintf("a machine of %s (it is %s)", d.Arch, core.Or(h.Arch, "unknown")))
 	}
 	if d.Isolation != "" && (h.Isolation == "" || !h.Isolation.AtLeast(d.Isolation)) {
-		has := "it runs no programs, and its log says why" // it may have a sandbox, and be told to want a stronger one
+		has := "it runs no programs, and its log says why" // it may have a sandbox, but require a stronger one
 		if h.Isolation != "" {
 			has = "it has " + string(h.Isolation)
 		}
@@ -132,15 +131,15 @@ func (d Requirement) Unmet(h Has) []string {
 	return lacks
 }
 
-// Meets reports whether a worker lacks nothing.
+// Meets reports whether a worker meets all requirements.
 func (d Requirement) Meets(h Has) bool { return len(d.Unmet(h)) == 0 }
 
-// IsZero reports whether any worker will do.
+// IsZero reports whether every worker meets the requirement.
 func (d Requirement) IsZero() bool {
 	return len(d.Labels) == 0 && d.Arch == "" && d.Isolation == "" && !d.Network && d.Memory == 0 && d.CPU == 0
 }
 
-// String is the requirement in one line, the same for the same requirement.
+// String formats the requirement in one line. Equal requirements give equal texts.
 func (d Requirement) String() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(d.Labels)) {

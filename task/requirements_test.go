@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-func TestWhatAMachineLacksInSize(t *testing.T) {
+func TestRequirementsOfSizeNameMissingMemoryAndProcessors(t *testing.T) {
 	t.Parallel()
 	tk := task.Task{Name: "p", Kind: task.KindProgram, Program: &task.Program{
 		Arch: "amd64", MinIsolation: task.IsolationUser, Limits: task.Limits{Memory: 2 << 30, CPU: 4},
@@ -20,7 +20,7 @@ func TestWhatAMachineLacksInSize(t *testing.T) {
 		cpu    float64
 		want   string
 	}{
-		{0, 0, "[]"}, // of a worker that does not say
+		{0, 0, "[]"}, // a worker without reported capacity
 		{2 << 30, 4, "[]"},
 		{1 << 30, 4, "[memory of 2 GiB for a program (it offers 1 GiB)]"},
 		{4 << 30, 0.5, "[4 processors for a program (it offers 0.5)]"},
@@ -35,8 +35,8 @@ func TestWhatAMachineLacksInSize(t *testing.T) {
 	}
 }
 
-// A worker that runs no programs may have a sandbox all the same, and be told to want a stronger one.
-func TestWhatAMachineLacksInIsolation(t *testing.T) {
+// A worker that runs no programs may have a sandbox, but require a stronger one.
+func TestRequirementsOfIsolationNameTheMissingTier(t *testing.T) {
 	t.Parallel()
 	d := task.Requirement{Isolation: task.IsolationConfined}
 	for has, want := range map[task.Isolation]string{

@@ -8,8 +8,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Retry is what happens after an attempt that did not succeed. The zero value
-// tries three times with an exponential backoff from 10 s.
+// Retry is the policy after an attempt that did not succeed. The zero value allows
+// three attempts with an exponential backoff from 10 s.
 type Retry struct {
 	MaxAttempts int           `json:"max_attempts,omitempty" minimum:"0" maximum:"100" doc:"Tries in all, the first included; default: 3; 1 never retries"`
 	Backoff     Backoff       `json:"backoff,omitempty" enum:"exponential,linear,fixed" doc:"How the delay grows; default: exponential"`
@@ -20,26 +20,27 @@ type Retry struct {
 	OnLost      OnLost        `json:"on_lost,omitempty" enum:"retry,fail" doc:"When the worker was lost and nobody knows how far it came; default: retry"`
 }
 
-// Backoff is how the delay grows from one retry to the next.
+// Backoff is the growth of the delay from one retry to the next.
 type Backoff string
 
-// Delays before retry n (from 1): d·2ⁿ⁻¹, d·n, and d.
+// The delays before retry n (from 1), for a base delay d: d·2ⁿ⁻¹, d·n, and d.
 const (
 	BackoffExponential Backoff = "exponential"
 	BackoffLinear      Backoff = "linear"
 	BackoffFixed       Backoff = "fixed"
 )
 
-// OnLost says whether a job may start again when its worker disappeared.
+// OnLost is the policy for a job whose worker was lost.
 type OnLost string
 
-// A job that must not start twice fails instead, and a person decides.
+// The policies: retry the job, or fail it, so that a person decides. Use the
+// latter for a job that must not start twice.
 const (
 	OnLostRetry OnLost = "retry"
 	OnLostFail  OnLost = "fail"
 )
 
-// MaxRetryDelay is the longest delay that may be asked for.
+// MaxRetryDelay is the longest delay of a policy.
 const MaxRetryDelay = core.Duration(7 * 24 * time.Hour)
 
 func (r Retry) WithDefaults() Retry {
@@ -81,9 +82,9 @@ func (r Retry) validate() error {
 	return p.Err("retry")
 }
 
-// After is the delay before the next try, once failures tries of job have
-// failed. The jitter is a hash of job and try, so that computing it again
-// After a crash gives the same instant.
+// After returns the delay before the next attempt of a job with that many failed
+// attempts. The jitter is a hash of job and attempt, so that the instant is the
+// same when it is computed again after a crash.
 func (r Retry) After(job int64, failures int) time.Duration {
 	n := float64(max(failures, 1))
 	d := float64(r.Delay)
@@ -96,14 +97,13 @@ func (r Retry) After(job int64, failures int) time.Duration {
 	return r.spread(job, failures, time.Duration(min(d, float64(r.MaxDelay))))
 }
 
-// faultDelays are the least delays after faults of the machine that were not a lost worker; further ones wait as long as the
-// last. The retries of a program together last longer than an outage of some minutes, such as that of the store of artifacts.
+// faultDelays are the shortest delays after faults of the machine other than a lost worker. Further retries use the last one.
+// So the retries of a program outlast an outage of some minutes, for example of the artifact storage.
 var faultDelays = []time.Duration{0, time.Minute, 3 * time.Minute, 5 * time.Minute}
 
-// AfterFault is the delay before the next try, once the machine spoiled faults
-// tries. A worker that was lost has been waited for already, for as long as its
-// session lived, so the first such retry is due at once. After other faults it grows to five minutes, or to MaxDelay if that
-// is shorter.
+// AfterFault returns the delay before the next attempt after that many faults of the machine. The first retry after a lost
+// worker is due at once, because its session has been waited for already. After other faults the delay grows to five
+// minutes, or to MaxDelay if that is shorter.
 func (r Retry) AfterFault(job int64, faults int, lost bool) time.Duration {
 	if lost && faults == 1 {
 		return 0
@@ -115,7 +115,7 @@ func (r Retry) AfterFault(job int64, faults int, lost bool) time.Duration {
 	return d
 }
 
-// spread takes the jitter of a try from a delay.
+// spread subtracts the jitter of an attempt from a delay.
 func (r Retry) spread(job int64, try int, d time.Duration) time.Duration {
 	if r.Jitter > 0 {
 		d = time.Duration(float64(d) * (1 - r.Jitter*core.Spread(strconv.FormatInt(job, 10), int64(try))))

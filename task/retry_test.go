@@ -42,7 +42,7 @@ func TestRetryDelays(t *testing.T) {
 	}
 }
 
-// Attempts that did not begin survive an outage of some minutes.
+// The retries of attempts that did not begin outlast an outage of some minutes.
 func TestDelaysAfterFaultsOfTheMachine(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

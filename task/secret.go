@@ -4,7 +4,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// MapSecrets is a copy of the task with every secret replaced by what f answers.
+// MapSecrets returns a copy of the task with every secret replaced by the result of f.
 func (t Task) MapSecrets(f func(path string, s core.Secret) core.Secret) Task {
 	if t.HTTP == nil || t.HTTP.Auth == nil {
 		return t
@@ -17,14 +17,14 @@ func (t Task) MapSecrets(f func(path string, s core.Secret) core.Secret) Task {
 	return t
 }
 
-// Redacted is the task as it is shown: without its secrets.
+// Redacted returns the task for display, without its secrets.
 func (t Task) Redacted() Task {
 	return t.MapSecrets(func(_ string, s core.Secret) core.Secret { return s.Redacted() })
 }
 
-// KeepSecrets puts back the secrets of old where a task that was shown is
-// saved again. One that asks another host gets none: who may edit a task would
-// else have its secrets sent to a place of their own.
+// KeepSecrets restores the secrets of old in a redacted task that is saved again.
+// A task with another host gets none of them: otherwise a person who may edit the
+// task could have its secrets sent to their own address.
 func (t Task) KeepSecrets(old Task) Task {
 	if t.HTTP == nil || t.HTTP.Auth == nil || old.HTTP == nil || old.HTTP.Auth == nil || !t.HTTP.sameGoal(*old.HTTP) {
 		return t
@@ -37,8 +37,8 @@ func (t Task) KeepSecrets(old Task) Task {
 	return t
 }
 
-// CheckSecrets refuses a task that has [core.Redacted] for a secret: what was shown
-// of another one does not hold it.
+// CheckSecrets returns an error if the task still has [core.Redacted] instead of a
+// secret, for example because it was copied from a displayed task.
 func (t Task) CheckSecrets() error {
 	if t.HTTP == nil || t.HTTP.Auth == nil {
 		return nil
@@ -52,8 +52,8 @@ func (t Task) CheckSecrets() error {
 	return p.Err("secrets")
 }
 
-// sameGoal reports that a request goes to whom the other one went, and that who
-// answers proves it at least as well.
+// sameGoal reports whether h has the same destination as old, and verifies the
+// server at least as strictly.
 func (h HTTP) sameGoal(old HTTP) bool {
 	return core.HostOf(core.Secret(h.URL)) == core.HostOf(core.Secret(old.URL)) && h.Proxy == old.Proxy && h.ServerName == old.ServerName && h.CA == old.CA && (old.SkipVerify || !h.SkipVerify)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/belfry-run/belfry/flow"
 )
 
-// Task is what to run and its policy. It has a name that is unique in its
-// namespace, a kind, and the settings of that kind.
+// Task defines what to run and its policy. It has a kind with its settings, and a
+// name that is unique in its namespace.
 type Task struct {
 	Namespace    string          `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name         string          `json:"name,omitempty" doc:"Unique in the namespace"`
@@ -55,12 +55,11 @@ type Task struct {
 	UpdatedAt  time.Time `json:"updated_at,omitzero" readOnly:"true"`
 }
 
-// Kind says what a task runs.
+// Kind is the kind of work of a task.
 type Kind string
 
-// The kinds. A func is a Go handler registered in a worker, and its task needs
-// no more than a name. A heartbeat is a monitor that waits to be called, and no
-// worker runs it.
+// The kinds. A func is a Go handler registered in a worker; its task needs only a
+// name. A heartbeat is a monitor that expects calls; no worker runs it.
 const (
 	KindFunc      Kind = "func"
 	KindCommand   Kind = "command"
@@ -80,8 +79,8 @@ const (
 	KindWorkflow  Kind = "workflow"
 )
 
-// Command is a program on the worker's machine. It is remote code execution by
-// design: a worker refuses it unless its operator allowed commands there.
+// Command runs a program on the worker's machine. It is remote code execution by
+// design: a worker refuses it unless its operator has allowed commands.
 type Command struct {
 	Argv         []string          `json:"argv,omitempty" doc:"Program and arguments, run without a shell"`
 	Shell        string            `json:"shell,omitempty" doc:"Script for /bin/sh -c, instead of argv"`
@@ -108,8 +107,8 @@ const (
 	DefaultKeepBody     = 4 << 10
 )
 
-// WithDefaults fills what was left out. Two tasks that mean the same are equal
-// afterwards, which is what makes apply idempotent.
+// WithDefaults returns a copy with the defaults of empty fields. Two tasks with the
+// same meaning are equal afterwards, which makes apply idempotent.
 func (t Task) WithDefaults() Task {
 	t.Namespace = core.Or(t.Namespace, core.DefaultNamespace)
 	t.Queue = core.Or(t.Queue, DefaultQueue)
@@ -124,7 +123,7 @@ func (t Task) WithDefaults() Task {
 		t.Kind = t.impliedKind()
 	}
 	if t.Kind == KindCycle || t.Kind == KindWorkflow {
-		t.Retry.MaxAttempts = core.Or(t.Retry.MaxAttempts, 1) // the next one comes; its members have retries of their own
+		t.Retry.MaxAttempts = core.Or(t.Retry.MaxAttempts, 1) // a cycle runs again at its next time; its members have their own retries
 	}
 	if t.Kind == KindProgram {
 		t.Retry.Infra = core.Or(t.Retry.Infra, DefaultInfraRetries)
@@ -147,7 +146,7 @@ func (c Command) withDefaults() Command {
 	return c
 }
 
-// Validate says everything that is wrong with a task that has its defaults.
+// Validate returns the problems of a task that has its defaults as one error, or nil.
 func (t Task) Validate() error {
 	var p core.Problems
 	core.CheckName(&p, "name", t.Name)
@@ -223,7 +222,7 @@ var methodRule = regexp.MustCompile(`^[A-Z]{1,20}$`)
 // StatusRange is an inclusive range of HTTP status codes.
 type StatusRange struct{ From, To int }
 
-// ParseStatusRanges reads codes and ranges such as "204" and "200-299".
+// ParseStatusRanges parses codes and ranges such as "204" and "200-299".
 func ParseStatusRanges(texts []string) ([]StatusRange, error) {
 	ranges := make([]StatusRange, 0, len(texts))
 	for _, text := range texts {
@@ -245,8 +244,8 @@ const MaxLog = MaxOutputLimit + logRoom
 
 const logRoom = 1 << 20
 
-// LogLimit is how many bytes the log of an attempt may have: what the task asks
-// for, and room for what the worker says itself.
+// LogLimit returns the most bytes of an attempt's log: the limit of the task, plus
+// room for lines of the worker.
 func (t Task) LogLimit() int64 {
 	switch {
 	case t.Kind == KindProgram && t.Program != nil && t.Program.Limits.Log > 0:
@@ -257,11 +256,11 @@ func (t Task) LogLimit() int64 {
 	return MaxLog
 }
 
-// Version names a state of the task. Every edit changes it: [core.WithVersion] makes
-// an edit apply to that state alone.
+// Version returns the version of the task. Every edit changes it. With
+// [core.WithVersion], an edit applies only to that version.
 func (t Task) Version() string { return core.Version(t.Generation, t.UpdatedAt) }
 
-const ChecksQueue = "checks" // of monitors alone: see [job.CheckReserved]
+const ChecksQueue = "checks" // only for monitors: see [job.CheckReserved]
 
 const MinEvery = core.Duration(time.Second)
 

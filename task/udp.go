@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/core/setting"
 )
 
-// UDP sends a datagram, and may wait for one.
+// UDP sends a datagram, and optionally waits for an answer.
 type UDP struct {
 	Address string   `json:"address" doc:"host:port"`
 	Family  IPFamily `json:"family,omitempty" enum:"any,ipv4,ipv6" doc:"Default: any"`
@@ -17,10 +17,10 @@ type UDP struct {
 	Expect  string   `json:"expect,omitempty" doc:"Regular expression (RE2) that the first answer must match within the timeout; default: a port that does not refuse is enough"`
 }
 
-// maxDatagram is what fits into one on every path, in bytes.
+// maxDatagram is the largest datagram that fits every path, in bytes.
 const maxDatagram = 1200
 
-// SendBytes are the bytes of SendHex.
+// SendBytes returns the bytes of SendHex.
 func (u UDP) SendBytes() ([]byte, error) {
 	return hex.DecodeString(strings.Join(strings.Fields(u.SendHex), ""))
 }

@@ -2,6 +2,7 @@ package task
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -10,8 +11,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// refusal is one bad input: how it differs from the good one, and the field
-// and the words that the answer must have.
+// refusal is one bad input: its change to a good input, and the field and the text
+// that the error must contain.
 type refusal[T any] struct {
 	name   string
 	change func(*T)
@@ -19,8 +20,8 @@ type refusal[T any] struct {
 	says   string
 }
 
-// refuses checks that good passes, and that each row is refused with its one
-// field.
+// refuses checks that the good input is valid, and that each row is refused with an
+// error about its field.
 func refuses[T any](t *testing.T, good func() T, validate func(T) error, rows []refusal[T]) {
 	t.Helper()
 	t.Parallel()
@@ -124,9 +125,29 @@ func TestCommandsAreChecked(t *testing.T) {
 		{"negative patience", func(t *Task) { t.Command.KillGrace = -1 }, "command.kill_grace", "outside 0s to 5m"},
 		{"too much output", func(t *Task) { t.Command.OutputLimit = MaxOutputLimit + 1 }, "command.output_limit", "outside 0 to 67108864 bytes"},
 		{"negative output", func(t *Task) { t.Command.OutputLimit = -1 }, "command.output_limit", "outside 0 to"},
+		{"a script over the limit", func(t *Task) { t.Command.Argv, t.Command.Shell = nil, strings.Repeat("x", MaxSettings) }, "command", "is over the limit of 262144 bytes, as JSON"},
+		{"variables over the limit", func(t *Task) {
+			for i := range 20_000 {
+				t.Command.Env[fmt.Sprint("NAME_", i)] = "1"
+			}
+		}, "command", "is over the limit of 262144 bytes, as JSON"},
 		{"an exit code of 256", func(t *Task) { t.Command.SuccessCodes = []int{0, 256} }, "command.success_codes", "outside 0 to 255"},
 		{"a negative exit code", func(t *Task) { t.Command.SuccessCodes = []int{-1} }, "command.success_codes", "outside 0 to 255"},
 	})
+}
+
+func TestLargeSettingsAreTakenUpToTheLimit(t *testing.T) {
+	of := func(n int) Task {
+		return Task{Name: "s", Input: []byte(`"` + strings.Repeat("x", core.MaxInput-2) + `"`), Description: strings.Repeat("d", core.MaxDescription),
+			Command: &Command{Shell: strings.Repeat("x", n)}}.WithDefaults()
+	}
+	rest := MaxSettings - 2048 // the settings that stand beside the script
+	if err := of(rest).Validate(); err != nil {
+		t.Error(err)
+	}
+	if err := of(MaxSettings).Validate(); core.CodeOf(err) != core.Invalid {
+		t.Errorf("got %v, want a refusal", err)
+	}
 }
 
 func TestRequestsAreChecked(t *testing.T) {

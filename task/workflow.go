@@ -9,10 +9,10 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Workflow is a graph of steps. A step begins when those that it needs have
-// ended. A cycle is the special case in which each step needs the one before it,
-// one run is under way at a time, and members remember across runs when they
-// last succeeded.
+// Workflow is a graph of steps. A step begins when the steps that it needs have
+// ended. A cycle is the special case in which each step needs the previous one,
+// only one run is under way at a time, and members remember their last success
+// across runs.
 type Workflow struct {
 	Steps  []Step            `json:"steps" doc:"At most 200, in any order"`
 	Output map[string]string `json:"output,omitempty" doc:"Output of the workflow's job: an expression for each field; default: how many steps succeeded, failed and were skipped"`
@@ -38,16 +38,16 @@ type Step struct {
 	Cleanup     bool              `json:"cleanup,omitempty" doc:"The step runs when all others have ended, whatever came of them, and after a cancel or timeout too"`
 }
 
-// Many reports that the step runs its task for each item of a list.
+// Many reports whether the step runs its task for each item of a list.
 func (s Step) Many() bool { return s.ForEach != "" || len(s.Matrix) > 0 }
 
-// FailureFail lets a workflow fail with a step.
+// FailureFail makes a workflow fail if the step fails.
 const FailureFail OnFailure = "fail"
 
 // Limits of a workflow.
 const (
 	MaxSteps               = 200
-	MaxItems               = 10_000 // of for_each and matrix
+	MaxItems               = 10_000 // items of for_each and matrix
 	MaxMatrix              = 8      // lists
 	MaxWorkflowDepth       = 5      // workflows within workflows
 	MaxExpression          = 4 << 10
@@ -58,7 +58,7 @@ const (
 	DefaultSignalTimeout   = core.Duration(24 * time.Hour)
 )
 
-// WithDefaults fills what was left out.
+// WithDefaults returns a copy with the defaults of empty fields.
 func (w Workflow) WithDefaults() Workflow {
 	w.Steps = slices.Clone(w.Steps)
 	for i := range w.Steps {
@@ -71,11 +71,11 @@ func (w Workflow) WithDefaults() Workflow {
 	return w
 }
 
-// Waits reports that the step waits for a signal or an approval.
+// Waits reports whether the step waits for a signal or an approval.
 func (s Step) Waits() bool { return s.Signal != "" || s.Approval != "" }
 
-// SignalName is the name of the signal that the step waits for: that of the step
-// for an approval.
+// SignalName returns the name of the signal for which the step waits. For an
+// approval it is the name of the step.
 func (s Step) SignalName() string {
 	if s.Approval != "" {
 		return s.Name
@@ -83,13 +83,13 @@ func (s Step) SignalName() string {
 	return s.Signal
 }
 
-// Find returns the place of a step, or -1.
+// Find returns the index of a step, or -1.
 func (w Workflow) Find(name string) int {
 	return slices.IndexFunc(w.Steps, func(s Step) bool { return s.Name == name })
 }
 
-// Before returns the steps that have ended whenever a step begins: those it
-// needs, directly or not, and for cleanup all that are none.
+// Before returns the steps that have always ended when step i begins: those that it
+// needs, directly or indirectly, and for cleanup all steps that are not cleanup.
 func (w Workflow) Before(i int) map[string]bool {
 	before := map[string]bool{}
 	var add func(i int)
@@ -115,7 +115,7 @@ func (w Workflow) Before(i int) map[string]bool {
 	return before
 }
 
-// After returns the places of the steps that need a step, directly or not, and of the step.
+// After returns the indexes of step i and of the steps that need it, directly or indirectly.
 func (w Workflow) After(i int) map[int]bool {
 	after := map[int]bool{}
 	for k := range w.Steps {
@@ -126,7 +126,7 @@ func (w Workflow) After(i int) map[int]bool {
 	return after
 }
 
-// names are those of the steps, in their order.
+// names returns the names of the steps, in order.
 func (w Workflow) names() string {
 	list := make([]string, len(w.Steps))
 	for i, s := range w.Steps {
@@ -135,7 +135,7 @@ func (w Workflow) names() string {
 	return strings.Join(list, ", ")
 }
 
-// isStepName tells names that expressions can use: order, load_2.
+// isStepName reports whether expressions can use a name: order, load_2.
 func isStepName(name string) bool {
 	for i, r := range name {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_'
@@ -288,7 +288,8 @@ func checkExpressions(p *core.Problems, field string, texts map[string]string) {
 	}
 }
 
-// circle returns steps that need each other, the first one twice.
+// circle returns steps that need each other in a circle, with the first one
+// repeated at the end.
 func (w Workflow) circle() []string {
 	const under, done = 1, 2
 	seen := map[string]int{}
@@ -318,7 +319,7 @@ func (w Workflow) circle() []string {
 	return nil
 }
 
-// validateWaits refuses a wait that is longer than the workflow may take.
+// validateWaits refuses waits that are longer than the timeout of the workflow.
 func (w Workflow) validateWaits(p *core.Problems, timeout core.Duration) {
 	for i, s := range w.Steps {
 		field, wait := "sleep", s.Sleep
@@ -331,13 +332,13 @@ func (w Workflow) validateWaits(p *core.Problems, timeout core.Duration) {
 	}
 }
 
-// Part is a task that another one names, and where.
+// Part is a reference of a task to another task.
 type Part struct {
 	Field, Task string
-	MaxAttempts int // instead of its own; 0: its own
+	MaxAttempts int // overrides that of the task; 0: does not
 }
 
-// Parts are the members of a cycle, and the tasks of a workflow's steps.
+// Parts returns the members of a cycle, or the tasks of a workflow's steps.
 func (t Task) Parts() (parts []Part) {
 	if t.Cycle != nil {
 		for i, m := range t.Cycle.Members {
