@@ -17,7 +17,7 @@ import (
 
 const MaxCycleDeep = 5 // cycles within cycles
 
-// Run is a cycle under way: all that is needed to go on, whatever crashed.
+// Run is the durable state of a running cycle: sufficient to continue after a crash.
 type Run struct {
 	JobID     int64          `json:"job_id"`
 	Namespace string         `json:"namespace"`
@@ -38,7 +38,7 @@ type Run struct {
 	WaitsFor  int64     `json:"waits_for,omitempty" doc:"The job of another run that it waits for: it runs this member now, or was asked to end and has not"`
 }
 
-// MemberResult is what became of a member.
+// MemberResult is the result of a member.
 type MemberResult struct {
 	Task      string      `json:"task"`
 	State     MemberState `json:"state" enum:"ok,failed,skipped"`
@@ -50,7 +50,7 @@ type MemberResult struct {
 	Error     string      `json:"error,omitempty"`
 }
 
-// MemberState is what became of a member.
+// MemberState is the state of an ended member.
 type MemberState string
 
 // The states.
@@ -60,10 +60,10 @@ const (
 	MemberSkipped MemberState = "skipped"
 )
 
-// Position is the place of the member that runs, or is next.
+// Position returns the index of the current or next member.
 func (r Run) Position() int { return len(r.Results) }
 
-// Remaining are the members behind the current one.
+// Remaining returns the members after the current one.
 func (r Run) Remaining() []string {
 	var names []string
 	for i := r.Position() + 1; i < len(r.Members); i++ {
@@ -72,17 +72,17 @@ func (r Run) Remaining() []string {
 	return names
 }
 
-// Turn is what happens to the member whose turn it is.
+// Turn is the decision about the current member.
 type Turn struct {
 	Member task.Member
-	Skip   string    // why it is left out; empty: it runs
-	At     time.Time // when it starts
-	Wait   int64     // the job that has to end first
+	Skip   string    // why the member is skipped; "": it runs
+	At     time.Time // when the member starts
+	Wait   int64     // job that must end first
 	Done   bool      // no member is left
 }
 
-// Next decides about the member whose turn it is, by its timing. It is asked
-// again after each of its answers was carried out.
+// Next decides about the current member by its timing. Call it again after each
+// decision was carried out.
 func (r Run) Next(timing func(task string) task.MemberTiming, now time.Time) Turn {
 	i := r.Position()
 	if i >= len(r.Members) {
@@ -116,7 +116,7 @@ func (r Run) Next(timing func(task string) task.MemberTiming, now time.Time) Tur
 	return t
 }
 
-// stoppedBy is the member whose failure ended the cycle.
+// stoppedBy returns the member whose failure ended the cycle.
 func (r Run) stoppedBy() string {
 	for i, res := range r.Results {
 		if res.State == MemberFailed && r.Members[i].OnFailure == task.FailureStop {
@@ -126,12 +126,13 @@ func (r Run) stoppedBy() string {
 	return ""
 }
 
-// ran reports that some member ran already.
+// ran reports whether any member ran already.
 func (r Run) ran() bool {
 	return slices.ContainsFunc(r.Results, func(m MemberResult) bool { return m.State != MemberSkipped })
 }
 
-// pause spreads starts evenly, the same way on every node.
+// pause returns the pause before a member. It spreads starts evenly, and is the
+// same on every node.
 func (r Run) pause(task string) time.Duration {
 	if r.Stagger <= 0 {
 		return 0
@@ -150,7 +151,7 @@ type Output struct {
 	Members []MemberResult `json:"members"`
 }
 
-// Output is what came of the run so far.
+// Output returns the results of the run so far.
 func (r Run) Output(now time.Time) Output {
 	out := Output{Took: core.Duration(max(0, now.Sub(r.StartedAt))), Members: r.Results} // a clock may be set back
 	for _, m := range r.Results {
@@ -166,10 +167,10 @@ func (r Run) Output(now time.Time) Output {
 	return out
 }
 
-// ReasonNothingDue is why a cycle ended in which no member was due.
+// ReasonNothingDue is the reason of a cycle that ended because no member was due.
 const ReasonNothingDue core.Reason = "nothing_due"
 
-// End is how the job of a cycle ends when no member is left.
+// End returns the end of the cycle's job when no member is left.
 func (r Run) End(now time.Time) job.Settlement {
 	s := job.Settlement{State: job.Succeeded}
 	switch out := r.Output(now); {
@@ -182,11 +183,11 @@ func (r Run) End(now time.Time) job.Settlement {
 	return s
 }
 
-// ReasonTimeout is why a cycle failed that took as long as it may.
+// ReasonTimeout is the reason of a cycle that failed at its timeout.
 const ReasonTimeout core.Reason = "timeout"
 
-// TimeOut is how a run ends that has taken as long as it may: the end of the member that runs is unknown, and
-// those behind it do not run.
+// TimeOut returns the end of a run that reached its timeout. The result of the running member is unknown, and the
+// members after it do not run.
 func (r Run) TimeOut(limit core.Duration, now time.Time) (Run, job.Settlement) {
 	s := job.Settlement{State: job.Failed, Reason: ReasonTimeout, Failures: 1, Error: fmt.Sprintf("the cycle took longer than its timeout of %s", limit)}
 	r.Results = slices.Clone(r.Results)
@@ -213,8 +214,8 @@ func (r Run) failed() (names []string) {
 	return names
 }
 
-// EndedNotification is the summary of a cycle: one message for all of its
-// members and their attempts, with the title of the cycle, if it has one. There is none for one in which nothing was due.
+// EndedNotification returns the summary of a cycle: one notification for all of its members and their attempts. name is
+// the title of the cycle, if it has one. There is no notification if no member was due.
 func EndedNotification(r Run, name string, now time.Time) (alert.Notification, bool) {
 	out := r.Output(now)
 	if out.OK+out.Failed == 0 {
@@ -250,7 +251,7 @@ func EndedNotification(r Run, name string, now time.Time) (alert.Notification, b
 	return n, true
 }
 
-// Status is a cycle as people see it.
+// Status is the state of a cycle, for people.
 type Status struct {
 	Task    task.Task      `json:"task"`
 	Run     *Run           `json:"run,omitempty" doc:"The one under way"`
@@ -261,7 +262,7 @@ type Status struct {
 	Members []MemberStatus `json:"members"`
 }
 
-// MemberStatus is a member as people see it: why it is due, or not.
+// MemberStatus is the state of a member, for people: whether it is due, and why.
 type MemberStatus struct {
 	task.Member
 	Timing task.MemberTiming `json:"timing"`

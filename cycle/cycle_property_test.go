@@ -15,42 +15,41 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// roundabout is a small world of cycles that share members. It carries out what
-// [Run.Next] says, as the store does, and writes down what really happened
-// by a clock that nobody sets. The reference model decides from this diary
-// alone.
+// roundabout is a small world of cycles that share members. It carries out the
+// decisions of [Run.Next] like the store, and records all events in a diary, by a
+// clock that is never set. The reference model decides from this diary alone.
 type roundabout struct {
 	*rapid.T
-	passed  time.Duration // since the beginning, by the true clock
-	wall    time.Time     // the clock that decides
+	passed  time.Duration // since the start, by the clock that is never set
+	wall    time.Time     // the reference clock, which may be set
 	timings map[string]task.MemberTiming
-	lasts   int64 // job id given last
+	lasts   int64 // last job ID
 	live    []*trip
 	gone    []*trip
 	diary   []ride
 }
 
-// trip is a cycle under way, and what the model remembers of it.
+// trip is a running cycle with its data in the model.
 type trip struct {
 	run   Run
 	began time.Duration
-	rides []int // places in the diary, of the members that ran
+	rides []int // indexes in the diary of the members that ran
 }
 
 // ride is one run of a member.
 type ride struct {
 	task    string
 	job     int64
-	turn    time.Duration // when it had its turn
-	start   time.Duration // when it began, not before its pause was over
+	turn    time.Duration // when its turn came
+	start   time.Duration // when it began, after its pause
 	started bool
 	end     time.Duration
-	state   MemberState // empty: under way
+	state   MemberState // empty: running
 }
 
 var riders = []string{"a", "b", "c", "d"}
 
-// drawCycle is a cycle over some of the riders, in any order.
+// drawCycle returns a cycle of some riders, in random order.
 func (w *roundabout) drawCycle() task.Cycle {
 	names := rapid.Permutation(riders).Draw(w.T, "order")
 	names = names[:rapid.IntRange(1, len(names)).Draw(w.T, "members")]
@@ -78,12 +77,12 @@ func (w *roundabout) begin() {
 	w.goOn(w.live[len(w.live)-1])
 }
 
-// answer is what the model says about the member whose turn it is.
+// answer is the decision of the model about the current member.
 type answer struct {
 	done bool
-	skip string // the word that the reason has to have
+	skip string // a word that the reason must contain
 	wait int64
-	late core.Duration // the pause is shorter than this; 0: there is none
+	late core.Duration // upper bound of the pause; 0: none
 }
 
 // model decides from the diary.
@@ -124,7 +123,7 @@ func (w *roundabout) model(tr *trip) answer {
 	return answer{}
 }
 
-// goOn takes a cycle as far as it goes, and compares each step with the model.
+// goOn continues a cycle as far as possible, and compares each step with the model.
 func (w *roundabout) goOn(tr *trip) {
 	for {
 		timing := func(task string) task.MemberTiming { return w.timings[task] }
@@ -161,8 +160,8 @@ func (w *roundabout) goOn(tr *trip) {
 	}
 }
 
-// settle ends the run of a member, which may not even have begun, and lets
-// those go on that waited for it.
+// settle ends the run of a member, which may not have begun, and continues the cycles
+// that waited for it.
 func (w *roundabout) settle(tr *trip, state MemberState) {
 	r := &w.diary[tr.rides[len(tr.rides)-1]]
 	r.end, r.state = w.passed, state
@@ -192,7 +191,7 @@ func (w *roundabout) pass(d time.Duration) {
 	w.wall = w.wall.Add(d)
 }
 
-// set sets the clock, and what counts time that passed follows it.
+// set sets the clock, and adjusts the times that are measured by it.
 func (w *roundabout) set(by time.Duration) {
 	w.wall = w.wall.Add(by)
 	for task, t := range w.timings {
@@ -203,7 +202,7 @@ func (w *roundabout) set(by time.Duration) {
 	}
 }
 
-// end checks a cycle that has ended, against what was noted.
+// end compares an ended cycle with the diary.
 func (w *roundabout) end(tr *trip) {
 	w.live = slices.DeleteFunc(w.live, func(other *trip) bool { return other == tr })
 	w.gone = append(w.gone, tr)
@@ -247,7 +246,7 @@ func (w *roundabout) end(tr *trip) {
 	}
 }
 
-// check holds what is true at every moment.
+// check checks the invariants.
 func (w *roundabout) check() {
 	for _, task := range riders {
 		var before, well *ride
@@ -276,7 +275,7 @@ func (w *roundabout) check() {
 	}
 }
 
-// memberOf is the member by whose terms a run came to be.
+// memberOf returns the member whose settings caused a run.
 func (w *roundabout) memberOf(r *ride) task.Member {
 	for _, tr := range slices.Concat(w.live, w.gone) {
 		for i, place := range tr.rides {
@@ -320,14 +319,14 @@ func (w *roundabout) step() {
 	}
 }
 
-func TestACycleSaysWhatTheModelSays(t *testing.T) {
+func TestCyclesDecideAsTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &roundabout{T: t, wall: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), timings: map[string]task.MemberTiming{}}
 		for range rapid.IntRange(5, 80).Draw(t, "steps") {
 			w.step()
 			w.check()
 		}
-		// Whatever is under way ends, once no more begin.
+		// All runs under way end once no more begin.
 		for range 4 * len(riders) * 4 {
 			at := slices.IndexFunc(w.live, func(tr *trip) bool { return tr.run.MemberJob != 0 })
 			if at < 0 {

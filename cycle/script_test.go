@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMain asks the properties of this package more often than rapid does by
-// itself, because a question costs next to nothing here.
+// TestMain runs the property tests of this package more often than rapid does by
+// default, because a run is cheap here.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {

@@ -7,9 +7,9 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Backfill runs nominal times of a schedule that lie in the past: a range of
-// them, one after another or all at once, beside the plan. The schedule's own
-// cadence, high-water mark and run count stay as they are.
+// Backfill runs a range of past nominal times of a schedule, one after another or
+// all at once, in addition to its plan. The cadence, high-water mark and run
+// count of the schedule do not change.
 type Backfill struct {
 	Namespace   string    `json:"namespace,omitempty" doc:"Default: default"`
 	Schedule    string    `json:"schedule" doc:"Name of the schedule"`
@@ -32,10 +32,10 @@ type Backfill struct {
 	EndedAt    time.Time     `json:"ended_at,omitzero" readOnly:"true"`
 }
 
-// BackfillState is whether a backfill makes jobs.
+// BackfillState is the state of a backfill.
 type BackfillState string
 
-// A backfill that reached its limit is completed, with Done short of To.
+// A backfill that reached its limit is completed, with Done before To.
 const (
 	BackfillActive    BackfillState = "active"
 	BackfillPaused    BackfillState = "paused"
@@ -43,7 +43,7 @@ const (
 	BackfillCanceled  BackfillState = "canceled"
 )
 
-// Cut reports that the limit ended a backfill before its last nominal time.
+// Cut reports whether the limit ended a backfill before its last nominal time.
 func (b Backfill) Cut() bool {
 	return b.State == BackfillCompleted && b.Made >= b.Limit && b.Done.Before(b.To)
 }
@@ -52,14 +52,14 @@ func (b Backfill) Cut() bool {
 const (
 	DefaultBackfillLimit = 1000
 	MaxBackfillLimit     = 100_000
-	// BackfillStep is how many nominal times one pass deals with.
+	// BackfillStep is the most nominal times of one pass.
 	BackfillStep = 200
 )
 
-// TriggerBackfill is who asked for a job of a backfill.
+// TriggerBackfill is the trigger of jobs of a backfill.
 const TriggerBackfill Trigger = "backfill"
 
-// WithDefaults fills what was left out.
+// WithDefaults returns a copy with the defaults of empty fields.
 func (b Backfill) WithDefaults() Backfill {
 	b.Namespace = core.Or(b.Namespace, core.DefaultNamespace)
 	b.Overlap = core.Or(b.Overlap, OverlapBufferAll)
@@ -68,7 +68,7 @@ func (b Backfill) WithDefaults() Backfill {
 	return b
 }
 
-// Validate says everything that is wrong with a backfill that has its defaults.
+// Validate returns the problems of a backfill that has its defaults as one error, or nil.
 func (b Backfill) Validate(now time.Time) error {
 	var p core.Problems
 	core.CheckName(&p, "namespace", b.Namespace)
@@ -98,22 +98,22 @@ func (b Backfill) Validate(now time.Time) error {
 	return p.Err(fmt.Sprintf("backfill of schedule %q", b.Schedule))
 }
 
-// Repeats reports that b asks for the same as another with its key. To is left out: a client that repeats a request may
-// have computed it anew.
+// Repeats reports whether b is the same request as o, which has the same key. It ignores To, because a client that repeats a
+// request may compute To anew.
 func (b Backfill) Repeats(o Backfill) bool {
 	return b.From.Equal(o.From) && b.Overlap == o.Overlap && b.OnlyMissing == o.OnlyMissing && b.Limit == o.Limit
 }
 
-// Refill is the answer of [Fill]: the nominal times to run now, and the
-// backfill's new state.
+// Refill is the result of [Fill]: the nominal times to run now, and the new state
+// of the backfill.
 type Refill struct {
 	Run []time.Time
 	Backfill
 }
 
-// Fill decides what an active backfill does next. Ran are those of its
-// [Backfill.Candidates] that became jobs already, in UTC, and running how many
-// of its jobs have not ended. Room is how many jobs it may make now.
+// Fill decides what an active backfill does next. ran are the
+// [Backfill.Candidates] that already became jobs, in UTC; running is how many
+// jobs of the backfill have not ended; room is how many jobs it may create now.
 func Fill(b Backfill, s Schedule, plan Plan, ran map[time.Time]bool, running, room int, now time.Time) Refill {
 	r := Refill{Backfill: b}
 	for range BackfillStep {
@@ -141,7 +141,7 @@ func Fill(b Backfill, s Schedule, plan Plan, ran map[time.Time]bool, running, ro
 	return r
 }
 
-// after is the instant after which the next nominal time lies.
+// after returns the instant after which the next nominal time lies.
 func (b Backfill) after() time.Time {
 	if b.Done.IsZero() {
 		return b.From.Add(-time.Microsecond)
@@ -149,7 +149,7 @@ func (b Backfill) after() time.Time {
 	return b.Done
 }
 
-// Candidates are the nominal times that one [Fill] deals with at most.
+// Candidates returns the nominal times that one [Fill] considers.
 func (b Backfill) Candidates(s Schedule, plan Plan) []time.Time {
 	times := s.Upcoming(plan, b.after(), BackfillStep)
 	for i, t := range times {
@@ -160,9 +160,9 @@ func (b Backfill) Candidates(s Schedule, plan Plan) []time.Time {
 	return times
 }
 
-// Without takes nominal times, in their order, out of a row that stands for
-// several. The rest of it are the rows before, between and after them;
-// together with the times taken out they stand for as many as before.
+// Without takes nominal times, in their order, out of a row that represents
+// several times. It returns the rows before, between and after them. Together
+// with the taken times they represent as many times as before.
 func (o Occurrence) Without(s Schedule, plan Plan, taken []time.Time) (rest []Occurrence) {
 	left, from := o.Count, o.Nominal
 	keep := func(first, last time.Time, n int) {
@@ -184,21 +184,21 @@ func (o Occurrence) Without(s Schedule, plan Plan, taken []time.Time) (rest []Oc
 		}
 		left--
 		if from = plan.next(s, t); from.IsZero() || from.After(o.Until) {
-			if left > 0 && t.Before(o.Until) { // times of rules that were edited since
+			if left > 0 && t.Before(o.Until) { // the rules were edited since
 				keep(o.Until, o.Until, left)
 			}
 			return rest
 		}
 	}
-	if o.Count > core.CountLimit || left < 1 { // they were not counted, or they were others
+	if o.Count > core.CountLimit || left < 1 { // the times were not counted exactly, or the rules were edited
 		left, _ = plan.count(s, from, o.Until)
 	}
 	keep(from, o.Until, left)
 	return rest
 }
 
-// count counts the planned nominal times from first, which is one, up to an
-// instant, as far as [core.CountLimit] and one more. Last is the last of them.
+// count counts the planned nominal times from first, which is one, up to upTo. It
+// stops at [core.CountLimit] and one more. last is the last counted time.
 func (plan Plan) count(s Schedule, first, upTo time.Time) (n int, last time.Time) {
 	n, last = 1, first
 	for t := first; n <= core.CountLimit; n++ {

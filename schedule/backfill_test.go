@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// backfillOf reads a backfill that is under way:
+// backfillOf parses a running backfill:
 //
 //	from 09:00; to 10:00; overlap allow; missing; limit 5; done 09:10; made 2; left 1
 func backfillOf(t testing.TB, text string) Backfill {
@@ -134,7 +134,7 @@ func TestAPassOfABackfillIsBounded(t *testing.T) {
 	}
 }
 
-func TestARowThatStandsForSeveralIsParted(t *testing.T) {
+func TestABackfillRowOfSeveralTimesIsSplit(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, schedule, row, taken, want string }{
 		{"the first", tens, "09:00 09:50 6", "09:00", "09:10..09:50 x5"},

@@ -10,9 +10,9 @@ import (
 	"github.com/belfry-run/belfry/cron"
 )
 
-// Calendar is a named set of times, shared by the schedules of its namespace:
-// weekly hours, dates, and events that recur, such as holidays. A schedule
-// either stays out of them (blackout) or runs only within them.
+// Calendar is a named set of times: weekly hours, dates, and recurring events
+// such as holidays. The schedules of a namespace share its calendars. A schedule
+// either does not run in these times (blackout) or runs only in them (within).
 type Calendar struct {
 	Namespace   string `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string `json:"name" doc:"Unique in the namespace"`
@@ -26,13 +26,13 @@ type Calendar struct {
 	UpdatedAt  time.Time `json:"updated_at,omitzero" readOnly:"true"`
 }
 
-// MaxCalendars bounds the calendars that one schedule refers to.
+// MaxCalendars is the most calendars of one schedule.
 const MaxCalendars = 16
 
-// MaxICS is the size of an iCalendar file that can be imported, in bytes.
+// MaxICS is the largest iCalendar file for an import, in bytes.
 const MaxICS = 4 << 20
 
-// WithDefaults fills what was left out.
+// WithDefaults returns a copy with the defaults of empty fields.
 func (c Calendar) WithDefaults() Calendar {
 	c.Namespace = core.Or(c.Namespace, core.DefaultNamespace)
 	c.Zone = core.Or(c.Zone, "UTC")
@@ -42,7 +42,7 @@ func (c Calendar) WithDefaults() Calendar {
 	return c
 }
 
-// Validate says everything that is wrong with a calendar that has its defaults.
+// Validate returns the problems of a calendar that has its defaults as one error, or nil.
 func (c Calendar) Validate() error {
 	var p core.Problems
 	core.CheckName(&p, "name", c.Name)
@@ -64,16 +64,17 @@ func (c Calendar) Validate() error {
 	return p.Err(fmt.Sprintf("calendar %q", c.Name))
 }
 
-// OnBlackout says what happens to a nominal time on which a calendar says no.
+// OnBlackout is the policy for a nominal time that a calendar excludes.
 type OnBlackout string
 
-// A moved run keeps its nominal time and becomes due when the calendars let it.
+// The policies: skip the run, or move it. A moved run keeps its nominal time and
+// becomes due at the next time that the calendars allow.
 const (
 	BlackoutSkip     OnBlackout = "skip"
 	BlackoutNextOpen OnBlackout = "next_open"
 )
 
-// Gate is the calendars of a schedule, made ready to ask.
+// Gate is the compiled calendars of a schedule.
 type Gate struct {
 	Blackout []NamedCalendar
 	within   []NamedCalendar
@@ -84,7 +85,7 @@ type NamedCalendar struct {
 	cal  *cron.Calendar
 }
 
-// closed says whether the calendars keep t from running, and which of them.
+// closed reports whether a calendar excludes t, and which one.
 func (g Gate) closed(t time.Time) (why string, closed bool) {
 	for _, c := range g.Blackout {
 		if in, reason := c.cal.Closed(t); in {
@@ -99,11 +100,11 @@ func (g Gate) closed(t time.Time) (why string, closed bool) {
 	return "", false
 }
 
-// gateRounds bounds the search for a time that all calendars agree on.
+// gateRounds is the most rounds of the search for a time that all calendars allow.
 const gateRounds = 200
 
-// NextOpen is the first instant at or after t on which no calendar says no;
-// zero when none was found.
+// NextOpen returns the first instant at or after t that all calendars allow, or
+// the zero time if none is found.
 func (g Gate) NextOpen(t time.Time) time.Time {
 	for range gateRounds {
 		at := t
@@ -125,13 +126,13 @@ func (g Gate) NextOpen(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// Calendars lists the names of all calendars that a schedule refers to.
+// Calendars returns the names of all calendars of the schedule.
 func (s Schedule) Calendars() []string {
 	return append(append([]string(nil), s.Blackout...), s.Within...)
 }
 
-// Gate makes the calendars ready that the schedule names. One that is not
-// among those given is a fault of the field that names it.
+// Gate compiles the calendars that the schedule names. A name that is not among
+// the given calendars is a problem of its field, added to p.
 func (s Schedule) Gate(p *core.Problems, given []Calendar) Gate {
 	byName := map[string]Calendar{}
 	for _, c := range given {

@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/cron"
 )
 
-// calendarsOf reads calendars that close every week: "a * 12:00-13:00; b MON".
+// calendarsOf parses calendars with weekly closings: "a * 12:00-13:00; b MON".
 func calendarsOf(text string) (all []Calendar) {
 	for _, w := range words(text) {
 		all = append(all, Calendar{Namespace: core.DefaultNamespace, Name: w[0],
@@ -19,7 +19,7 @@ func calendarsOf(text string) (all []Calendar) {
 	return all
 }
 
-// gateOf is the gate of a schedule that names calendars.
+// gateOf returns the gate of a schedule with calendars.
 func gateOf(t testing.TB, calendars, blackout, within string) Gate {
 	t.Helper()
 	s := Schedule{Name: "s", Task: "t", Rules: []Rule{{Cron: "* * * * *"}}, Blackout: strings.Fields(blackout), Within: strings.Fields(within)}.WithDefaults()
@@ -74,7 +74,7 @@ func TestSeveralCalendarsAgree(t *testing.T) {
 
 func TestTheSearchForAnOpenTimeIsBounded(t *testing.T) {
 	t.Parallel()
-	// Two calendars that take turns, day and night, for ever.
+	// Two calendars that alternate forever, so that no time is within both.
 	g := gateOf(t, "day * 06:00-18:00; night * 18:00-06:00", "", "day night")
 	begun := time.Now()
 	if open := g.NextOpen(at("10:00")); !open.IsZero() {
@@ -83,7 +83,7 @@ func TestTheSearchForAnOpenTimeIsBounded(t *testing.T) {
 	if took := time.Since(begun); took > time.Second {
 		t.Errorf("took %s", took)
 	}
-	// A calendar of single dates that are over has no more times to run in.
+	// A calendar with only past dates allows no further runs.
 	s := Schedule{Name: "s", Task: "t", Within: []string{"gone"}}.WithDefaults()
 	plan, err := s.Plan(Calendar{Name: "gone", CalendarSpec: cron.CalendarSpec{Closings: []cron.Closing{{Dates: "2020-01-01"}}}})
 	if err != nil {
@@ -175,7 +175,7 @@ func TestLongBlackoutsStayBounded(t *testing.T) {
 	for _, o := range f.Occurrences {
 		n += o.Count
 	}
-	if len(f.Occurrences) > closedLook+2 || n != core.CountLimit+1+closedLook+1 || f.Runs != 0 {
+	if len(f.Occurrences) > maxClosedSkips+2 || n != core.CountLimit+1+maxClosedSkips+1 || f.Runs != 0 {
 		t.Errorf("%d rows for %d times, %d runs", len(f.Occurrences), n, f.Runs)
 	}
 }

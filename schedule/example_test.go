@@ -7,8 +7,8 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// A node was down from half past eight to ten. The schedule makes up for the
-// latest of the runs it missed, and says what became of the others.
+// A node was down from 08:30 to 10:00. The schedule catches up the latest missed run,
+// and records the decisions about the others.
 func ExampleFire() {
 	s := schedule.Schedule{Name: "report", Task: "report", Rules: []schedule.Rule{{Cron: "*/15 * * * *"}}}.WithDefaults()
 	plan, err := s.Plan()

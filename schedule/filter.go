@@ -10,13 +10,13 @@ type Filter struct {
 	Namespace string // * for all
 	State     State
 	Task      string
-	Tag       string // of the task
-	Part      string // of the name or title, whatever its case
+	Tag       string // a tag of the task
+	Part      string // a part of the name or title, ignoring case
 }
 
-// MaxLooked is how many schedules are looked at for one page of a filter that
-// no index answers: by a part of the name, by a task among those that are
-// paused, by a tag that more than 20 tasks have.
+// MaxLooked is the most schedules that are read for one page of a filter without
+// an index: by a part of the name, by a task among paused schedules, or by a tag
+// of more than 20 tasks.
 const MaxLooked = 50_000
 
 // OccurrenceFilter selects occurrences of one schedule, newest first.

@@ -9,26 +9,26 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Facts is what Fire has to know about the jobs of a schedule.
+// Facts are the data about the jobs of a schedule that Fire needs.
 type Facts struct {
-	Active   []int64      // its jobs that have not ended, oldest first
-	Buffered []Occurrence // its occurrences that wait, oldest first
+	Active   []int64      // IDs of jobs that have not ended, oldest first
+	Buffered []Occurrence // buffered occurrences, oldest first
 
-	// Room is how many jobs may be made, where Limited, and Full why no others may.
+	// If Limited, Room is how many jobs may be created, and Full why not more.
 	Limited bool
 	Room    int
 	Full    string      // for people
 	Why     core.Reason // default: ReasonQuota
 }
 
-// Firing is the answer of [Fire] and its relatives: rows to write and the
-// schedule's new state. The store writes all of it in the transaction that
-// read the facts, or nothing.
+// Firing is the result of [Fire], [Resume], [Begin] and [Ended]: rows to write
+// and the new state of the schedule. The store writes all of it, or nothing, in
+// the transaction that read the facts.
 type Firing struct {
-	Occurrences []Occurrence // decided now; those with DecidedJob want a job each
-	Unbuffered  []Occurrence // buffered before and decided now, to be rewritten
-	Cancel      []int64      // jobs to ask to end
-	Terminate   []int64      // jobs to end at once, here; whatever their worker says later is stale
+	Occurrences []Occurrence // decided now; each with DecidedJob needs a job
+	Unbuffered  []Occurrence // buffered earlier and decided now; update their rows
+	Cancel      []int64      // jobs to cancel
+	Terminate   []int64      // jobs to end at once in the store; later results of their workers are stale
 
 	State     State
 	HighWater time.Time
@@ -37,13 +37,13 @@ type Firing struct {
 	Runs      int64
 }
 
-// Fire decides every nominal time of s in (high water, now]. It is the one
-// code path for a run on time and for runs missed through downtime, a clock
-// that jumped forward, or a busy node.
+// Fire decides every nominal time of s in (high water, now]. It is the only code
+// path, both for runs on time and for runs missed through downtime, a clock that
+// jumped forward, or a busy node.
 //
-// Nominal times at or below the high-water mark are never decided again, so a
-// clock that steps back fires nothing twice, and a second node that asks with
-// the same row gets nothing to do.
+// Nominal times at or below the high-water mark are never decided again. So a
+// clock that steps back fires nothing twice, and a second node with the same row
+// fires nothing.
 func Fire(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 	if s.State != Active {
 		return keep(s)
@@ -65,8 +65,8 @@ func Fire(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 	return d.finish()
 }
 
-// Resume takes up a paused schedule at now. The nominal times of the pause
-// are recorded as skipped in one row, or made up for if catchUp asks for it.
+// Resume resumes a paused schedule at now. The nominal times of the pause are
+// recorded as skipped in one row, or caught up if catchUp is set.
 func Resume(s Schedule, plan Plan, f Facts, now time.Time, catchUp bool) Firing {
 	s.State = Active
 	if catchUp {
@@ -84,8 +84,8 @@ func Resume(s Schedule, plan Plan, f Facts, now time.Time, catchUp bool) Firing 
 	return d.finish()
 }
 
-// Begin is the first state of a new schedule, or of one whose times were
-// edited at now: nothing from before now ever fires under the new rules.
+// Begin returns the first state of a schedule that is new or whose times were
+// edited at now. No nominal time before now ever fires under the new rules.
 func Begin(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 	if s.State == "" || s.State == Completed {
 		s.State = Active
@@ -102,10 +102,10 @@ func Begin(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 	return d.finish()
 }
 
-// Ended decides what follows, for its schedule, from a job that just ended:
-// the next time of a rule that counts from the finish, and the buffer. f is
-// without the job. It runs in the transaction that settles the job, so there
-// is no moment at which a schedule has neither a run nor a next time.
+// Ended decides the effect of a job that just ended on its schedule: on the next
+// time of a rule that counts from the finish, and on the buffer. f does not
+// include the job. Ended runs in the transaction that settles the job, so the
+// schedule always has a run or a next time.
 func Ended(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 	if s.State != Active {
 		return keep(s)
@@ -115,35 +115,35 @@ func Ended(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 	return d.finish()
 }
 
-// keep is the state of s as it stands.
+// keep returns a firing that does not change s.
 func keep(s Schedule) Firing {
 	return Firing{State: s.State, HighWater: s.HighWater, FinishAt: s.FinishAt, Runs: s.Runs}
 }
 
-// decider carries one decision. Everything it changes is in out.
+// decider is the state of one decision. It changes only out.
 type decider struct {
 	s        Schedule
 	plan     Plan
 	now      time.Time
 	active   []int64
-	starting int       // jobs decided now, that have no id yet
-	finishes time.Time // the nominal time, of those decided now, that counts from a finish
+	starting int       // jobs decided now, which have no ID yet
+	finishes time.Time // the nominal time decided now that counts from a finish
 	buffered []Occurrence
-	limited  bool // room, full and why are those of [Facts]
-	room     int
+	limited  bool // room, full and why as in [Facts]
+	capacity int
 	full     string
 	why      core.Reason
 	out      Firing
 }
 
 func newDecider(s Schedule, plan Plan, f Facts, now time.Time) *decider {
-	return &decider{s: s, plan: plan, now: now, active: f.Active, buffered: slices.Clone(f.Buffered), limited: f.Limited, room: f.Room, full: f.Full, why: core.Or(f.Why, ReasonQuota), out: keep(s)}
+	return &decider{s: s, plan: plan, now: now, active: f.Active, buffered: slices.Clone(f.Buffered), limited: f.Limited, capacity: f.Room, full: f.Full, why: core.Or(f.Why, ReasonQuota), out: keep(s)}
 }
 
-// catchUp returns the planned nominal times to run now, oldest first, and
-// records the others as skipped. Missed runs are judged before any of them is
-// counted against max_runs, and the newest are found by walking back from now,
-// so a long outage costs no more than a short one.
+// catchUp returns the planned nominal times to run now, oldest first, and records
+// the others as skipped. Missed runs are judged before any counts against
+// max_runs. The newest are found by going back from now, so a long outage costs
+// no more than a short one.
 func (d *decider) catchUp() []time.Time {
 	floor, window, most, reason := d.s.HighWater, d.s.CatchupWindow.D(), 1, ReasonCatchupLatest
 	old := ReasonCatchupWindow
@@ -158,7 +158,7 @@ func (d *decider) catchUp() []time.Time {
 		floor = edge.Add(-time.Microsecond)
 	}
 	var run []time.Time
-	for t, open := d.now.Add(time.Microsecond), 0; open < most && len(run) < most+closedLook; {
+	for t, open := d.now.Add(time.Microsecond), 0; open < most && len(run) < most+maxClosedSkips; {
 		t = d.plan.prev(d.s, t)
 		if t.IsZero() || !t.After(floor) {
 			break
@@ -177,11 +177,11 @@ func (d *decider) catchUp() []time.Time {
 	return run
 }
 
-// closedLook bounds how many times that a calendar keeps out are passed over
-// in search of the newest one that may run.
-const closedLook = 1000
+// maxClosedSkips is the most excluded times that are passed over in search of the
+// newest one that may run.
+const maxClosedSkips = 1000
 
-// keptOut reports that a calendar keeps a nominal time from running at all.
+// keptOut reports whether a calendar excludes a nominal time, without moving it.
 func (d *decider) keptOut(nominal time.Time) bool {
 	if d.s.OnBlackout == BlackoutNextOpen {
 		return false
@@ -205,7 +205,7 @@ func (d *decider) skipSpan(after, upTo time.Time, reason core.Reason) {
 	d.out.HighWater = core.Later(d.out.HighWater, last)
 }
 
-// decide settles one nominal time that is to run now if nothing is in the way.
+// decide decides one due nominal time.
 func (d *decider) decide(nominal time.Time) {
 	o := Occurrence{ScheduleID: d.s.ID, Nominal: nominal, Count: 1, DueAt: nominal.Add(d.jitter(nominal)), DecidedAt: d.now}
 	if nominal.Equal(d.finishes) && nominal.After(d.now) {
@@ -215,7 +215,7 @@ func (d *decider) decide(nominal time.Time) {
 	case d.blackout(&o):
 	case d.s.MaxRuns > 0 && d.out.Runs+int64(len(d.buffered)) >= d.s.MaxRuns:
 		d.skip(&o, ReasonMaxRuns, "")
-	case d.limited && d.room <= 0:
+	case d.limited && d.capacity <= 0:
 		d.skip(&o, d.why, d.full)
 	case d.free():
 		d.start(&o)
@@ -225,8 +225,8 @@ func (d *decider) decide(nominal time.Time) {
 	d.out.Occurrences = append(d.out.Occurrences, o)
 }
 
-// blackout skips an occurrence that a calendar keeps out, or moves it to when
-// the calendars let it.
+// blackout skips an occurrence that a calendar excludes, or moves it to the next
+// time that the calendars allow.
 func (d *decider) blackout(o *Occurrence) (skipped bool) {
 	why, closed := d.plan.gate.closed(o.Nominal)
 	if !closed {
@@ -244,7 +244,7 @@ func (d *decider) blackout(o *Occurrence) (skipped bool) {
 
 func (d *decider) free() bool { return len(d.active) == 0 && d.starting == 0 }
 
-// overlap applies the policy to an occurrence whose predecessor has not ended.
+// overlap applies the overlap policy to an occurrence whose predecessor has not ended.
 func (d *decider) overlap(o *Occurrence) {
 	switch d.s.Overlap {
 	case OverlapAllow:
@@ -265,7 +265,7 @@ func (d *decider) overlap(o *Occurrence) {
 	}
 }
 
-// blocker names the job in the way, for the row that says why not.
+// blocker names the blocking job, for the reason in the row.
 func (d *decider) blocker() string {
 	if len(d.active) == 0 {
 		return "another run of the same catch-up"
@@ -277,7 +277,7 @@ func (d *decider) start(o *Occurrence) {
 	o.Decision, o.Reason = DecidedJob, ""
 	d.starting++
 	d.out.Runs++
-	d.room--
+	d.capacity--
 }
 
 func (d *decider) skip(o *Occurrence, reason core.Reason, note string) {
@@ -293,8 +293,8 @@ func (d *decider) buffer(o *Occurrence, limit int) {
 	d.buffered = append(d.buffered, *o)
 }
 
-// cancelOther asks the active jobs to end and waits for them. A job that this
-// same firing decided has not begun yet and is simply taken back.
+// cancelOther cancels the active jobs and waits for their end. Jobs of the same
+// firing have not begun and are taken back.
 func (d *decider) cancelOther(o *Occurrence) {
 	if len(d.active) == 0 {
 		d.replaceStarting()
@@ -305,8 +305,8 @@ func (d *decider) cancelOther(o *Occurrence) {
 	d.replaceBuffer(o)
 }
 
-// replaceBuffer keeps only the newest waiting run: the jobs before it are on
-// their way out, and those in between are unwanted.
+// replaceBuffer keeps only the newest waiting run: the jobs before it are being
+// canceled, and the runs in between are not wanted.
 func (d *decider) replaceBuffer(o *Occurrence) {
 	for _, old := range d.buffered {
 		d.rewrite(old, func(x *Occurrence) { d.skip(x, ReasonReplaced, "") })
@@ -316,8 +316,8 @@ func (d *decider) replaceBuffer(o *Occurrence) {
 	d.buffered = append(d.buffered, *o)
 }
 
-// replaceStarting takes back jobs decided in this same firing, which a later
-// nominal time terminates before they exist.
+// replaceStarting takes back jobs of the same firing, which a later nominal time
+// terminates before they exist.
 func (d *decider) replaceStarting() {
 	for i := range d.out.Occurrences {
 		if x := &d.out.Occurrences[i]; x.Decision == DecidedJob {
@@ -328,8 +328,7 @@ func (d *decider) replaceStarting() {
 	}
 }
 
-// rewrite changes an occurrence that was decided as buffered: in this firing,
-// or in an earlier one.
+// rewrite changes an occurrence that was buffered in this or an earlier firing.
 func (d *decider) rewrite(old Occurrence, change func(*Occurrence)) {
 	for i := range d.out.Occurrences {
 		if d.out.Occurrences[i].Nominal.Equal(old.Nominal) {
@@ -342,14 +341,14 @@ func (d *decider) rewrite(old Occurrence, change func(*Occurrence)) {
 	d.out.Unbuffered = append(d.out.Unbuffered, old)
 }
 
-// drainBuffer starts what the policy of this moment lets start, so that an
-// edit of the policy reaches the runs that wait already.
+// drainBuffer starts the buffered runs that the current policy allows, so that an
+// edit of the policy applies to waiting runs.
 func (d *decider) drainBuffer() {
 	rest := d.buffered
 	d.buffered = nil
 	for _, o := range rest {
 		switch {
-		case d.s.MaxRuns > 0 && d.out.Runs >= d.s.MaxRuns: // lowered since it was put there
+		case d.s.MaxRuns > 0 && d.out.Runs >= d.s.MaxRuns: // max_runs was lowered since the run was buffered
 			d.rewrite(o, func(x *Occurrence) { d.skip(x, ReasonMaxRuns, "") })
 		case d.free() || d.s.Overlap == OverlapAllow:
 			d.rewrite(o, func(x *Occurrence) { d.start(x) })
@@ -361,8 +360,9 @@ func (d *decider) drainBuffer() {
 	}
 }
 
-// jitter is the same for the same nominal time and smaller than the gap to the
-// next one, so that order holds and a crash computes the same instant again.
+// jitter returns the jitter of a nominal time. It is smaller than the gap to the
+// next time, which keeps the order, and deterministic, so that the instant is the
+// same after a crash.
 func (d *decider) jitter(nominal time.Time) time.Duration {
 	span := d.s.Jitter.D()
 	if span <= 0 {
@@ -374,21 +374,21 @@ func (d *decider) jitter(nominal time.Time) time.Duration {
 	return time.Duration(core.Spread(d.s.seed(), nominal.UnixMicro()) * float64(span)).Truncate(time.Microsecond)
 }
 
-// finish sets the next time, or completes the schedule when nothing is left.
+// finish sets the next time, or completes the schedule if there is none.
 func (d *decider) finish() Firing {
 	out := &d.out
 	out.State = d.s.State
 	reached := d.s.MaxRuns > 0 && out.Runs+int64(len(d.buffered)) >= d.s.MaxRuns
 	if d.plan.Finish > 0 && out.FinishAt.IsZero() && d.free() {
-		// A run ended just now, or it was skipped and has no end to count
-		// from. Without this the loop would die here.
+		// A run just ended, or was skipped and has no end to count from. Without
+		// this the schedule would never run again.
 		out.FinishAt = d.fresh(d.now.Add(d.plan.Finish))
 	}
 	if ended := !d.s.End.IsZero() && out.FinishAt.After(d.s.End); ended || reached {
 		out.FinishAt = time.Time{}
 	}
 	if !reached {
-		out.NextAt = core.Sooner(d.plan.next(d.s, out.HighWater), d.finishLook())
+		out.NextAt = core.Sooner(d.plan.next(d.s, out.HighWater), d.finishCheckAt())
 	}
 	if out.NextAt.IsZero() && d.over(reached) && out.State == Active {
 		out.State = Completed
@@ -399,9 +399,9 @@ func (d *decider) finish() Firing {
 	return *out
 }
 
-// over reports that no run can follow by itself. Runs that wait in the buffer
-// hold it open until they start, and a rule from the finish does while a run is
-// under way whose finish would lead to another before the end.
+// over reports whether no further run can follow. Buffered runs keep the schedule
+// open until they start. A rule from the finish keeps it open while a run is
+// under way, if the next run would come before the end.
 func (d *decider) over(reached bool) bool {
 	if reached {
 		return len(d.buffered) == 0
@@ -412,10 +412,10 @@ func (d *decider) over(reached bool) bool {
 	return len(d.s.Rules) > 0 && len(d.buffered) == 0
 }
 
-// fresh is t as the next time of a rule that counts from the finish: not
-// before start, and after every nominal time decided so far, even when the
-// clock was set back since. A time that was decided before would find its row
-// there, make no job, and the loop would die.
+// fresh adjusts t as the next time of a rule that counts from the finish: not
+// before start, and after every decided nominal time, even if the clock was set
+// back. A time that was decided before already has its row: it would create no
+// job, and the schedule would never run again.
 func (d *decider) fresh(t time.Time) time.Time {
 	t = core.Later(t, d.s.Start)
 	if !t.After(d.out.HighWater) {
@@ -424,10 +424,10 @@ func (d *decider) fresh(t time.Time) time.Time {
 	return t
 }
 
-// finishDue reports that the rule from the finish is due. When the clock was
-// set back behind what was decided already, its nominal time is still to come,
-// so that no identity is used twice, but the loop does not wait for the clock:
-// then the next time that was set is its own.
+// finishDue reports whether the rule from the finish is due. If the clock was set
+// back behind decided times, the nominal time lies in the future, so that no
+// identity is used twice. Then NextAt decides, so that the schedule need not wait
+// for the clock.
 func (d *decider) finishDue() bool {
 	switch {
 	case d.s.FinishAt.IsZero():
@@ -438,9 +438,9 @@ func (d *decider) finishDue() bool {
 	return d.s.HighWater.After(d.now) && !d.s.NextAt.IsZero() && !d.s.NextAt.After(d.now)
 }
 
-// finishLook is when to look at the rule from the finish: at its time, but no
-// later than its interval from now.
-func (d *decider) finishLook() time.Time {
+// finishCheckAt returns when to look at the rule from the finish: at its time, but
+// not later than its interval from now.
+func (d *decider) finishCheckAt() time.Time {
 	at := d.out.FinishAt
 	if latest := core.Later(d.s.Start, d.now.Add(d.plan.Finish)); at.After(latest) {
 		return latest
@@ -448,9 +448,9 @@ func (d *decider) finishLook() time.Time {
 	return at
 }
 
-// finishTime is the nominal time of the run from the finish that is due. When
-// the plan has the same instant and catch-up has just skipped it, that instant
-// is taken, and the one after it is used.
+// finishTime returns the nominal time of the due run from the finish. If the plan
+// has the same instant and catch-up has just skipped it, that identity is used,
+// so the next microsecond is returned.
 func (d *decider) finishTime(run []time.Time) time.Time {
 	t := d.s.FinishAt
 	if t.Before(d.s.HighWater) {

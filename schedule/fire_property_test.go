@@ -13,8 +13,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// clockRule is a rule of whole minutes in two versions: as Belfry reads it,
-// and as a question to every single minute.
+// clockRule is a rule of whole minutes in two forms: as a rule of Belfry, and as a
+// predicate for every single minute.
 type clockRule struct {
 	cron    string
 	matches func(hour, minute int) bool
@@ -28,7 +28,7 @@ var clockRules = []clockRule{
 	{"30 9 * * *", func(h, m int) bool { return h == 9 && m == 30 }},
 }
 
-// naive is the reference model: it asks every minute and remembers lists.
+// naive is the reference model: it tests every minute and keeps lists.
 type naive struct {
 	s     Schedule
 	rules []clockRule
@@ -40,7 +40,7 @@ func (n naive) matches(t time.Time) bool {
 	return inSpan && slices.ContainsFunc(n.rules, func(r clockRule) bool { return r.matches(t.Hour(), t.Minute()) })
 }
 
-// minutes are all that match in (after, upTo].
+// minutes returns all matching minutes in (after, upTo].
 func (n naive) minutes(after, upTo time.Time) (list []time.Time) {
 	for t := after.Truncate(time.Minute); !t.After(upTo); t = t.Add(time.Minute) {
 		if t.After(after) && n.matches(t) {
@@ -50,8 +50,8 @@ func (n naive) minutes(after, upTo time.Time) (list []time.Time) {
 	return list
 }
 
-// nextMinute is the first that matches after t; no rule here rests longer than
-// a day.
+// nextMinute returns the first matching minute after t. No rule here pauses for more
+// than a day.
 func (n naive) nextMinute(t time.Time) time.Time {
 	if t.Before(n.s.Start) {
 		t = n.s.Start.Add(-time.Minute)
@@ -65,8 +65,8 @@ func (n naive) nextMinute(t time.Time) time.Time {
 
 // verdict is a decision of the model.
 type verdict struct {
-	Became    map[time.Time]string // every nominal time decided now
-	Waited    map[time.Time]string // those that waited and were decided now
+	Became    map[time.Time]string // decisions by nominal time
+	Waited    map[time.Time]string // decisions about formerly buffered times
 	Cancel    []int64
 	Terminate []int64
 	HighWater time.Time
@@ -75,7 +75,7 @@ type verdict struct {
 	State     State
 }
 
-// fire says what Fire should say.
+// fire returns the expected result of Fire.
 func (n naive) fire(now time.Time) verdict {
 	v := verdict{Became: map[time.Time]string{}, Waited: map[time.Time]string{}, HighWater: n.s.HighWater, Runs: n.s.Runs, State: n.s.State}
 	pending := n.minutes(n.s.HighWater, now)
@@ -87,7 +87,7 @@ func (n naive) fire(now time.Time) verdict {
 	for _, o := range n.facts.Buffered {
 		waiting = append(waiting, o.Nominal)
 	}
-	var started []time.Time // now, in order
+	var started []time.Time // times that start now, in order
 	takeBack := func() {
 		for _, t := range started {
 			v.Became[t] = "skipped replaced"
@@ -144,7 +144,7 @@ func (n naive) fire(now time.Time) verdict {
 	return v
 }
 
-// catchUp parts what was missed: the answer may run, the others are skipped.
+// catchUp returns the missed times that may run, and records the others as skipped.
 func (n naive) catchUp(pending []time.Time, now time.Time, became map[time.Time]string) []time.Time {
 	window, most, old, young := n.s.CatchupWindow.D(), 1, "skipped catchup_window", "skipped catchup_latest"
 	switch n.s.Catchup {
@@ -168,8 +168,8 @@ func (n naive) catchUp(pending []time.Time, now time.Time, became map[time.Time]
 	return kept
 }
 
-// spread out is a decision of Belfry in the words of the model: rows that stand
-// for several times become as many.
+// spreadOut converts a decision of Belfry to that of the model: a row of several times
+// becomes one entry for each.
 func (n naive) spreadOut(t *rapid.T, f Firing) verdict {
 	v := verdict{Became: map[time.Time]string{}, Waited: map[time.Time]string{}, Cancel: f.Cancel, Terminate: f.Terminate,
 		HighWater: f.HighWater, NextAt: f.NextAt, Runs: f.Runs, State: f.State}
@@ -187,7 +187,7 @@ func (n naive) spreadOut(t *rapid.T, f Firing) verdict {
 	return v
 }
 
-// timesOf are the nominal times that a row stands for.
+// timesOf returns the nominal times that a row represents.
 func (n naive) timesOf(t *rapid.T, o Occurrence) []time.Time {
 	if o.Count == 1 {
 		return []time.Time{o.Nominal}
@@ -215,7 +215,7 @@ func minutesAfter(t *rapid.T, from time.Time, least, most int, label string) tim
 	return from.Add(time.Duration(rapid.IntRange(least, most).Draw(t, label)) * time.Minute)
 }
 
-// drawPolicy sets all that is not about times.
+// drawPolicy sets random policies.
 func drawPolicy(t *rapid.T, s *Schedule) {
 	s.Catchup = rapid.SampledFrom(catchups).Draw(t, "catchup")
 	s.CatchupWindow = core.Duration(rapid.SampledFrom([]time.Duration{time.Minute, 30 * time.Minute, time.Hour, 5 * time.Hour}).Draw(t, "window"))
@@ -225,7 +225,7 @@ func drawPolicy(t *rapid.T, s *Schedule) {
 	s.MaxRuns = rapid.SampledFrom([]int64{0, 0, 0, 1, 2, 5, 40}).Draw(t, "max runs")
 }
 
-// drawTimes sets rules, start and end.
+// drawTimes sets random rules, start and end.
 func drawTimes(t *rapid.T, n *naive, now time.Time, finish bool) {
 	s := &n.s
 	s.Rules, n.rules, s.Start, s.End = nil, nil, time.Time{}, time.Time{}
@@ -251,7 +251,7 @@ func drawTimes(t *rapid.T, n *naive, now time.Time, finish bool) {
 	*s = s.WithDefaults()
 }
 
-func TestFireSaysWhatTheModelSays(t *testing.T) {
+func TestFireDecidesAsTheModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		base := at("2026-03-02T00:00")

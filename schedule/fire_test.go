@@ -13,8 +13,8 @@ const (
 	hourly = "cron 0 * * * *; "
 )
 
-// decision is one row: a schedule, what was there before, what is asked, and
-// the whole answer.
+// decision is one row: a schedule, the facts before, the call, and the whole expected
+// result.
 type decision struct{ name, schedule, before, ask, want string }
 
 func (row decision) run(t *testing.T) {
@@ -351,15 +351,15 @@ func TestCalendars(t *testing.T) {
 	})
 }
 
-// loop is a schedule and the store it lives in, reduced to what a decision
-// reads and writes.
+// loop is a schedule with a store, reduced to the data that a decision reads and
+// writes.
 type loop struct {
 	t      testing.TB
 	s      Schedule
 	plan   Plan
 	facts  Facts
 	jobs   int64
-	starts []time.Time // nominal times that became jobs
+	starts []time.Time // nominal times with jobs
 }
 
 func newLoop(t testing.TB, schedule, now string) *loop {

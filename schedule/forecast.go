@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/cron"
 )
 
-// Forecast is how many runs are planned to start, and where they collide.
+// Forecast counts the planned starts over time, and shows where they coincide.
 type Forecast struct {
 	Loads   []Load     `json:"loads" doc:"Minutes in which any starts, oldest first; empty when only hours were asked for"`
 	Hours   []LoadHour `json:"hours" doc:"Hours of the zone that was asked for, in which any starts, oldest first"`
@@ -22,14 +22,14 @@ type Forecast struct {
 	Until     time.Time `json:"until,omitzero" doc:"Of a partial forecast: what starts up to then is all there"`
 }
 
-// Load is how many runs are planned to start in one minute.
+// Load is the number of planned starts in one minute.
 type Load struct {
 	Minute    time.Time `json:"minute"`
 	Starts    int       `json:"starts"`
 	Schedules []string  `json:"schedules,omitempty" doc:"Up to ten of them"`
 }
 
-// LoadHour is how many are in one hour.
+// LoadHour is the number of planned starts in one hour.
 type LoadHour struct {
 	Hour   time.Time `json:"hour" doc:"Its begin"`
 	Starts int       `json:"starts"`
@@ -38,14 +38,14 @@ type LoadHour struct {
 	Top    []LoadOf  `json:"top,omitempty" doc:"Schedules with most of the starts, at most five"`
 }
 
-// LoadOf is the part of one schedule.
+// LoadOf is the share of one schedule.
 type LoadOf struct {
 	Namespace string `json:"namespace"`
 	Schedule  string `json:"schedule"`
 	Starts    int    `json:"starts"`
 }
 
-// How much a forecast names.
+// The lengths of lists in a forecast.
 const (
 	loadNames   = 10
 	loadTop     = 5
@@ -59,7 +59,7 @@ type Loads struct {
 	hours   map[int64]*LoadHour
 }
 
-// NewLoads counts in the hours of a zone.
+// NewLoads returns Loads that count by the hours of a zone; "" means UTC.
 func NewLoads(zone string) (*Loads, error) {
 	l := &Loads{minutes: map[int64]*minuteLoad{}, hours: map[int64]*LoadHour{}}
 	var err error
@@ -69,8 +69,8 @@ func NewLoads(zone string) (*Loads, error) {
 	return l, nil
 }
 
-// Add counts n schedules that all start at the same times, which are in order.
-// Of those, the ones that are given are named.
+// Add counts n schedules that start at the same times, which must be sorted. named
+// are the schedules among them that the forecast names.
 func (l *Loads) Add(times []time.Time, n int, named []LoadOf) {
 	a := adding{l: l, n: n, named: named}
 	for _, t := range times {
@@ -79,8 +79,8 @@ func (l *Loads) Add(times []time.Time, n int, named []LoadOf) {
 	a.flush()
 }
 
-// AddFixed is Add for times that begin with the first and are so far apart,
-// without a list of them.
+// AddFixed is [Loads.Add] for that many times from first on at intervals of step,
+// without a list.
 func (l *Loads) AddFixed(first time.Time, step time.Duration, times int64, n int, named []LoadOf) {
 	a := adding{l: l, n: n, named: named}
 	for i := int64(0); i < times; {
@@ -103,7 +103,7 @@ type adding struct {
 	inHour int
 }
 
-// in counts starts of each of the schedules in a minute.
+// in counts starts of each schedule in a minute.
 func (a *adding) in(minute int64, starts int) {
 	m := a.l.minutes[minute]
 	if m == nil {
@@ -134,7 +134,7 @@ func (a *adding) flush() {
 	a.inHour = 0
 }
 
-// minuteLoad is a minute in its hour.
+// minuteLoad counts the starts of one minute.
 type minuteLoad struct {
 	Load
 	hour *LoadHour
@@ -150,7 +150,7 @@ func (l *Loads) hourOf(minute time.Time) *LoadHour {
 	return h
 }
 
-// take puts schedules with so many starts each among those with most.
+// take adds schedules with that many starts each to the top list.
 func (h *LoadHour) take(starts int, named []LoadOf) {
 	for _, one := range named[:min(len(named), loadTop)] {
 		one.Starts = starts
@@ -166,7 +166,7 @@ func mostFirst(a, b LoadOf) int {
 	return cmp.Or(cmp.Compare(b.Starts, a.Starts), cmp.Compare(a.Schedule, b.Schedule), cmp.Compare(a.Namespace, b.Namespace))
 }
 
-// Forecast is what was counted.
+// Forecast returns the counted starts.
 func (l *Loads) Forecast(onlyHours bool) Forecast {
 	f := Forecast{Loads: []Load{}, Hours: []LoadHour{}}
 	minutes := make([]Load, 0, len(l.minutes))
@@ -191,8 +191,8 @@ func (l *Loads) Forecast(onlyHours bool) Forecast {
 	return f
 }
 
-// FixedRate is the interval of a schedule whose times are so far apart and have
-// nothing else about them: how many there are is counted, and none is looked at.
+// FixedRate returns the interval of a schedule whose times are all that far apart,
+// without calendars or other conditions. Its times can be counted without a list.
 func (s Schedule) FixedRate() (step time.Duration, fixed bool) {
 	if len(s.Rules) != 1 || s.Jitter > 0 || len(s.Calendars()) > 0 || !s.FinishAt.IsZero() {
 		return 0, false
@@ -201,11 +201,11 @@ func (s Schedule) FixedRate() (step time.Duration, fixed bool) {
 	return r.Every.D(), r.Every > 0 && r.Anchor != AnchorFinish
 }
 
-// hashed is a cron expression with an H, which stands for a hash of the name.
+// hashed matches a cron expression with an H, which stands for a hash of the name.
 var hashed = regexp.MustCompile(`(^|[\s,])[Hh]($|[\s,/(])`)
 
-// OwnTimes reports whether the times of a schedule depend on its name: others
-// with the same rules, zone, start and end have other ones.
+// OwnTimes reports whether the times of a schedule depend on its name. Schedules
+// with the same rules, zone, start and end then have different times.
 func (s Schedule) OwnTimes() bool {
 	return s.Jitter > 0 || slices.ContainsFunc(s.Rules, func(r Rule) bool {
 		return r.Every > 0 && s.Start.IsZero() || hashed.MatchString(r.Cron) || strings.Contains(strings.ToLower(r.Cron), "@every")

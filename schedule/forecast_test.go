@@ -8,8 +8,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// A schedule may only be counted like another of the same rules if its times
-// do not depend on its name.
+// Schedules with the same rules may be counted together only if their times do not
+// depend on the name.
 func TestWhetherTimesAreASchedulesOwn(t *testing.T) {
 	t.Parallel()
 	start := at("10:00")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Every time that is listed as one that runs is what the engine makes of it, and none is missing.
-func TestOnlyRunsAreComing(t *testing.T) {
+// The listed runs equal the runs that the engine fires.
+func TestUpcomingRunsEqualFiredRuns(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name, schedule, before, from string

@@ -6,9 +6,9 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Occurrence is one nominal time of a schedule and what was decided for it: a
-// job, a place in the buffer, or a reason why not. A run of nominal times that
-// were all skipped for one reason may share a row, from Nominal to Until.
+// Occurrence is one nominal time of a schedule and its decision: a job, a place
+// in the buffer, or a reason why not. Consecutive nominal times that were skipped
+// for the same reason may share a row, from Nominal to Until.
 type Occurrence struct {
 	ScheduleID int64       `json:"schedule_id"`
 	Schedule   string      `json:"schedule,omitempty" doc:"Name of the schedule"`
@@ -23,11 +23,11 @@ type Occurrence struct {
 	DecidedAt  time.Time   `json:"decided_at"`
 }
 
-// Decision is what became of an occurrence.
+// Decision is the decision about an occurrence.
 type Decision string
 
-// The decisions. A buffered occurrence waits for the run before it to end and
-// then becomes one of the others.
+// The decisions. A buffered occurrence waits for the end of the previous run and
+// then gets another decision.
 const (
 	DecidedJob      Decision = "job"
 	DecidedBuffered Decision = "buffered"
@@ -36,26 +36,26 @@ const (
 
 // Reasons of occurrences and of jobs that ended as skipped or canceled.
 const (
-	ReasonOverlap       core.Reason = "overlap"        // the run before had not ended
-	ReasonBufferFull    core.Reason = "buffer_full"    // as many runs wait as may
-	ReasonCatchupNone   core.Reason = "catchup_none"   // missed, and the schedule makes up for none
-	ReasonCatchupLatest core.Reason = "catchup_latest" // missed, and a later one is made up for
-	ReasonCatchupWindow core.Reason = "catchup_window" // missed longer ago than the window
-	ReasonCatchupMax    core.Reason = "catchup_max"    // missed, and more than may be made up for at once
-	ReasonBlackout      core.Reason = "blackout"       // a calendar keeps it out
-	ReasonMaxRuns       core.Reason = "max_runs"       // the schedule had run as often as it may
-	ReasonQuota         core.Reason = "quota"          // its namespace has as many jobs waiting as it may
-	ReasonQueueFull     core.Reason = "queue_full"     // its queue has as many jobs waiting as it may
+	ReasonOverlap       core.Reason = "overlap"        // the previous run had not ended
+	ReasonBufferFull    core.Reason = "buffer_full"    // the buffer has no room for another run
+	ReasonCatchupNone   core.Reason = "catchup_none"   // missed, and the schedule catches up no runs
+	ReasonCatchupLatest core.Reason = "catchup_latest" // missed, and only a later run is caught up
+	ReasonCatchupWindow core.Reason = "catchup_window" // missed longer ago than the catch-up window
+	ReasonCatchupMax    core.Reason = "catchup_max"    // missed, and beyond the most runs to catch up at once
+	ReasonBlackout      core.Reason = "blackout"       // a calendar excludes it
+	ReasonMaxRuns       core.Reason = "max_runs"       // the schedule had reached max_runs
+	ReasonQuota         core.Reason = "quota"          // the namespace has reached its quota of waiting jobs
+	ReasonQueueFull     core.Reason = "queue_full"     // the queue has reached its bound of waiting jobs
 	ReasonPaused        core.Reason = "paused"         // the schedule was paused
 	ReasonEdited        core.Reason = "edited"         // the times of the schedule were edited
 	ReasonDeleted       core.Reason = "deleted"        // the schedule or task was deleted
-	ReasonCanceled      core.Reason = "canceled"       // it was canceled
-	ReasonReplaced      core.Reason = "replaced"       // a later run of the schedule took its place
-	ReasonExhausted     core.Reason = "exhausted"      // every attempt was used up
-	ReasonNoRetry       core.Reason = "no_retry"       // the handler or the policy said not to try again
-	ReasonLost          core.Reason = "lost"           // its worker was lost and it must not start twice
-	ReasonSnoozes       core.Reason = "snoozes"        // it was put off more often than may be
+	ReasonCanceled      core.Reason = "canceled"       // canceled on request
+	ReasonReplaced      core.Reason = "replaced"       // a later run of the schedule replaced it
+	ReasonExhausted     core.Reason = "exhausted"      // all attempts were used
+	ReasonNoRetry       core.Reason = "no_retry"       // the handler or the policy forbade a retry
+	ReasonLost          core.Reason = "lost"           // the worker was lost and the job must not start twice
+	ReasonSnoozes       core.Reason = "snoozes"        // exceeded the most snoozes
 )
 
-// Trigger says who asked for a job.
+// Trigger is why a job exists.
 type Trigger string

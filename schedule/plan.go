@@ -8,23 +8,23 @@ import (
 	"github.com/belfry-run/belfry/cron"
 )
 
-// Plan is a schedule's rules made ready to compute with.
+// Plan is the compiled rules and calendars of a schedule.
 type Plan struct {
-	Times  cron.Times    // all rules but those from the finish; nil when there are none
-	Finish time.Duration // shortest interval of the rules from the finish; 0 when there are none
-	rules  []ruled       // what Times is the union of
+	Times  cron.Times    // union of all rules that do not count from the finish; nil: none
+	Finish time.Duration // shortest interval of the rules from the finish; 0: none
+	rules  []ruled       // the rules of Times
 	gate   Gate
 }
 
-// ruled is a rule beside what it was compiled to.
+// ruled is a rule with its compiled times.
 type ruled struct {
 	Rule
 	times cron.Times
 }
 
-// Plan compiles the rules, and the calendars that the schedule names, which
-// must be among those given. It is pure and costs some microseconds a rule, so
-// callers keep the result by (id, generation).
+// Plan compiles the rules, and the calendars that the schedule names, which must
+// be among the given ones. Plan is pure and costs a few microseconds per rule.
+// Callers cache the result by (ID, generation).
 func (s Schedule) Plan(calendars ...Calendar) (Plan, error) {
 	var p core.Problems
 	plan, err := s.PlanFor(&p, time.Time{})
@@ -35,8 +35,8 @@ func (s Schedule) Plan(calendars ...Calendar) (Plan, error) {
 	return plan, err
 }
 
-// plan compiles the rules but not the calendars. A rule that never matches
-// after the given instant is a fault.
+// PlanFor compiles the rules without the calendars. A rule that never matches
+// after the given instant is a problem, added to p.
 func (s Schedule) PlanFor(p *core.Problems, after time.Time) (Plan, error) {
 	before := len(*p)
 	zone, err := cron.LoadZone(s.Zone)
@@ -73,11 +73,11 @@ func (s Schedule) PlanFor(p *core.Problems, after time.Time) (Plan, error) {
 	return plan, nil
 }
 
-// seed is what hashes of this schedule are taken of. It is its name and not
-// its id, so that an export applied elsewhere keeps its phases.
+// seed returns the seed of the hashes of this schedule. It uses the name, not the
+// ID, so that an export that is applied elsewhere keeps its phases.
 func (s Schedule) seed() string { return s.Namespace + "/" + s.Name }
 
-// everAfter reports whether anything is left to run after now.
+// everAfter reports whether any run is left after now.
 func (plan Plan) everAfter(now time.Time, s Schedule) bool {
 	if plan.Finish > 0 {
 		return true
@@ -85,7 +85,7 @@ func (plan Plan) everAfter(now time.Time, s Schedule) bool {
 	return !plan.next(s, now).IsZero()
 }
 
-// next is the first planned nominal time after t within start and end.
+// next returns the first planned nominal time after t within start and end.
 func (plan Plan) next(s Schedule, t time.Time) time.Time {
 	if plan.Times == nil {
 		return time.Time{}
@@ -100,7 +100,7 @@ func (plan Plan) next(s Schedule, t time.Time) time.Time {
 	return n
 }
 
-// prev is the last planned nominal time before t and not before start.
+// prev returns the last planned nominal time before t and not before start.
 func (plan Plan) prev(s Schedule, t time.Time) time.Time {
 	if plan.Times == nil {
 		return time.Time{}
@@ -115,8 +115,8 @@ func (plan Plan) prev(s Schedule, t time.Time) time.Time {
 	return n
 }
 
-// Upcoming is up to n nominal times after from, without regard to overlap,
-// pause or runs left. Rules from the finish have none.
+// Upcoming returns up to n nominal times after from. It ignores overlap, pauses
+// and max_runs. Rules from the finish have no such times.
 func (s Schedule) Upcoming(plan Plan, from time.Time, n int) []time.Time {
 	var times []time.Time
 	for t := from; len(times) < n; {

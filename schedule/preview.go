@@ -7,8 +7,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// LookQuery asks what a schedule will do: a saved one by its name, a draft
-// that is not saved, or both to compare them before an edit.
+// LookQuery asks for a preview of a saved schedule by its name, of an unsaved
+// draft, or of both to compare them before an edit.
 type LookQuery struct {
 	Namespace string    `json:"namespace,omitempty"`
 	Name      string    `json:"name,omitempty" doc:"A saved schedule"`
@@ -19,13 +19,13 @@ type LookQuery struct {
 	At        time.Time `json:"at,omitzero" doc:"An instant to explain: is it one of its times, and why or why not"`
 }
 
-// MaxLook bounds the nominal times of one look.
+// MaxLook is the most nominal times of one preview.
 const MaxLook = 1000
 
-// Bound is how many nominal times to list.
+// Bound returns how many nominal times to list.
 func (q LookQuery) Bound() int { return min(max(core.Or(q.N, 10), 1), MaxLook) }
 
-// Validate says what is wrong with a query.
+// Validate returns the problems of a query as one error, or nil.
 func (q LookQuery) Validate() error {
 	var p core.Problems
 	if q.Name == "" && q.Draft == nil {
@@ -37,17 +37,17 @@ func (q LookQuery) Validate() error {
 	return p.Err("look")
 }
 
-// Drafted is the draft as it is looked at, with the name and the runs of the saved schedule that it would change.
+// Drafted returns the draft for the preview, with the name and the run count of the saved schedule that it would change.
 func (q LookQuery) Drafted(runs int64) Schedule {
 	d := *q.Draft
 	d.Namespace, d.Name, d.Task = q.Namespace, cmp.Or(q.Name, d.Name, "draft"), cmp.Or(d.Task, "draft")
-	if q.Name != "" { // phases hash the name; an edit keeps the runs that are used
+	if q.Name != "" { // phases depend on the name; an edit keeps the run count
 		d.Runs = runs
 	}
 	return d.WithDefaults()
 }
 
-// LookAtDraft answers a query about a draft alone, which names no calendar: without a store, by the time zones of this
+// LookAtDraft answers a query about a draft that names no calendar. It needs no store: it uses the time zone data of this
 // process, whose version is zones.
 func LookAtDraft(q LookQuery, now time.Time, zones string) (Look, error) {
 	if err := q.Validate(); err != nil {
@@ -75,12 +75,12 @@ type Look struct {
 	Zones    string   `json:"zones" doc:"Version of the time zone data in use"`
 }
 
-// Look answers a query about s; before is the saved version that an edit is
-// compared with, if there is one.
+// Look answers a query about s. before is the saved version to compare with, or
+// nil.
 func (s Schedule) Look(plan Plan, before *Schedule, beforePlan Plan, q LookQuery, now time.Time, zones string) Look {
 	from := now
 	if !q.From.IsZero() {
-		from = q.From.Add(-time.Microsecond) // which is one of its times, if it is one
+		from = q.From.Add(-time.Microsecond) // include From itself
 	}
 	l := Look{Schedule: s, Explain: s.Explain(plan), Coming: s.Coming(plan, from, q.Bound()), Zones: zones}
 	if q.RunsOnly {
@@ -99,17 +99,17 @@ func (s Schedule) Look(plan Plan, before *Schedule, beforePlan Plan, q LookQuery
 	return l
 }
 
-// Ahead asks what all schedules of a namespace will do within a span.
+// Ahead asks for the upcoming runs of all schedules of a namespace within a span.
 type Ahead struct {
 	Namespace string        // * for all
-	From      time.Time     // the begin, which is of the span; default: now, which is not
+	From      time.Time     // start of the span, inclusive; default: now, exclusive
 	Within    time.Duration // default: 24h; at most 31 days
 	Limit     int           // most entries; default: 200; at most 10,000
 
 	// Of a forecast:
-	Zone   string // whose hours to count in; default: UTC
-	ByHour bool   // leave out minutes, but for the busiest
-	Checks bool   // count checks of monitors too
+	Zone   string // time zone of the hours; default: UTC
+	ByHour bool   // leave out all minutes but the busiest
+	Checks bool   // include checks of monitors
 }
 
 // Limits of looking ahead.
@@ -118,7 +118,7 @@ const (
 	MaxAheadRows = 10_000
 )
 
-// WithDefaults fills what was left out.
+// WithDefaults returns a copy with the defaults of empty fields.
 func (a Ahead) WithDefaults(now time.Time) Ahead {
 	a.Namespace = core.Or(a.Namespace, core.DefaultNamespace)
 	if a.From.IsZero() {
@@ -129,8 +129,8 @@ func (a Ahead) WithDefaults(now time.Time) Ahead {
 	return a
 }
 
-// Span is the time that is asked about, for what looks for times after one and
-// up to another: the next span of the same length has none of its times.
+// Span returns the query with the span as a half-open interval: times after From
+// and up to its end. So adjacent spans share no times.
 func (a Ahead) Span(now time.Time) Ahead {
 	given := !a.From.IsZero()
 	if a = a.WithDefaults(now); given {
@@ -139,7 +139,7 @@ func (a Ahead) Span(now time.Time) Ahead {
 	return a
 }
 
-// Validate says what is wrong with the question.
+// Validate returns the problems of the query as one error, or nil.
 func (a Ahead) Validate() error {
 	var p core.Problems
 	if a.Within <= 0 || a.Within > MaxAhead {

@@ -4,9 +4,9 @@ import (
 	"time"
 )
 
-// Replan is the state of s after the clocks of its zones have been found to go otherwise than they did when its next
-// time was planned. Decided occurrences stay decided: the next time is the first after the high-water mark, by the plan as
-// it is now. One that has passed meanwhile is due, and [Fire] treats it as missed.
+// Replan returns the state of s after the data of its time zones has changed. Decided occurrences do not change. The next
+// time is the first one after the high-water mark by the new plan. If it has passed already, it is due, and [Fire] treats
+// it as missed.
 func Replan(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 	if s.State != Active {
 		return keep(s)
@@ -14,24 +14,24 @@ func Replan(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 	return newDecider(s, plan, f, now).finish()
 }
 
-// ZoneStep is what a node does about a zone of which the database holds other data than it uses itself.
+// ZoneStep is the action of a node if its data of a zone differs from that in the database.
 type ZoneStep string
 
-// The work to do.
+// The actions.
 const (
 	ZoneKept      ZoneStep = "kept"
-	ZoneAdopted   ZoneStep = "adopted"   // use the database's from now on
-	ZoneInstalled ZoneStep = "installed" // put the node's own into the database
+	ZoneAdopted   ZoneStep = "adopted"   // use the data of the database from now on
+	ZoneInstalled ZoneStep = "installed" // write the data of the node into the database
 )
 
 // ZoneVersion is one version of a zone's data.
 type ZoneVersion struct {
-	Digest  string // of its offsets and changes; "" where a machine does not know the zone
-	Release string // of the IANA data that it is from; "" if unknown
+	Digest  string // of its offsets and changes; "" if the machine does not know the zone
+	Release string // release of the IANA data; "" if unknown
 }
 
-// FollowZone decides which of two versions of a zone holds for all nodes. A newer release beats an older one, whichever
-// node has it. Between versions that cannot be compared, the node that starts last brings what its operator wants.
+// FollowZone decides which of two versions of a zone applies to all nodes. A newer release replaces an older one, whichever
+// node has it. If the versions cannot be compared, the node that started last prevails, as its operator wants.
 func FollowZone(stored, own ZoneVersion, starting bool) ZoneStep {
 	comparable := stored.Release != "" && own.Release != "" && stored.Release != own.Release
 	switch {

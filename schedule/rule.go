@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Rule is one rule of a schedule: exactly one of its fields but for anchor.
+// Rule is one rule of a schedule. Exactly one field must be set, besides anchor.
 type Rule struct {
 	Cron    string        `json:"cron,omitempty" doc:"Cron expression, such as 30 2 * * MON-FRI or @daily"`
 	RRule   string        `json:"rrule,omitempty" doc:"RFC 5545 recurrence: a pasted iCalendar block, or FREQ=… with the fields below beside it"`
@@ -23,16 +23,17 @@ type Rule struct {
 	At      []time.Time   `json:"at,omitempty" doc:"Single instants"`
 }
 
-// Anchor is what an interval counts from.
+// Anchor is the start of an interval: the plan or the finish of a run.
 type Anchor string
 
-// A planned interval never drifts; one from the finish never overlaps.
+// The anchors. A planned interval never drifts; an interval from the finish never
+// overlaps.
 const (
 	AnchorPlan   Anchor = "plan"
 	AnchorFinish Anchor = "finish"
 )
 
-// String is the rule as a person would say it in a list.
+// String describes the rule for people, as an item of a list.
 func (r Rule) String() string {
 	switch {
 	case r.Cron != "":
@@ -49,7 +50,7 @@ func (r Rule) String() string {
 	return fmt.Sprintf("at %d instants", len(r.At))
 }
 
-// single reports whether exactly one way of saying when is used.
+// single reports whether exactly one kind of rule is set.
 func (r Rule) single() bool {
 	if r.RRule == "" && (r.DTStart != "" || len(r.RDate)+len(r.ExDate) > 0) {
 		return false
@@ -63,7 +64,7 @@ func (r Rule) single() bool {
 	return n == 1
 }
 
-// times compiles one rule that does not count from the finish. Faults go to p.
+// times compiles one rule that does not count from the finish. It adds problems to p.
 func (r Rule) times(p *core.Problems, path string, s Schedule, zone *time.Location, after time.Time) cron.Times {
 	o := cron.Options{Zone: zone, Gap: s.DSTGap, Fold: s.DSTFold, Seed: s.seed(), Start: s.Start, After: after}
 	if r.Anchor != "" && r.Every == 0 {
@@ -104,8 +105,8 @@ func (r Rule) times(p *core.Problems, path string, s Schedule, zone *time.Locati
 	return t
 }
 
-// recurrence is the iCalendar block of a rule, put together from its fields
-// when it has any. Local times without a zone are read in the schedule's.
+// recurrence returns the iCalendar block of a rule, composed from its fields if it
+// has any. Local times without a zone are in the zone of the schedule.
 func (r Rule) recurrence(p *core.Problems, path string) (block string, ok bool) {
 	if r.DTStart == "" && len(r.RDate)+len(r.ExDate) == 0 {
 		return r.RRule, true
@@ -129,7 +130,7 @@ func (r Rule) recurrence(p *core.Problems, path string) (block string, ok bool) 
 	return b.String(), len(*p) == before
 }
 
-// icalTime rewrites a time as RFC 5545 section 3.3.5 has it.
+// icalTime formats a time as in RFC 5545, section 3.3.5.
 func icalTime(p *core.Problems, field, text string) string {
 	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "20060102T150405"} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -149,7 +150,7 @@ func (r Rule) every(p *core.Problems, path string, s Schedule) cron.Times {
 	}
 	anchor, seed := time.Unix(0, 0).UTC(), s.seed()
 	if !s.Start.IsZero() {
-		anchor, seed = s.Start, "" // who names a start wants runs at it, not somewhere after it
+		anchor, seed = s.Start, "" // with a start, runs begin at it, without a phase
 	}
 	t, err := cron.NewEvery(r.Every.D(), anchor, seed)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Schedule says when a task runs: the union of its rules, read in its zone,
-// from start to end, at most max_runs times. Without rules it runs when it is
-// triggered and never by itself.
+// Schedule defines when a task runs: at the union of its rules, in its time zone,
+// from start to end, at most max_runs times. Without rules it runs only when it
+// is triggered.
 type Schedule struct {
 	Namespace     string          `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name          string          `json:"name" doc:"Unique in the namespace"`
@@ -55,8 +55,8 @@ type Schedule struct {
 	UpdatedAt    time.Time `json:"updated_at,omitzero" readOnly:"true"`
 }
 
-// RunsAt is when the schedule runs next: NextAt, or what its calendars make of
-// it.
+// RunsAt returns when the schedule runs next: NextAt, or the time to which its
+// calendars move it.
 func (s Schedule) RunsAt() time.Time {
 	if len(s.Blackout)+len(s.Within) == 0 {
 		return s.NextAt
@@ -64,32 +64,34 @@ func (s Schedule) RunsAt() time.Time {
 	return s.NextRunAt
 }
 
-// State is whether a schedule fires.
+// State is the state of a schedule.
 type State string
 
-// A completed schedule has reached its end, its max runs or its last instant.
+// The states. A completed schedule has reached its end, its max runs or its last
+// nominal time.
 const (
 	Active    State = "active"
 	Paused    State = "paused"
 	Completed State = "completed"
 )
 
-// Catchup says which runs are made up for that were missed because nothing was
-// there to fire them, whatever the cause.
+// Catchup is the policy for missed runs: those that no node fired in time,
+// whatever the cause.
 type Catchup string
 
-// A run counts as missed under CatchupNone when it is later than [core.OnTime].
+// The policies. Under CatchupNone, a run counts as missed if it is later than
+// [core.OnTime].
 const (
 	CatchupNone   Catchup = "none"
 	CatchupLatest Catchup = "latest"
 	CatchupAll    Catchup = "all"
 )
 
-// Overlap says what happens to a run whose predecessor has not ended.
+// Overlap is the policy for a run whose predecessor has not ended.
 type Overlap string
 
-// The policies. Buffered runs start when the run before them ends;
-// cancel_other waits for the other to end, terminate_other does not.
+// The policies. Buffered runs start when the previous run ends. cancel_other
+// waits for the end of the other run, terminate_other does not.
 const (
 	OverlapSkip           Overlap = "skip"
 	OverlapBufferOne      Overlap = "buffer_one"
@@ -109,7 +111,7 @@ const MaxRules = 32
 
 const MaxInstants = 1000
 
-// WithDefaults fills what was left out.
+// WithDefaults returns a copy with the defaults of empty fields.
 func (s Schedule) WithDefaults() Schedule {
 	s.Namespace = core.Or(s.Namespace, core.DefaultNamespace)
 	s.Zone = core.Or(s.Zone, "UTC")
@@ -128,14 +130,14 @@ func (s Schedule) WithDefaults() Schedule {
 	return s
 }
 
-// RuleDefaults is rules with their defaults.
+// RuleDefaults returns rules with the defaults of empty fields.
 func RuleDefaults(given []Rule) []Rule {
 	rules := make([]Rule, len(given))
 	for i, r := range given {
 		if r.Every != 0 {
 			r.Anchor = core.Or(r.Anchor, AnchorPlan)
 		}
-		r.At = slices.Clone(r.At) // the caller keeps its own
+		r.At = slices.Clone(r.At) // the caller keeps its slice
 		for j := range r.At {
 			r.At[j] = core.Micro(r.At[j])
 		}
@@ -144,10 +146,9 @@ func RuleDefaults(given []Rule) []Rule {
 	return rules
 }
 
-// Validate says everything that is wrong with a schedule that has its
-// defaults, as seen at now: one that can never run again is refused. A zero
-// now judges it without regard to the time, as what is saved already and does
-// not change must be.
+// Validate returns the problems of a schedule that has its defaults as one error,
+// or nil. A schedule that can never run after now is refused. With a zero now, the
+// time is ignored: use that for a saved schedule that does not change.
 func (s Schedule) Validate(now time.Time) error {
 	var p core.Problems
 	core.CheckName(&p, "name", s.Name)
@@ -164,7 +165,7 @@ func (s Schedule) Validate(now time.Time) error {
 		p.Addf("rules", len(s.Rules), "has more than %d entries", MaxRules)
 		return p.Err(fmt.Sprintf("schedule %q", s.Name))
 	}
-	readable := s // a bad choice was told above, and is not told again for every rule
+	readable := s // a bad choice was reported above and need not be reported again for each rule
 	if readable.DSTGap != cron.GapSkip {
 		readable.DSTGap = cron.GapRunAfter
 	}
@@ -237,7 +238,7 @@ func (s Schedule) ruleText() string {
 	return strings.Join(texts, " + ")
 }
 
-// RuleText is all rules of the schedule in one line, or "manual".
+// RuleText returns all rules of the schedule in one line, or "manual".
 func (s Schedule) RuleText() string {
 	if len(s.Rules) == 0 {
 		return "manual"
@@ -246,8 +247,8 @@ func (s Schedule) RuleText() string {
 }
 
 // SameTimes reports whether two versions of a schedule have the same nominal
-// times. An edit that keeps them does not move the cadence and withdraws
-// nothing.
+// times. An edit that keeps them does not change the cadence and withdraws no
+// jobs.
 func (s Schedule) SameTimes(o Schedule) bool {
 	if len(s.Rules) != len(o.Rules) || s.Zone != o.Zone || s.DSTGap != o.DSTGap || s.DSTFold != o.DSTFold ||
 		!s.Start.Equal(o.Start) || !s.End.Equal(o.End) {
@@ -261,8 +262,8 @@ func (s Schedule) SameTimes(o Schedule) bool {
 	return true
 }
 
-// Version names a state of the schedule. A pause does not change it.
+// Version returns the version of the schedule's definition. A pause does not change it.
 func (s Schedule) Version() string { return core.Version(0, s.UpdatedAt) }
 
-// Version names a state of the calendar.
+// Version returns the version of the calendar.
 func (c Calendar) Version() string { return core.Version(c.Generation, c.UpdatedAt) }

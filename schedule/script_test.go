@@ -14,13 +14,13 @@ import (
 	"github.com/belfry-run/belfry/cron"
 )
 
-// The tables of this package write decisions as text. A time of Monday,
-// 2 March 2026 is its time of day, one of another day of that March has the
-// day before a T, and any other is written out:
+// The test tables of this package write decisions as text. A time on Monday,
+// 2 March 2026 is written as its time of day, a time on another day of that March
+// with the day and a T in front, and any other time in full:
 //
 //	10:00   10:00:05   05T10:00   2099-01-01T00:00
 
-// at reads a time of the tables.
+// at parses a time of the tables.
 func at(text string) time.Time {
 	day, clock, ok := strings.Cut(text, "T")
 	switch {
@@ -37,7 +37,7 @@ func at(text string) time.Time {
 	panic("not a time: " + text)
 }
 
-// in writes what at reads.
+// in formats a time for at.
 func in(t time.Time) string {
 	if t.IsZero() {
 		return "never"
@@ -56,7 +56,7 @@ func in(t time.Time) string {
 	return t.Format("2006-01-02T" + layout)
 }
 
-// words are the parts of a text between semicolons, as key and rest.
+// words splits a text at semicolons, each part into its first word and the rest.
 func words(text string) (out [][2]string) {
 	for part := range strings.SplitSeq(text, ";") {
 		if part = strings.TrimSpace(part); part != "" {
@@ -83,14 +83,14 @@ func span(text string) core.Duration {
 	return d
 }
 
-// lunch is the calendar that scripts know.
+// lunch is the calendar of the scripts.
 var lunch = Calendar{
 	Namespace:    core.DefaultNamespace,
 	Name:         "lunch",
 	CalendarSpec: cron.CalendarSpec{Closings: []cron.Closing{{Name: "lunch", Weekly: "* 12:00-13:00"}}},
 }
 
-// scheduleOf reads a schedule and its plan:
+// scheduleOf parses a schedule and its plan:
 //
 //	cron */10 * * * *; overlap buffer_all; buffer 2; catchup all; max 3
 func scheduleOf(t testing.TB, text string) (Schedule, Plan) {
@@ -148,7 +148,7 @@ func scheduleOf(t testing.TB, text string) (Schedule, Plan) {
 	return s, plan
 }
 
-// factsOf reads what was there before, into s and the facts:
+// factsOf parses the state before a decision, into s and the facts:
 //
 //	mark 09:50; active 7 8; buffered 09:40; finish 10:05; runs 2; paused
 func factsOf(t testing.TB, s *Schedule, text string) (f Facts) {
@@ -181,7 +181,7 @@ func factsOf(t testing.TB, s *Schedule, text string) (f Facts) {
 	return f
 }
 
-// doneBy asks for the decision that text names: "fire 10:00".
+// doneBy makes the decision that text names: "fire 10:00".
 func doneBy(t testing.TB, text string, s Schedule, plan Plan, f Facts) (Firing, time.Time) {
 	t.Helper()
 	verb, rest, _ := strings.Cut(text, " ")
@@ -202,7 +202,7 @@ func doneBy(t testing.TB, text string, s Schedule, plan Plan, f Facts) (Firing, 
 	return Firing{}, now
 }
 
-// told is a decision as text: occurrences, those that waited, jobs to end,
+// told formats a decision: occurrences, formerly buffered occurrences, jobs to end,
 // high-water mark, next finish, runs, next time, and the state if not active.
 func told(f Firing) string {
 	var parts []string
@@ -247,7 +247,7 @@ func occurrenceText(o Occurrence) string {
 	return text
 }
 
-// checkRows holds what is true of every decision, whatever it is.
+// checkRows checks the invariants of every decision.
 func checkRows(t interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -269,8 +269,8 @@ func checkRows(t interface {
 	}
 }
 
-// TestMain asks the properties of this package more often than rapid does by
-// itself, because a question costs next to nothing here.
+// TestMain runs the property tests of this package more often than rapid does by
+// default, because a run is cheap here.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {

@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/cron"
 )
 
-// Coming is a nominal time that is still to come, as it looks from now.
+// Coming is a future nominal time, as far as it is known now.
 type Coming struct {
 	Namespace string      `json:"namespace,omitempty"`
 	Schedule  string      `json:"schedule,omitempty"`
@@ -20,8 +20,8 @@ type Coming struct {
 	Skipped   core.Reason `json:"skipped,omitempty" doc:"Why it will not run"`
 }
 
-// Coming lists up to n nominal times after from and what becomes of each, but
-// for what depends on how long runs take.
+// Coming returns up to n nominal times after from with their outcomes, as far as
+// these do not depend on the duration of runs.
 func (s Schedule) Coming(plan Plan, from time.Time, n int) []Coming {
 	var out []Coming
 	left := s.MaxRuns - s.Runs
@@ -43,11 +43,11 @@ func (s Schedule) Coming(plan Plan, from time.Time, n int) []Coming {
 	return out
 }
 
-// maxClosedSpans bounds how many closed times are passed over in search of one
-// that runs. Each takes to the end of its span.
+// maxClosedSpans is the most excluded spans that are passed over in search of a
+// time that runs.
 const maxClosedSpans = 2000
 
-// ComingRuns lists up to n nominal times after from that run: those that
+// ComingRuns returns up to n nominal times after from that run. Times that
 // calendars or max_runs skip are left out.
 func (s Schedule) ComingRuns(plan Plan, from time.Time, n int) []Coming {
 	var out []Coming
@@ -78,8 +78,8 @@ func (s Schedule) ComingRuns(plan Plan, from time.Time, n int) []Coming {
 	return out
 }
 
-// NextRun is NextAt, or when calendars let the schedule run that keep NextAt out.
-// Zero: not as far as is known.
+// NextRun returns NextAt, or the next time that the calendars allow if they
+// exclude NextAt. It is zero if no run is known.
 func (s Schedule) NextRun(plan Plan) time.Time {
 	t := s.NextAt
 	for range maxClosedSpans {
@@ -94,7 +94,7 @@ func (s Schedule) NextRun(plan Plan) time.Time {
 			return open
 		}
 		planned := plan.next(s, open.Add(-time.Microsecond))
-		if plan.Finish > 0 { // one that is skipped counts as its own finish
+		if plan.Finish > 0 { // a skipped run counts as its own finish
 			steps := (open.Sub(t) + plan.Finish - 1) / plan.Finish
 			if at := t.Add(steps * plan.Finish); s.End.IsZero() || !at.After(s.End) {
 				planned = core.Sooner(planned, at)
@@ -105,7 +105,7 @@ func (s Schedule) NextRun(plan Plan) time.Time {
 	return time.Time{}
 }
 
-// ComingAt is what becomes of the nominal time t.
+// ComingAt returns the nominal time t with its outcome.
 func (s Schedule) ComingAt(plan Plan, t time.Time) Coming {
 	c := Coming{Namespace: s.Namespace, Schedule: s.Name, Nominal: t, Local: s.Local(t)}
 	d := newDecider(s, plan, Facts{}, t)
@@ -140,7 +140,7 @@ func (s Schedule) ComingAt(plan Plan, t time.Time) Coming {
 	return c
 }
 
-// Local writes an instant in the schedule's zone.
+// Local formats an instant in the zone of the schedule.
 func (s Schedule) Local(t time.Time) string {
 	zone, err := cron.LoadZone(s.Zone)
 	if err != nil {
@@ -149,10 +149,10 @@ func (s Schedule) Local(t time.Time) string {
 	return t.In(zone).Format("Mon ") + core.StampIn(t, zone)
 }
 
-// noter is a rule that can say what daylight saving did to one of its times.
+// noter is a rule that can describe the effect of daylight saving on one of its times.
 type noter interface{ Note(t time.Time) string }
 
-// note is what daylight saving did to a nominal time, by any of the rules.
+// note returns the effect of daylight saving on a nominal time, by any of the rules.
 func (plan Plan) note(t time.Time) string {
 	for _, r := range plan.rules {
 		if n, ok := r.times.(noter); ok && isOne(r.times, t) {
@@ -164,10 +164,10 @@ func (plan Plan) note(t time.Time) string {
 	return ""
 }
 
-// isOne reports that t is one of a rule's times.
+// isOne reports whether t is one of a rule's times.
 func isOne(r cron.Times, t time.Time) bool { return r.Next(t.Add(-time.Nanosecond)).Equal(t) }
 
-// Explain says in plain sentences when a schedule runs.
+// Explain describes in sentences when a schedule runs.
 func (s Schedule) Explain(plan Plan) []string {
 	var out []string
 	for _, r := range plan.rules {
@@ -222,8 +222,8 @@ func (s Schedule) explainPolicy() []string {
 	return out
 }
 
-// CatchupTrap says that two settings together make up for less than one of them
-// asks for; empty: they do not.
+// CatchupTrap describes two settings that together catch up fewer runs than one of
+// them asks for, or returns "".
 func (s Schedule) CatchupTrap() string {
 	if s.Catchup != CatchupAll || s.Overlap != OverlapSkip {
 		return ""
@@ -231,7 +231,7 @@ func (s Schedule) CatchupTrap() string {
 	return "catch-up all with overlap skip makes up for the oldest missed run alone: the others overlap it and are skipped"
 }
 
-// catchupText says which missed runs are made up.
+// catchupText describes which missed runs are caught up.
 func (s Schedule) catchupText() string {
 	switch s.Catchup {
 	case CatchupNone:
@@ -242,8 +242,8 @@ func (s Schedule) catchupText() string {
 	return fmt.Sprintf("if runs were missed, only the latest is made up (within %s)", s.CatchupWindow)
 }
 
-// WhyAt says whether t is a nominal time of the schedule, and if not why not,
-// by each of its rules and calendars.
+// WhyAt reports whether t is a nominal time of the schedule, and why, by each of
+// its rules and calendars.
 func (s Schedule) WhyAt(plan Plan, t time.Time) (is bool, why []string) {
 	if len(s.Rules) == 0 {
 		return false, []string{"no: it runs only when triggered"}
@@ -290,11 +290,11 @@ type Shift struct {
 	Change  string    `json:"change" enum:"+,-,=" doc:"+ runs only after the edit, - only before, = in both"`
 }
 
-// DiffTimes compares the next n nominal times of two versions of a schedule,
-// as far as both lists reach, and shows the first of each in any case.
+// DiffTimes compares the next n nominal times of two versions of a schedule, as
+// far as both lists reach. The first time of each is always included.
 func DiffTimes(before Schedule, beforePlan Plan, after Schedule, afterPlan Plan, from time.Time, n int) []Shift {
 	old, fresh := before.Upcoming(beforePlan, from, n), after.Upcoming(afterPlan, from, n)
-	var horizon time.Time // a list that is full may go on behind its last time
+	var horizon time.Time // a full list may have further times
 	for _, list := range [][]time.Time{old, fresh} {
 		if len(list) == n && n > 0 {
 			horizon = core.Sooner(horizon, list[n-1])
@@ -320,7 +320,7 @@ func DiffTimes(before Schedule, beforePlan Plan, after Schedule, afterPlan Plan,
 	return out
 }
 
-// has reports that t is a planned nominal time.
+// has reports whether t is a planned nominal time.
 func (plan Plan) has(s Schedule, t time.Time) bool {
 	return plan.next(s, t.Add(-time.Microsecond)).Equal(t)
 }

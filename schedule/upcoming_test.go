@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/cron"
 )
 
-// comingText is what becomes of a time as text.
+// comingText formats the outcome of a time.
 func comingText(c Coming) string {
 	text := in(c.Nominal)
 	switch {
@@ -29,7 +29,7 @@ func comingText(c Coming) string {
 	return text
 }
 
-func TestWhatIsComing(t *testing.T) {
+func TestUpcomingRuns(t *testing.T) {
 	t.Parallel()
 	const sofia, york = "cron 30 3 * * *; zone Europe/Sofia", "cron 30 1 * * *; zone America/New_York"
 	for _, row := range []struct {
@@ -109,7 +109,7 @@ func TestJitterIsSeenBeforehand(t *testing.T) {
 	if noted < 19 {
 		t.Errorf("%d of 20 say that they are put off", noted)
 	}
-	s.Zone = "Mars/Olympus" // known elsewhere, when it was saved
+	s.Zone = "Mars/Olympus" // a zone that was known where the schedule was saved
 	if c := s.ComingAt(plan, at("10:00")); c.Local != "Mon 2026-03-02 10:00:00 UTC" {
 		t.Errorf("local %q", c.Local)
 	}
@@ -240,7 +240,7 @@ func TestALookHasAllAnswers(t *testing.T) {
 	}
 }
 
-func TestLooksAreChecked(t *testing.T) {
+func TestPreviewQueriesAreChecked(t *testing.T) {
 	refuses(t, func() LookQuery { return LookQuery{Name: "s"} }, LookQuery.Validate, []refusal[LookQuery]{
 		{"a draft alone", func(q *LookQuery) { q.Name, q.Draft = "", &Schedule{} }, "", ""},
 		{"the most", func(q *LookQuery) { q.N = MaxLook }, "", ""},
@@ -250,7 +250,7 @@ func TestLooksAreChecked(t *testing.T) {
 	})
 }
 
-func TestLooksAheadAreChecked(t *testing.T) {
+func TestForecastQueriesAreChecked(t *testing.T) {
 	refuses(t, func() Ahead { return Ahead{}.WithDefaults(at("10:00")) }, Ahead.Validate, []refusal[Ahead]{
 		{"the most", func(a *Ahead) { a.Within, a.Limit = MaxAhead, MaxAheadRows }, "", ""},
 		{"backwards", func(a *Ahead) { a.Within = -time.Hour }, "within", "is outside 0s to 31d"},

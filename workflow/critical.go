@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// CriticalPath is what a run took its time with: the places of the steps of which each waited for the one before, up to
+// CriticalPath is the critical path of a run: the indexes of steps that each waited for the one before, up to
 // the step that ended last or, of a run under way, has begun first of those that have not ended. Cleanup is left out.
 // None: no step has begun.
 //

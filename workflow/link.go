@@ -2,7 +2,7 @@ package workflow
 
 import "time"
 
-// Linked is what a link asks.
+// Linked is the question of a link.
 type Linked struct {
 	RunID     int64     `json:"run_id,omitempty" doc:"Run of a workflow that asks; none: a job does"`
 	Workflow  string    `json:"workflow,omitempty"`

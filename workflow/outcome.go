@@ -11,11 +11,11 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Retry makes a run ready to go on: steps that succeeded keep their success, and those that did not
-// are begun again, as is all of cleanup. The condition of a step that was skipped is judged again where it may have another answer:
-// behind a step that is begun again, or with an edited input. From a step on, that step and all behind it are begun again.
-// It answers the steps of which nothing is kept, and those of which the items are kept that succeeded: lists whose
-// needs are not begun again, with an input that was not edited.
+// Retry makes a run ready to go on: steps that succeeded keep their success, and those that did not are begun again, as is all
+// of cleanup. The condition of a step that was skipped is judged again where it may have another answer: behind a step that is
+// begun again, or with an edited input. From a step on, that step and all behind it are begun again. It answers the steps of
+// which nothing is kept, and those of which the items are kept that succeeded: lists whose needs are not begun again, with an
+// input that was not edited.
 func (r *Run) Retry(p Plan, edited bool, now time.Time) (all, rest []int) {
 	redone := map[int]bool{}
 	from := p.Workflow.Find(r.From)
@@ -114,7 +114,7 @@ func (s Status) Next() string {
 	return fmt.Sprintf("belfry workflow show %d", s.Run.JobID)
 }
 
-// Why says what a run waits for, in a sentence; nothing once it has ended.
+// Why returns the condition that a run waits for, in a sentence; nothing once it has ended.
 func (r Run) Why(p Plan) string {
 	if !r.EndedAt.IsZero() {
 		return ""

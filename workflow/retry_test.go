@@ -9,7 +9,7 @@ import (
 )
 
 // Four steps that the first run left as the rows say; charge is what failed.
-func TestARetryBeginsWhatMayEndOtherwise(t *testing.T) {
+func TestARetryRunsStepsWithPossiblyDifferentEnds(t *testing.T) {
 	plan := Plan{Workflow: task.Workflow{Steps: []task.Step{
 		{Name: "ask", Task: "t"},
 		{Name: "charge", Task: "t", Needs: []string{"ask"}, OnFailure: task.FailureContinue},

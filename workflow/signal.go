@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// MaxSignal bounds what a signal brings, in bytes.
+	// MaxSignal bounds the data of a signal, in bytes.
 	MaxSignal = 64 << 10
 	// MaxSignals bounds the signals of a run.
 	MaxSignals = 1000
@@ -32,7 +32,7 @@ type Sent struct {
 	Taken    bool `json:"taken" doc:"A step waited for it; otherwise it is kept for one"`
 }
 
-// Validate says what is wrong with a signal.
+// Validate returns the problems of a signal.
 func (s Signal) Validate() error {
 	var p core.Problems
 	core.CheckName(&p, "name", s.Name)
@@ -54,14 +54,14 @@ func checkNote(p *core.Problems, note string) {
 	}
 }
 
-// Retrying says how a run is retried.
+// Retrying is how a run is retried.
 type Retrying struct {
 	From  string          `json:"from,omitempty" doc:"Step to begin at, with all behind it; default: the steps that did not succeed"`
 	Input json.RawMessage `json:"input,omitempty" doc:"Input of the workflow from now on; default: as it was"`
 	Note  string          `json:"note,omitempty" doc:"Why; kept in the audit"`
 }
 
-// Validate says what is wrong with a retry.
+// Validate returns the problems of a retry.
 func (r Retrying) Validate() error {
 	var p core.Problems
 	if len(r.Input) > 0 {

@@ -18,7 +18,7 @@ const (
 	CleanupTimeout = core.Duration(time.Hour)
 )
 
-// Plan is what a run was begun with. An edit of the workflow counts from the next run on.
+// Plan is the workflow of a run as it was at its begin. An edit of the workflow counts from the next run on.
 type Plan struct {
 	Workflow task.Workflow   `json:"workflow"`
 	Input    json.RawMessage `json:"input,omitempty"`
@@ -76,14 +76,14 @@ func (s Step) Item(n int) int {
 	return n
 }
 
-// Stop says that a run ends before its steps are done.
+// Stop is the end of a run before its steps are done.
 type Stop struct {
 	Reason core.Reason `json:"reason"`
 	Note   string      `json:"note"`
 	Hard   bool        `json:"hard,omitempty"` // no cleanup either
 }
 
-// Run is the progress of a workflow: with its plan all that is needed to go on, whatever crashed.
+// Run is the progress of a workflow. With its plan, it is all that is needed to continue after a crash.
 type Run struct {
 	JobID     int64     `json:"job_id"`
 	Namespace string    `json:"namespace"`
@@ -132,13 +132,13 @@ func (r *Run) Move(by time.Duration) {
 	}
 }
 
-// Turn is what happens next.
+// Turn is the decision of [Run.Next]: the work of one transition.
 type Turn struct {
 	Ready []int     // steps that may begin: their condition is to be evaluated
 	Items []Items   // jobs to be written, at most [Piece] together
 	More  bool      // there are more to be written, in the next transition
 	Done  bool      // the run has ended
-	Wake  time.Time // when to look again, whatever happens
+	Wake  time.Time // time of the next decision, if no event comes before
 }
 
 // Next decides what happens next. Steps that cannot run are skipped in r. It is asked again after
@@ -256,7 +256,7 @@ func (r *Run) Stopping(p Plan) bool {
 	return false
 }
 
-// CleanupSteps says of each step whether it is one, for those who cancel the others.
+// CleanupSteps reports for each step whether it is a cleanup step. A cancellation ends only the others.
 func (p Plan) CleanupSteps() (list []int64) {
 	for i, s := range p.Workflow.Steps {
 		if s.Cleanup {
@@ -280,7 +280,7 @@ func (r *Run) mainEnded(p Plan) bool {
 	return true
 }
 
-// held says of each step whether one before it has not ended though those that it needs have: a retry keeps a success
+// held reports of each step whether one before it has not ended though those that it needs have: a retry keeps a success
 // behind a step that it begins again, and expressions read all that come before.
 func (r *Run) held(p Plan) []bool {
 	held := make([]bool, len(r.Steps))
@@ -305,7 +305,7 @@ func (r *Run) held(p Plan) []bool {
 	return held
 }
 
-// judge says of a step that has not begun whether it may, or why it never will.
+// judge reports of a step that has not begun whether it may, or why it never will.
 func (r *Run) judge(p Plan, i int, held bool) (begins bool, why string, blocked bool) {
 	if r.stopped(p, i) {
 		return false, r.Stop.Note, true
