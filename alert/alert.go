@@ -6,7 +6,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Alert is one notification for one channel: a row of the outbox.
+// Alert is one notification to one channel: a row of the outbox.
 type Alert struct {
 	ID           int64        `json:"id"`
 	Namespace    string       `json:"namespace"`
@@ -22,7 +22,7 @@ type Alert struct {
 	Message      string       `json:"message,omitempty" doc:"Key of the message that it went with"`
 }
 
-// State is what became of an alert.
+// State is the delivery state of an alert.
 type State string
 
 // The states.
@@ -44,11 +44,11 @@ type Try struct {
 	Final   bool          `json:"final,omitempty" doc:"It will not be tried again"`
 }
 
-// MaxBundle is how many alerts go in one message.
+// MaxBundle is the most alerts of one message.
 const MaxBundle = 200
 
-// Bundle says which alerts go together. Those that were tried before go with
-// whom they went, so that a message is the same in all its tries.
+// Bundle groups alerts into messages. Alerts that were tried before stay in their
+// group, so that a message is the same in all attempts.
 func Bundle(alerts []Alert) [][]Alert {
 	var out [][]Alert
 	place := map[string]int{}
@@ -64,15 +64,15 @@ func Bundle(alerts []Alert) [][]Alert {
 	return out
 }
 
-// Times of trying again.
+// Delays of retries.
 const (
 	firstBackoff = 5 * time.Second
 	maxBackoff   = 15 * time.Minute
-	maxTries     = 101 // some 24 hours
+	maxTries     = 101 // about 24 hours
 )
 
-// Backoff is how long a message waits after so many tries that failed:
-// three times as long each time, up to 15 minutes. It is given up after a day.
+// Backoff returns how long a message waits after that many failed attempts: three
+// times as long each time, up to 15 minutes. After a day the message is given up.
 func Backoff(tries int) (wait time.Duration, giveUp bool) {
 	if tries >= maxTries {
 		return 0, true

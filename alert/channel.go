@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Channel is a way to tell people: exactly one of its settings.
+// Channel is a destination of notifications. Exactly one of its settings must be set.
 type Channel struct {
 	Namespace   string `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string `json:"name" doc:"Unique in the namespace"`
@@ -73,8 +73,8 @@ type TeamsChannel struct {
 	URL core.Secret `json:"url"`
 }
 
-// PagerDutyChannel triggers and resolves through the Events API v2, with one
-// key for an outage.
+// PagerDutyChannel triggers and resolves through the Events API v2, with one key
+// for each outage.
 type PagerDutyChannel struct {
 	RoutingKey core.Secret `json:"routing_key"`
 	API        string      `json:"api,omitempty" doc:"Default: https://events.pagerduty.com"`
@@ -87,8 +87,8 @@ type NtfyChannel struct {
 	Token  core.Secret `json:"token,omitempty"`
 }
 
-// CommandChannel runs a program on a node, where its operator allows commands.
-// The message is its standard input, as JSON.
+// CommandChannel runs a program on a node, if its operator allows commands. The
+// program reads the message as JSON from standard input.
 type CommandChannel struct {
 	Argv    []string      `json:"argv"`
 	Timeout core.Duration `json:"timeout,omitempty" doc:"Default: 30s; at most 5m"`
@@ -132,15 +132,15 @@ func (m CommandChannel) withDefaults() CommandChannel {
 	return m
 }
 
-// Redacted is the channel as it is shown: without its secrets.
+// Redacted returns the channel for display, without its secrets.
 func (c Channel) Redacted() Channel {
 	return c.MapSecrets(func(_ string, s core.Secret) core.Secret { return s.Redacted() })
 }
 
-// KeepSecrets puts back the secrets of old where a channel that was shown is
-// saved again. A channel that now goes elsewhere gets none of them: a person who may
-// edit it but not read its secrets could have them sent to a place of their
-// own. A secret that is not put back is found by [Channel.CheckSecrets].
+// KeepSecrets restores the secrets of old in a redacted channel that is saved
+// again. A channel with a new destination gets none of them: otherwise a person
+// who may edit it but not read its secrets could have them sent to their own
+// address. [Channel.CheckSecrets] finds a secret that was not restored.
 func (c Channel) KeepSecrets(old Channel) Channel {
 	if !c.sameGoal(old) {
 		return c
@@ -158,9 +158,9 @@ func (c Channel) KeepSecrets(old Channel) Channel {
 	})
 }
 
-// CheckSecrets refuses a channel in which something stands for a secret that
-// is not there. It is for a channel that is about to be saved: a file may well
-// say that a secret is to stay as it is.
+// CheckSecrets returns an error if the channel has a placeholder instead of a
+// secret. Call it before saving a channel, after [Channel.KeepSecrets]: in a file
+// the placeholder means that the secret stays unchanged.
 func (c Channel) CheckSecrets() error {
 	var p core.Problems
 	c.MapSecrets(func(path string, s core.Secret) core.Secret {

@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// everyKind is a channel of each kind, with its defaults and all its secrets.
+// everyKind returns a channel of each kind, with its defaults and all its secrets.
 func everyKind() map[string]Channel {
 	all := map[string]Channel{
 		"webhook":   {Webhook: &WebhookChannel{URL: "https://hooks.example.com/s3cret", Secret: "s3cret", Headers: map[string]core.Secret{"Authorization": "Bearer s3cret", "X-Team": "s3cret"}}},
@@ -56,7 +56,7 @@ func TestChannelsOfEveryKind(t *testing.T) {
 	}
 }
 
-// countSecrets counts the values of type Secret that are given, wherever they are.
+// countSecrets counts the non-empty values of type Secret at any depth.
 func countSecrets(v reflect.Value) (n int) {
 	switch {
 	case v.Type() == reflect.TypeFor[core.Secret]() && v.Len() > 0:

@@ -13,9 +13,9 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Validate says everything that is wrong with a channel that has its defaults.
-// A secret is never repeated in what it says, and one that stands for the one
-// that is kept passes: see [Channel.CheckSecrets].
+// Validate returns the problems of a channel that has its defaults as one error, or nil.
+// The error never contains a secret. The placeholder of a kept secret is valid:
+// see [Channel.CheckSecrets].
 func (c Channel) Validate(_ time.Time) error {
 	var p core.Problems
 	core.CheckDocument(&p, c.Namespace, c.Name, c.Description)
@@ -51,7 +51,7 @@ func (w WebhookChannel) validate() error {
 	return p.Err("webhook")
 }
 
-// maxCA bounds the authorities of a channel, in bytes.
+// maxCA is the largest certificate bundle of a channel, in bytes.
 const maxCA = 64 << 10
 
 func (e EmailChannel) validate() error {
@@ -148,14 +148,14 @@ func (m CommandChannel) validate() error {
 	return p.Err("command")
 }
 
-// validateHook checks a kind that is one URL with a secret in it.
+// validateHook checks a kind whose only setting is a URL that contains a secret.
 func validateHook(kind string, url core.Secret) error {
 	var p core.Problems
 	checkSecretURL(&p, "url", url)
 	return p.Err(kind)
 }
 
-// checkSecretURL is checkURL for a URL that must not be shown.
+// checkSecretURL is checkURL for a URL that must not appear in errors.
 func checkSecretURL(p *core.Problems, field string, text core.Secret) {
 	if text == core.Redacted {
 		return
@@ -163,14 +163,14 @@ func checkSecretURL(p *core.Problems, field string, text core.Secret) {
 	var found core.Problems
 	core.CheckURL(&found, field, string(text), "http", "https")
 	for _, f := range found {
-		if strings.Contains(f.Hint, "auth") { // which channels do not have; their headers are secrets
+		if strings.Contains(f.Hint, "auth") { // channels have no such setting; their headers are secrets
 			f.Hint = "put an Authorization header into headers"
 		}
 		p.Add(field, "", f.Message, f.Hint)
 	}
 }
 
-// checkToken wants what can stand in a header.
+// checkToken checks that a token is valid in an HTTP header.
 func checkToken(p *core.Problems, field string, token core.Secret) {
 	if token != core.Redacted && strings.ContainsAny(string(token), " \t\r\n\x00") {
 		p.Add(field, "", "has a character that no token has", "is there a space or a line end?")

@@ -7,18 +7,16 @@ import (
 	"time"
 )
 
-// Slots of a namespace, over all nodes: how many of its channels messages may be
-// on their way to at once. Channels whose last try failed share the smaller
-// number, so that receivers that are known to be dead leave room for the others.
-// Those of subscribers of status pages have a share of their own, so that many strangers leave room for the channels
-// of the namespace.
+// The slots of a namespace over all nodes: to how many channels it may send at the same time. Channels whose last attempt
+// failed share the smaller number, so that dead receivers leave room for others. Subscribers of status pages have their
+// own share, so that they leave room for the channels of the namespace.
 const (
 	MaxChannelsSending   = 128
 	MaxChannelsFailing   = 32
 	MaxChannelsStrangers = 64
 )
 
-// ofStranger reports whether a channel is that of a subscriber of a status page.
+// ofStranger reports whether the channel belongs to a subscriber of a status page.
 func (w WaitingChannel) ofStranger() bool { return strings.HasPrefix(w.Channel, "subscriber/") }
 
 func (w WaitingChannel) rank() int {
@@ -28,21 +26,19 @@ func (w WaitingChannel) rank() int {
 	return min(w.Tries, 1)
 }
 
-// WaitingChannel is a channel with notifications that wait.
+// WaitingChannel is a channel with waiting notifications.
 type WaitingChannel struct {
 	Namespace string
 	Channel   string
-	Due       time.Time // when the first of them is due
-	Taken     time.Time // until when a node has it; in the past: none has
-	Tries     int       // the most that failed of one of its messages
+	Due       time.Time // when its first notification is due
+	Taken     time.Time // until when a node has claimed it; in the past: none has
+	Tries     int       // most failed attempts of one of its messages
 }
 
-// ChooseChannels chooses the channels, at most so many, that are told something
-// next, out of those that wait. It goes round over the namespaces, the one with
-// the fewest messages under way first, and takes one channel of each at a time:
-// channels without a failed try first, those of subscribers last, then by the time at which they were due.
-// So the dead receivers of a namespace delay no other's messages, and of their
-// own only as many as fill [MaxChannelsSending].
+// ChooseChannels returns the waiting channels to send to next, at most that many. It goes round the namespaces, beginning
+// with the fewest messages under way, and takes one channel of each at a time. Within a namespace, channels without a
+// failed attempt come first and those of subscribers last, then by due time. So dead receivers do not delay messages of
+// other namespaces, and messages of their own namespace only when they fill [MaxChannelsSending].
 func ChooseChannels(waiting []WaitingChannel, now time.Time, most int) []WaitingChannel {
 	type lane struct {
 		due                         []WaitingChannel
@@ -80,8 +76,8 @@ func ChooseChannels(waiting []WaitingChannel, now time.Time, most int) []Waiting
 		slices.SortStableFunc(order, func(a, b *lane) int { return cmp.Compare(a.sending, b.sending) })
 		before := len(chosen)
 		for _, l := range order {
-			// Never more than are left for the others: however many namespaces are
-			// full of dead receivers, the next one finds a slot.
+			// A namespace never uses more slots than remain: so the next one finds a
+			// slot, however many others are full of dead receivers.
 			if len(chosen) == most || len(l.due) == 0 || l.sending >= min(MaxChannelsSending, most-len(chosen)) {
 				continue
 			}

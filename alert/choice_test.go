@@ -51,8 +51,8 @@ func TestChoiceOfChannelsIsFair(t *testing.T) {
 	}
 }
 
-// TestChoiceOfChannelsLeavesASlot fills the slots of a node from one namespace
-// after another: the next one with something to tell still finds one.
+// TestChoiceOfChannelsLeavesASlot fills the slots of a node from one namespace after
+// another: the next namespace with a message still finds a slot.
 func TestChoiceOfChannelsLeavesASlot(t *testing.T) {
 	t.Parallel()
 	const slots = 2 * MaxChannelsSending
@@ -85,7 +85,7 @@ func TestChoiceOfChannelsLeavesASlot(t *testing.T) {
 	}
 }
 
-// Many strangers leave room for the channels of the namespace, which come first.
+// Many subscribers leave room for the channels of the namespace, which come first.
 func TestSubscribersWaitBehindChannels(t *testing.T) {
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	var waiting []WaitingChannel

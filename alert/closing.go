@@ -1,7 +1,7 @@
 package alert
 
-// Closing answers the notifications that close what was sent of a monitor whose checks have ended, each made from n. A muted
-// monitor closes an outage alone. The incident of n is that of the outage; the others have none.
+// Closing returns the notifications that close the problems told of a monitor whose checks have ended. Each is a copy of n. A
+// muted monitor closes only an outage. The incident of n belongs to the outage; the other notifications have none.
 func Closing(n Notification, told []NotificationType, muted bool) (all []Notification) {
 	for _, begin := range told {
 		if muted && begin != NotificationDown {
@@ -9,7 +9,7 @@ func Closing(n Notification, told []NotificationType, muted bool) (all []Notific
 		}
 		of := n
 		of.Ends, of.Code = begin, ""
-		of.Text = "This closes the alert that it " + wasTold[begin] + ". It was not seen to recover."
+		of.Text = "This closes the alert that it " + beginTexts[begin] + ". It was not seen to recover."
 		if begin != NotificationDown {
 			of.Incident = 0
 		}
@@ -18,8 +18,8 @@ func Closing(n Notification, told []NotificationType, muted bool) (all []Notific
 	return all
 }
 
-// wasTold is what notifications say that begin something.
-var wasTold = map[NotificationType]string{
+// beginTexts maps the types that begin a problem to their texts.
+var beginTexts = map[NotificationType]string{
 	NotificationDown: "is down", NotificationDegraded: "is degraded", NotificationSlow: "is slow",
 	NotificationFlapping: "changes too often", NotificationStale: "cannot be checked",
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// alertsOf reads pending alerts, numbered from 1: "down site 10:00" is the down
-// of incident 5, due then. After that come tries=N and why=what_it_waits_for.
+// alertsOf parses pending alerts, numbered from 1: "down site 10:00" is the down of
+// incident 5, due at 10:00. Optional are tries=N and why=REASON after it.
 func alertsOf(t testing.TB, text string) (list []Alert) {
 	t.Helper()
 	for part := range strings.SplitSeq(text, ";") {
@@ -43,11 +43,11 @@ func alertsOf(t testing.TB, text string) (list []Alert) {
 	return list
 }
 
-// everything is a rule that sends all to one channel.
+// everything is a rule that sends all notifications to one channel.
 var everything = Rule{Name: "all", On: NotificationTypes, Channels: []string{"mail"}, Remind: core.Duration(time.Hour)}
 
-// TestRerouteEnds is about quiet hours that never end: they hold an alert for 30
-// days, however often it is routed again.
+// TestRerouteEnds is about quiet hours that never end: they hold an alert for at most
+// 30 days, however often it is routed again.
 func TestRerouteEnds(t *testing.T) {
 	t.Parallel()
 	a := alertsOf(t, "down site 10:00 why=quiet_hours_until_7")[0]

@@ -1,3 +1,3 @@
-// Package alert decides who is notified: an [Alert] is one message on its way to
-// one [Channel], and alert rules route a [Notification] to channels.
+// Package alert decides who is notified. Alert rules route a [Notification] to
+// channels. An [Alert] is one notification to one [Channel].
 package alert

@@ -10,7 +10,7 @@ type Filter struct {
 	Namespace string // * for all
 	Channel   string
 	Monitor   string
-	Incident  int64 // 0: of any, and of none
+	Incident  int64 // 0: any or none
 	State     State
 	ID        int64 // 0: any
 }

@@ -9,24 +9,24 @@ import (
 	"github.com/belfry-run/belfry/core/setting"
 )
 
-// Kind is all that Belfry knows of a kind of channel, besides how a message is sent.
+// Kind describes a kind of channel, except how a message is sent.
 type Kind struct {
-	Name    string // of its settings in a [Channel]
-	Title   string // for pages
+	Name    string // name of its settings in a [Channel]
+	Title   string // title on pages
 	Program bool   // programs read its messages, not people
-	Flag    string // of the command line, says the kind and where a channel leads
+	Flag    string // flag of the command line that sets kind and destination
 	Fields  []setting.Field
 
 	part  setting.Part[Channel]
-	same  func(c, old Channel) bool // both go to the same place; nil: any two do
+	same  func(c, old Channel) bool // whether both have the same destination; nil: any two have
 	goal  func(c Channel) Goal
-	facts func(c Channel) setting.Facts // besides the goal
+	facts func(c Channel) setting.Facts // settings besides the goal
 }
 
-// Goal is where a channel leads, as far as that is not a secret. Without To it is one.
+// Goal is the destination of a channel without secrets. To is empty if the destination is a secret.
 type Goal struct{ What, To, By string }
 
-// Kinds is the table of kinds: validation, the command line, pages and the sender range over it.
+// Kinds lists all kinds of channels. Validation, the command line, pages and the sender use it.
 var Kinds = []Kind{
 	{
 		Name: "webhook", Title: "Webhook", Program: true, Flag: "webhook",
@@ -157,7 +157,7 @@ var Kinds = []Kind{
 	},
 }
 
-// KindOf finds a kind by its name.
+// KindOf returns the kind with that name.
 func KindOf(name string) (Kind, bool) {
 	i := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == name })
 	if i < 0 {
@@ -166,13 +166,13 @@ func KindOf(name string) (Kind, bool) {
 	return Kinds[i], true
 }
 
-// Edit gives a channel a copy of its settings of this kind, or new ones, and returns a pointer to them.
+// Edit replaces the settings of this kind in the channel by a copy, or by new ones, and returns a pointer to them.
 func (k Kind) Edit(c *Channel) any { return k.part.Edit(c) }
 
-// Given reports that a channel has settings of this kind.
+// Given reports whether a channel has settings of this kind.
 func (k Kind) Given(c Channel) bool { return k.part.Given(&c) }
 
-// Goal is where the channel leads, as far as that is not a secret.
+// Goal returns the destination of the channel without secrets.
 func (c Channel) Goal() Goal {
 	if k, is := KindOf(c.Kind()); is && k.goal != nil {
 		return k.goal(c)
@@ -180,7 +180,7 @@ func (c Channel) Goal() Goal {
 	return Goal{}
 }
 
-// Facts are the settings of the channel besides its goal, without secrets.
+// Facts returns the settings of the channel besides its goal, without secrets.
 func (c Channel) Facts() setting.Facts {
 	if k, is := KindOf(c.Kind()); is && k.facts != nil {
 		return k.facts(c)
@@ -188,7 +188,7 @@ func (c Channel) Facts() setting.Facts {
 	return nil
 }
 
-// Kind is the name of the setting that the channel has; empty when it has none.
+// Kind returns the name of the channel's kind, or "" if no setting is set.
 func (c Channel) Kind() string {
 	for _, k := range Kinds {
 		if k.Given(c) {
@@ -198,7 +198,7 @@ func (c Channel) Kind() string {
 	return ""
 }
 
-// WithDefaults fills what was left out.
+// WithDefaults returns a copy with the defaults of empty fields.
 func (c Channel) WithDefaults() Channel {
 	c.Namespace = core.Or(c.Namespace, core.DefaultNamespace)
 	for _, k := range Kinds {
@@ -207,14 +207,14 @@ func (c Channel) WithDefaults() Channel {
 	return c
 }
 
-// sameGoal reports whether two channels of one kind go to the same place.
+// sameGoal reports whether two channels of one kind have the same destination.
 func (c Channel) sameGoal(old Channel) bool {
 	k, is := KindOf(c.Kind())
 	return c.Kind() == old.Kind() && (!is || k.same == nil || k.same(c, old))
 }
 
-// MapSecrets is a copy of the channel with every secret replaced by what f
-// answers. It is the one place that knows where they are.
+// MapSecrets returns a copy of the channel with every secret replaced by the
+// result of f. It is the only code that knows where the secrets are.
 func (c Channel) MapSecrets(f func(path string, s core.Secret) core.Secret) Channel {
 	for _, k := range Kinds {
 		if k.Given(c) {

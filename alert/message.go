@@ -14,8 +14,8 @@ import (
 	"github.com/belfry-run/belfry/core/title"
 )
 
-// Message is what a channel is to tell: one notification, or several that came
-// together.
+// Message is the content to send to a channel: one notification, or several in a
+// group.
 type Message struct {
 	Key           string         `json:"key" doc:"The same for every try of this message and for no other"`
 	Namespace     string         `json:"namespace"`
@@ -29,10 +29,10 @@ type Message struct {
 	Unsubscribe string `json:"unsubscribe,omitempty" doc:"To a subscriber of a status page: where a POST ends the subscription"`
 	Challenge   string `json:"challenge,omitempty" doc:"With a subscription to confirm: what a webhook must answer"`
 
-	Body []byte `json:"-"` // of a request to a hook, in place of all this but the key; the title is the type of its events
+	Body []byte `json:"-"` // body of a request to a hook; replaces all fields but the key and the title, the type of its events
 }
 
-// Severities of a message, the worst first.
+// The severities of a message, worst first.
 const (
 	SeverityCritical = "critical"
 	SeverityWarning  = "warning"
@@ -42,7 +42,7 @@ const (
 
 var severities = []string{SeverityCritical, SeverityWarning, SeverityInfo, SeverityOK}
 
-// Severity is how bad a notification of this type is.
+// Severity returns the severity of notifications of this type.
 func (n NotificationType) Severity() string {
 	switch n {
 	case NotificationDown, NotificationReminder:
@@ -57,7 +57,7 @@ func (n NotificationType) Severity() string {
 
 const MaxMessageText = 16 << 10 // bytes
 
-// TestMessage is what a test of a channel sends. The nonce gives it another key than any test before.
+// TestMessage returns the message of a channel test. The nonce makes its key unique.
 func TestMessage(c Channel, publicURL, nonce string, now time.Time) Message {
 	return Compose(c, []Alert{{
 		Message: "test-" + nonce,
@@ -68,9 +68,9 @@ func TestMessage(c Channel, publicURL, nonce string, now time.Time) Message {
 	}}, publicURL, now)
 }
 
-// Compose is what a channel is to tell of alerts that go together. They are
-// told worst first, and oldest first among equals. Of publicURL, which is
-// where people reach the node, nothing is said when it is empty.
+// Compose returns the message for a group of alerts, worst first, and oldest first
+// among equals. publicURL is the address of the console, for links; "" means no
+// links.
 func Compose(channel Channel, alerts []Alert, publicURL string, now time.Time) Message {
 	alerts = slices.Clone(alerts)
 	slices.SortStableFunc(alerts, func(a, b Alert) int {
@@ -86,7 +86,7 @@ func Compose(channel Channel, alerts []Alert, publicURL string, now time.Time) M
 			m.Severity = a.Notification.Type.Severity()
 			m.URL = pageOf(publicURL, a.Notification)
 		} else if m.URL != pageOf(publicURL, a.Notification) {
-			m.URL = strings.TrimRight(publicURL, "/") // of several things there is no one page
+			m.URL = strings.TrimRight(publicURL, "/") // no single page shows several subjects
 		}
 		m.Notifications = append(m.Notifications, a.Notification)
 	}
@@ -99,9 +99,9 @@ func Compose(channel Channel, alerts []Alert, publicURL string, now time.Time) M
 	return m
 }
 
-// messageKey is a hash of the notifications and recipients of a message, in any order. A try
-// before keeps its key, even if part of it has since come to nothing: a receiver that
-// did take it then, though that could not be seen, knows it again.
+// messageKey returns a hash of the notifications and recipients of a message, in any order. A
+// retry keeps the key of the first attempt, even if some notifications no longer apply. So a
+// receiver that took the message unnoticed recognizes it.
 func messageKey(channel Channel, alerts []Alert) string {
 	if key := alerts[0].Message; key != "" && !slices.ContainsFunc(alerts, func(a Alert) bool { return a.Message != key }) {
 		return key
@@ -115,7 +115,7 @@ func messageKey(channel Channel, alerts []Alert) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// pageOf is where a person sees more of a notification.
+// pageOf returns the address of the page with details of a notification.
 func pageOf(publicURL string, n Notification) string {
 	base := strings.TrimRight(publicURL, "/")
 	path := ""
@@ -136,7 +136,7 @@ func pageOf(publicURL string, n Notification) string {
 	return base + path
 }
 
-// subject is what a notification is about, for one that brings no title.
+// subject returns the subject of a notification without a title.
 func subject(n Notification) string {
 	switch {
 	case n.Monitor != "":
@@ -157,7 +157,7 @@ func titleOf(n Notification) string {
 	return core.Or(title, subject(n)+": "+strings.ReplaceAll(string(n.Type), "_", " "))
 }
 
-// textOf is all that there is to say of one notification.
+// textOf returns the full text of one notification.
 func textOf(n Notification, now time.Time) string {
 	parts := []string{n.Text}
 	if when := period(n, now); when != "" {
@@ -168,8 +168,8 @@ func textOf(n Notification, now time.Time) string {
 	return strings.Join(parts, "\n")
 }
 
-// period is when it was, as far as that is worth saying: an outage that is over
-// was told with its begin alone, late, or not at all.
+// period returns the period of the problem, if it adds information: an ended
+// outage was announced only with its start, late, or not at all.
 func period(n Notification, now time.Time) string {
 	switch {
 	case n.Since.IsZero():
@@ -186,7 +186,7 @@ func period(n Notification, now time.Time) string {
 	return ""
 }
 
-// clock is a time of day, with its date when it is not the other's.
+// clock formats a time of day, with its date if that differs from the other's.
 func clock(t, other time.Time) string {
 	t = t.UTC()
 	if t.Format(time.DateOnly) == other.UTC().Format(time.DateOnly) {
@@ -195,7 +195,7 @@ func clock(t, other time.Time) string {
 	return core.Stamp(t)
 }
 
-// lines is one line for each notification, the first ones.
+// lines returns one line for each of the first notifications.
 func lines(all []Notification, now time.Time) string {
 	var b strings.Builder
 	for i, n := range all {
@@ -212,7 +212,7 @@ func lines(all []Notification, now time.Time) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// tally is how so many notifications of a type are counted, one and several.
+// tally maps a type to the words for one notification and for several.
 var tally = map[NotificationType][2]string{
 	NotificationReminder:       {"still down", "still down"},
 	NotificationNormal:         {"no longer slow", "no longer slow"},
@@ -225,7 +225,7 @@ var tally = map[NotificationType][2]string{
 	NotificationHookDisabled:   {"hook disabled", "hooks disabled"},
 }
 
-// counts is a title for several notifications, such as "3 down, 1 up".
+// counts returns a title for several notifications, such as "3 down, 1 up".
 func counts(all []Notification) string {
 	var parts []string
 	for _, kind := range append(slices.Clone(NotificationTypes), NotificationClosed, NotificationTest, NotificationUpdate, NotificationAnnouncement, NotificationStatus, NotificationConfirm) {

@@ -40,10 +40,10 @@ type Notification struct {
 	Ends NotificationType `json:"ends,omitempty" doc:"With closed: the type of the notification that it ends"`
 }
 
-// NotificationType is the kind of the event.
+// NotificationType is the type of the event.
 type NotificationType string
 
-// The types. Each that says something is wrong has one that says it is over.
+// The types. Each type that begins a problem has a type that ends it.
 const (
 	NotificationDown           NotificationType = "down"
 	NotificationUp             NotificationType = "up"
@@ -61,33 +61,33 @@ const (
 	NotificationJobFailed      NotificationType = "job_failed"
 	NotificationScheduleMissed NotificationType = "schedule_missed"
 	NotificationCycleEnded     NotificationType = "cycle_ended"
-	NotificationHookDisabled   NotificationType = "hook_disabled" // its deliveries failed for long
+	NotificationHookDisabled   NotificationType = "hook_disabled" // deliveries to the hook failed for a long time
 	NotificationTest           NotificationType = "test"
 
-	// NotificationClosed ends what is not over: its monitor was paused, deleted, or pointed at another target. No rule can name
-	// it, because it goes where the begin went.
+	// NotificationClosed closes a problem that is not over: its monitor was paused, deleted, or pointed at another target. No
+	// rule can name it, because it goes where the start went.
 	NotificationClosed NotificationType = "closed"
 )
 
-// The types of what subscribers of status pages are sent. No rule can name them.
+// The types for subscribers of status pages. No rule can name them.
 const (
 	NotificationUpdate       NotificationType = "update"       // of an incident
 	NotificationAnnouncement NotificationType = "announcement" // on a status page
-	NotificationStatus       NotificationType = "status"       // all that a status page has to tell at a time
-	NotificationConfirm      NotificationType = "confirm"      // a subscription
+	NotificationStatus       NotificationType = "status"       // several changes of a status page at once
+	NotificationConfirm      NotificationType = "confirm"      // asks to confirm a subscription
 )
 
-// NotificationTypes lists all that a rule may name, in the order of their meaning.
+// NotificationTypes lists the types that a rule may name, grouped by meaning.
 var NotificationTypes = []NotificationType{NotificationDown, NotificationUp, NotificationReminder, NotificationDegraded, NotificationRecovered, NotificationSlow, NotificationNormal, NotificationFlapping, NotificationSteady,
 	NotificationStale, NotificationFresh, NotificationChanged, NotificationCertificate, NotificationJobFailed, NotificationScheduleMissed, NotificationCycleEnded, NotificationHookDisabled}
 
-// BeginOf is the type that an end ends.
+// BeginOf maps a type that ends a problem to the type that began it.
 var BeginOf = map[NotificationType]NotificationType{NotificationUp: NotificationDown, NotificationRecovered: NotificationDegraded, NotificationNormal: NotificationSlow, NotificationSteady: NotificationFlapping, NotificationFresh: NotificationStale}
 
-// Over reports that the type says that a problem is over, or that checks for it have ended.
+// Over reports whether the type means that a problem is over, or that its checks have ended.
 func (n NotificationType) Over() bool { return n == NotificationClosed || BeginOf[n] != "" }
 
-// Begin is the type that a notification ends; empty if it ends none.
+// Begin returns the type that the notification ends, or "" if it ends none.
 func (n Notification) Begin() NotificationType {
 	if n.Type == NotificationClosed {
 		return n.Ends
@@ -95,13 +95,12 @@ func (n Notification) Begin() NotificationType {
 	return BeginOf[n.Type]
 }
 
-// maxNotificationError bounds what a notification repeats of an attempt's error, in bytes.
+// maxNotificationError is the most bytes of an attempt's error in a notification.
 const maxNotificationError = 2 << 10
 
-// JobFailedNotification is what to tell of a job that has failed for good. A job that
-// is a monitor's check has no such notification: its monitor has a verdict.
-//
-// It takes the title of its task, which may be empty.
+// JobFailedNotification returns the notification of a job that has failed
+// permanently. It is not for checks of monitors, because the monitor has a
+// verdict. taskTitle may be empty.
 func JobFailedNotification(j job.Job, taskTitle string) Notification {
 	n := Notification{
 		Type: NotificationJobFailed, At: j.FinishedAt, Namespace: j.Namespace, Task: j.Task, Schedule: j.Schedule, JobID: j.ID, Tags: j.Tags, DisplayTitle: taskTitle,
@@ -112,7 +111,7 @@ func JobFailedNotification(j job.Job, taskTitle string) Notification {
 	if j.Reason != "" {
 		text.WriteString(", " + strings.ReplaceAll(string(j.Reason), "_", " "))
 	}
-	if j.Note != "" { // such as that its sequence is stopped
+	if j.Note != "" { // for example, that its sequence is stopped
 		text.WriteString(" (" + j.Note + ")")
 	}
 	text.WriteString(".")
@@ -133,16 +132,16 @@ func JobFailedNotification(j job.Job, taskTitle string) Notification {
 	return n
 }
 
-// ScheduleMissedNotification is the notification of an occurrence that will never run
-// against the plan: nothing was there to fire it in time, or as many
-// runs wait as may. It answers false for all others.
+// ScheduleMissedNotification returns the notification of an occurrence that will
+// never run, contrary to its plan: no node fired it in time, or too many runs
+// were waiting. For all other occurrences it returns false.
 //
-// A run that was skipped because the one before had not ended is not missed:
-// the schedule's author chose that, the work is under way, and a run that hangs
-// is ended by its timeout, which is told as a failed job. Nor is one missed that
-// a later run makes up for, or that a calendar, a pause, an edit or max_runs
-// kept from running. A schedule of a monitor is never told so: its monitor
-// says when it has not been checked for too long.
+// A run that was skipped because the previous run had not ended is not missed:
+// the author of the schedule chose that, and a run that hangs ends at its timeout
+// and is reported as a failed job. Also not missed are runs that a later run
+// catches up, and runs that a calendar, a pause, an edit or max_runs prevented.
+// Schedules of monitors have no such notification: a monitor reports itself that
+// it was not checked for too long.
 func ScheduleMissedNotification(s schedule.Schedule, o schedule.Occurrence) (Notification, bool) {
 	if _, isOwned := task.OwnerOf(s.Name); isOwned || o.Decision != schedule.DecidedSkipped {
 		return Notification{}, false
@@ -175,7 +174,7 @@ func ScheduleMissedNotification(s schedule.Schedule, o schedule.Occurrence) (Not
 	return n, true
 }
 
-// manyRuns writes the count of an occurrence's row, which ends at a bound.
+// manyRuns formats the count of an occurrence's row, which has an upper bound.
 func manyRuns(n int) string {
 	if n > 10_000 {
 		return "more than 10000"

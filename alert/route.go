@@ -12,28 +12,28 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// Delivery is the answer of [Route]: one alert to be written.
+// Delivery is a result of [Route]: one alert to write.
 type Delivery struct {
 	Rule    string
 	Channel string
 	DueAt   time.Time
-	Held    string // why it waits for longer than its group; it is the alert's first reason
+	Held    string // why it waits longer than its group; the first reason of the alert
 }
 
-// HeldQuiet is how the reason of an alert begins that waits for the end of
+// HeldQuiet is the prefix of the reason of an alert that waits for the end of
 // quiet hours.
 const HeldQuiet = "quiet hours"
 
-// Route decides who receives a notification, and when: through every rule that it
-// fits, each channel once, by the first of these rules. Rules are asked
-// in the order of their names, so the same notification always goes the same way.
+// Route decides who receives a notification, and when. It goes through every rule
+// that it fits, to each channel once, by the first of these rules. Rules apply in
+// the order of their names, so the route is always the same.
 //
-// A beginning waits for its group, an end goes at once, and so does a
-// test, which fits rules whatever they are on. In quiet hours both wait for
-// their end; quiet answers when that is for a rule, and zero when at is no
-// quiet time. Nil means that there are none.
+// The start of a problem waits for its group. The end goes at once, and so does a
+// test, which fits rules of all types. In quiet hours they wait for the end of
+// these; quiet returns that end for a rule, or zero if at is not a quiet time. A
+// nil quiet means that there are no quiet hours.
 //
-// A reminder is routed through the rule alone whose turn it is to remind.
+// A reminder is routed only through the rule that reminds.
 func Route(n Notification, rules []Rule, quiet func(rule Rule, at time.Time) (until time.Time), now time.Time) []Delivery {
 	rules = slices.SortedFunc(slices.Values(rules), func(a, b Rule) int { return cmp.Compare(a.Name, b.Name) })
 	var out []Delivery
@@ -62,16 +62,15 @@ func Route(n Notification, rules []Rule, quiet func(rule Rule, at time.Time) (un
 
 // Rerouted is the answer of [Reroute].
 type Rerouted struct {
-	Gone    string     // why no rule sends the alert to its channel now; empty: one does
-	Instead []Delivery // where its rule sends it now, when it is gone
+	Gone    string     // why rules no longer send the alert to its channel; "": one does
+	Instead []Delivery // where its rule sends it now, if Gone
 	DueAt   time.Time  // when it is due, if not now
-	Held    string     // why it waits until then
+	Held    string     // why it waits until DueAt
 }
 
-// Reroute decides again about an alert that waits, for the rules and quiet hours
-// as they are now. Such an alert has waited for its group as well. A reminder
-// follows the rule alone that reminds. Nothing waits for quiet hours for longer
-// than 30 days in all.
+// Reroute decides again about a waiting alert, by the current rules and quiet
+// hours. The wait for its group is over. A reminder follows only the rule that
+// reminds. An alert waits for quiet hours at most 30 days in total.
 func Reroute(a Alert, rules []Rule, quiet func(rule Rule, at time.Time) (until time.Time), now time.Time) (out Rerouted) {
 	rules = slices.Clone(rules)
 	for i := range rules {
@@ -107,7 +106,7 @@ func Reroute(a Alert, rules []Rule, quiet func(rule Rule, at time.Time) (until t
 	return out
 }
 
-// due is when a rule has a notification told.
+// due returns when a notification of the rule is due.
 func (a Rule) due(n Notification, now time.Time) time.Time {
 	if group := core.Or(a.Group, DefaultGroup); group > 0 && !n.Type.Over() && n.Type != NotificationTest {
 		return now.Add(group.D())
@@ -115,17 +114,17 @@ func (a Rule) due(n Notification, now time.Time) time.Time {
 	return now
 }
 
-// Fits reports whether a notification is one that the rule is about.
+// Fits reports whether the rule applies to a notification.
 func (a Rule) Fits(n Notification) bool {
 	if a.Off || core.Or(a.Namespace, core.DefaultNamespace) != core.Or(n.Namespace, core.DefaultNamespace) {
 		return false
 	}
-	return a.tells(n) && a.names(n) && (len(a.Tags) == 0 || core.Share(a.Tags, n.Tags))
+	return a.selects(n) && a.names(n) && (len(a.Tags) == 0 || core.Share(a.Tags, n.Tags))
 }
 
-func (a Rule) tells(n Notification) bool {
+func (a Rule) selects(n Notification) bool {
 	of := n.Type
-	if of == NotificationClosed { // also where reminders alone told of the begin
+	if of == NotificationClosed { // also if only reminders told of the start
 		of = n.Ends
 		if of == NotificationDown && a.Remind > 0 {
 			return true
@@ -151,23 +150,23 @@ func (a Rule) names(n Notification) bool {
 		n.Schedule != "" && slices.Contains(a.Schedules, n.Schedule)
 }
 
-// NextReminder is when a rule has an outage told again that began at since and
-// was told again so many times: after remind, then after twice as long, and so
-// on. Zero: not any more.
+// NextReminder returns when a rule reminds next of an outage that began at since,
+// after that many reminders. The first interval is the remind setting, and each
+// further one is twice as long. Zero means no more reminders.
 func NextReminder(rule Rule, since time.Time, told int) time.Time {
 	if rule.Off || rule.Remind <= 0 || told < 0 || told >= core.Or(rule.RemindMax, DefaultRemindMax) {
 		return time.Time{}
 	}
 	times := math.Pow(2, float64(told+1)) - 1 // 1 + 2 + 4 + ...
 	if times*float64(rule.Remind) > float64(job.MaxDelay) {
-		return time.Time{} // too long to wait for
+		return time.Time{} // the interval is too long
 	}
 	return since.Add(time.Duration(times) * rule.Remind.D())
 }
 
-// PassedReminders is how many reminders of an outage count as sent at a time,
-// when the one before them was the told-th: also those whose time has passed
-// meanwhile, for which that one stands.
+// PassedReminders returns how many reminders of an outage count as sent at now,
+// after the reminder with number told. Reminders whose time has passed meanwhile
+// count as well: that one replaces them.
 func PassedReminders(rule Rule, since time.Time, told int, now time.Time) int {
 	for at := NextReminder(rule, since, told); !at.IsZero() && !at.After(now); at = NextReminder(rule, since, told) {
 		told++
@@ -175,12 +174,12 @@ func PassedReminders(rule Rule, since time.Time, told int, now time.Time) int {
 	return told
 }
 
-// maxQuiet is how long an alert waits when the calendars of its rule never end:
-// it is not to be lost because of that.
+// maxQuiet is the longest wait of an alert for quiet hours, so that it is not
+// lost if the calendars of its rule never end.
 const maxQuiet = 30 * 24 * time.Hour
 
-// QuietHours makes calendars ready for [Route]. A calendar that a rule names
-// and that does not exist holds back no notification.
+// QuietHours compiles calendars for [Route]. A missing calendar of a rule holds
+// back no notification.
 func QuietHours(calendars []schedule.Calendar) (quiet func(rule Rule, at time.Time) (until time.Time), err error) {
 	var p core.Problems
 	given := map[[2]string]schedule.NamedCalendar{}

@@ -10,11 +10,11 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// Rule decides which notifications go where. A notification goes to the channels of every
-// rule that it fits, once to each channel.
+// Rule decides which notifications go to which channels. A notification goes to the channels
+// of every rule that it fits, once to each channel.
 //
-// A rule that names no monitor, task or schedule is about all of them. One that
-// names some is about those alone: a rule for a monitor says nothing of jobs.
+// A rule without monitors, tasks and schedules applies to all of them. A rule
+// with some applies only to these: a rule for a monitor does not apply to jobs.
 type Rule struct {
 	Namespace   string             `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string             `json:"name" doc:"Unique in the namespace"`
@@ -46,13 +46,13 @@ const (
 	MinRemind        = core.Duration(time.Minute)
 	MaxRemind        = core.Duration(7 * 24 * time.Hour)
 	MaxRuleChannels  = 20
-	MaxRuleTargets   = 1000 // monitors, tasks or schedules that one rule names
+	MaxRuleTargets   = 1000 // monitors, tasks or schedules of one rule
 )
 
-// DefaultNotifications are the types that a rule is about which names none.
+// DefaultNotifications are the types of a rule that names none.
 var DefaultNotifications = []NotificationType{NotificationDown, NotificationUp, NotificationFlapping, NotificationSteady, NotificationStale, NotificationFresh, NotificationChanged, NotificationCertificate, NotificationJobFailed, NotificationScheduleMissed, NotificationHookDisabled}
 
-// WithDefaults fills what was left out.
+// WithDefaults returns a copy with the defaults of empty fields.
 func (a Rule) WithDefaults() Rule {
 	a.Namespace = core.Or(a.Namespace, core.DefaultNamespace)
 	if a.On == nil {
@@ -63,8 +63,8 @@ func (a Rule) WithDefaults() Rule {
 	return a
 }
 
-// Validate says everything that is wrong with a rule that has its defaults.
-// Whether the channels and calendars exist is found when it is saved.
+// Validate returns the problems of a rule that has its defaults as one error, or nil.
+// It does not check that the channels and calendars exist.
 func (a Rule) Validate(_ time.Time) error {
 	var p core.Problems
 	core.CheckDocument(&p, a.Namespace, a.Name, a.Description)
@@ -115,8 +115,8 @@ func notificationList() string {
 	return strings.Join(texts, ", ")
 }
 
-// Version names a state of the channel.
+// Version returns the version of the channel.
 func (c Channel) Version() string { return core.Version(c.Generation, c.UpdatedAt) }
 
-// Version names a state of the alert rule.
+// Version returns the version of the alert rule.
 func (a Rule) Version() string { return core.Version(a.Generation, a.UpdatedAt) }

@@ -9,8 +9,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// refusal is one bad input: how it differs from the good one, and the field
-// and the words that the answer must have.
+// refusal is one bad input: its change to a good input, and the field and the text
+// that the error must contain.
 type refusal[T any] struct {
 	name   string
 	change func(*T)
@@ -18,8 +18,8 @@ type refusal[T any] struct {
 	says   string
 }
 
-// refuses checks that good passes, and that each row is refused with its one
-// field.
+// refuses checks that the good input is valid, and that each row is refused with an
+// error about its field.
 func refuses[T any](t *testing.T, good func() T, validate func(T) error, rows []refusal[T]) {
 	t.Helper()
 	t.Parallel()

@@ -8,22 +8,20 @@ import (
 	"unicode/utf8"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 )
 
-// Assignment says whose work an incident is, from an instant on.
+// Assignment assigns an incident to a person from an instant on.
 type Assignment struct {
 	To string    `json:"to,omitempty" doc:"A person, by any name; absent: no one"`
 	By string    `json:"by" doc:"Who said so"`
 	At time.Time `json:"at"`
 }
 
-// Limits of assignments.
-const (
-	MaxAssignee    = 100 // characters of a name
-	MaxAssignments = 100 // of one incident
-)
+// Limits of assignments: characters of a name, and assignments of one incident.
+const MaxAssignee, MaxAssignments = 100, 100
 
-// Assignee is to whom an incident is assigned; empty if to no one.
+// Assignee returns the person to whom the incident is assigned, or "".
 func (i Incident) Assignee() string {
 	if i.Assigned == nil {
 		return ""
@@ -31,15 +29,19 @@ func (i Incident) Assignee() string {
 	return i.Assigned.To
 }
 
-// Assign decides about an assignment of an incident, which is to no one if To is empty: all that there are then. It changes
-// nothing if that holds already.
+// Assign adds an assignment and returns all assignments of the incident. An empty To removes the assignee. changed is false
+// if the assignment holds already.
 func (i Incident) Assign(a Assignment) (all []Assignment, changed bool, _ error) {
 	to, _ := core.CleanText(strings.TrimSpace(a.To), 4*MaxAssignee+1)
+	var p core.Problems
+	if utf8.RuneCountInString(to) > MaxAssignee {
+		p.Add("to", "", fmt.Sprintf("has more than %d characters", MaxAssignee), "name a person")
+	}
+	title.CheckLine(&p, "to", strings.ToValidUTF8(strings.TrimSpace(a.To), "?"))
+	if err := p.Err("assignment"); err != nil {
+		return nil, false, err
+	}
 	switch {
-	case core.OneLine(to) != to:
-		return nil, false, core.InvalidField("to", a.To, "must be one line", "name a person")
-	case utf8.RuneCountInString(to) > MaxAssignee:
-		return nil, false, core.InvalidField("to", "", fmt.Sprintf("has more than %d characters", MaxAssignee), "name a person")
 	case to == i.Assignee():
 		return i.Assignments, false, nil
 	case len(i.Assignments) >= MaxAssignments:
@@ -50,7 +52,7 @@ func (i Incident) Assign(a Assignment) (all []Assignment, changed bool, _ error)
 	return append(slices.Clone(i.Assignments), a), true, nil
 }
 
-// AssignedBy sets what follows from all assignments of an incident.
+// AssignedBy sets the fields that follow from all assignments of the incident.
 func (i *Incident) AssignedBy(all []Assignment) {
 	i.Assignments, i.Assigned = all, nil
 	if n := len(all); n > 0 && all[n-1].To != "" {

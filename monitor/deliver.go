@@ -11,109 +11,109 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Dispatch is what [Deliver] decides for one alert: it is sent now, or waits
-// until an instant, or is never sent; and for the last two why.
+// Dispatch is the decision of [Deliver] about one alert: it is sent now, waits
+// until an instant, or is never sent. In the last two cases it has a reason.
 type Dispatch struct {
 	ID     int64
 	Send   bool
-	Until  time.Time // it stays pending and becomes due then; zero: it is suppressed, or sent
-	Reason string    // to be kept in the alert's row
-	// Instead are the channels that the rule of a suppressed alert names now.
+	Until  time.Time // when the pending alert becomes due; zero: it is sent or suppressed
+	Reason string    // recorded in the row of the alert
+	// Instead are the channels to which rules send a suppressed alert now.
 	Instead []alert.Delivery
 }
 
-// DeliveryFacts is what is so at the moment in which alerts of a channel are
-// due.
+// DeliveryFacts are the current data for a decision about the alerts of a
+// channel.
 type DeliveryFacts struct {
-	// Monitors holds every monitor that the alerts are about, by name. One that
-	// is missing was deleted.
+	// Monitors has every monitor of the alerts, by name. A missing monitor was
+	// deleted.
 	Monitors map[string]Facts
-	// Notified is what became of the alerts on this channel that say down, or still
-	// down, of an incident: sent if any of them was, pending if one is on its
-	// way, otherwise the state of the last. Empty: there was none. It is asked
-	// for ends alone.
-	Notified func(incident int64) alert.State
-	// Rules are those of the namespace, and Quiet answers as for [alert.Route]: both
+	// Notified returns the state of the alerts of this channel that report the
+	// problem that an alert ends: sent if any was sent, pending if one is under
+	// way, otherwise the state of the last. It is empty if there was none. It is
+	// called only for ends of outages and for what closes a problem.
+	Notified func(end alert.Alert) alert.State
+	// Rules are the rules of the namespace, and Quiet is as for [alert.Route]. Both
 	// may have changed since an alert was written.
 	Rules []alert.Rule
 	Quiet func(rule alert.Rule, at time.Time) (until time.Time)
 }
 
-// Facts is what is so of a monitor.
+// Facts are the current data of a monitor.
 type Facts struct {
 	State       State
 	Muted       bool
-	Maintenance ActiveWindow // the occurrence that it is in, if any
-	Parent      string       // a monitor that it depends on and that is down, if any
-	// Acknowledged is by whom its open incident is.
+	Maintenance ActiveWindow // current maintenance, if any
+	Parent      string       // a monitor that is down and on which it depends, if any
+	// Acknowledged is the person who acknowledged its open incident.
 	Acknowledged string
 }
 
 // Times of delivery.
 const (
-	// waitParent is how soon an alert is looked at again whose cause may lie in
-	// another monitor, and settleParent how long its target has, once that one
-	// is up, to be seen up as well: two checks and a bit.
+	// waitParent is how soon an alert is judged again if its cause may be another
+	// monitor that is down. settleParent is how long the target has to be seen up
+	// after that monitor is up: slightly more than two checks.
 	waitParent   = time.Minute
 	settleParent = 3 * time.Minute
-	// waitBegin is how soon an end is looked at again whose start is being sent
-	// at this moment.
+	// waitBegin is how soon an end is judged again if its start is being sent at
+	// this moment.
 	waitBegin = 5 * time.Second
 )
 
-// Why an alert is not sent.
+// The reasons why an alert is not sent.
 const (
-	whyMuted     = "the monitor is muted"
-	whyDeleted   = "the monitor was deleted"
-	whyPaused    = "the monitor is paused"
-	whyOver      = "over before it was sent"
-	whyWithEnd   = "sent with its end"
-	whyNeverSent = "its start was not sent"
-	whyTwice     = "sent by another alert"
-	whyBegin     = "its start is being sent"
-	whyParent    = ", which it depends on, is down"
-	whySettling  = ", which it depends on, was down until now"
-	whyCared     = "acknowledged by "
+	whyMuted        = "the monitor is muted"
+	whyDeleted      = "the monitor was deleted"
+	whyPaused       = "the monitor is paused"
+	whyOver         = "over before it was sent"
+	whyWithEnd      = "sent with its end"
+	whyNeverSent    = "its start was not sent"
+	whyDuplicate    = "sent by another alert"
+	whyBegin        = "its start is being sent"
+	whyParent       = ", which it depends on, is down"
+	whySettling     = ", which it depends on, was down until now"
+	whyAcknowledged = "acknowledged by "
 )
 
 // Deliver decides about the pending alerts of one channel, due and not due,
-// but for those that a node is telling at this moment. An alert without an
-// answer stays as it is. Those to be sent go together: see [alert.Bundle].
+// except alerts that a node is sending at this moment. An alert without a
+// decision stays as it is. Alerts to send are grouped by [alert.Bundle].
 //
-//   - Who waits for its group goes along with the first of it that is sent.
-//   - What is over before it was sent is not sent, but for an outage: its up is
-//     sent, which says from when to when it was, and its down is not.
-//   - What was tried once is tried on: what decided it may have gone since.
-//   - An up goes only where its down went, or where there was no down to go.
-//   - What waited for the end of quiet hours is sent if it is still so.
-//   - What waited for more than its group is routed again: see [alert.Reroute]. It
-//     is not sent when no rule sends it to this channel now, but the end
-//     of an outage goes where its start was sent.
-//   - In maintenance, and while a monitor it depends on is down, no start
-//     is sent. A problem that persists is sent afterwards. Pages are meant to
-//     change in maintenance, so that is not sent at all.
-//   - While an incident is acknowledged, no reminder of it is sent. All else is.
-//   - A monitor that is muted sends nothing but the end of what was sent before:
-//     else a pager would ring on for what has long been mended.
+//   - An alert that waits for its group is sent with the first alert of the group.
+//   - A problem that ended before it was sent is not sent, except an outage: its
+//     up is sent, with start and end of the outage, and its down is not.
+//   - An alert that was tried once is tried again, whatever has changed since.
+//   - An up goes only where its down went, or where there was no down to send.
+//   - An alert that waited for the end of quiet hours is sent if it still holds.
+//   - An alert that waited longer than its group is routed again: see
+//     [alert.Reroute]. It is not sent if no rule sends it to this channel any
+//     more, but the end of an outage goes where its start was sent.
+//   - In maintenance, and while a monitor on which it depends is down, no start is
+//     sent. A problem that persists is sent afterwards. A page change is never
+//     sent, because pages are expected to change in maintenance.
+//   - While an incident is acknowledged, only reminders of it are not sent.
+//   - A muted monitor sends only the end of problems that were sent before:
+//     otherwise a pager would ring on after the repair.
 func Deliver(alerts []alert.Alert, facts DeliveryFacts, now time.Time) []Dispatch {
 	d := dispatcher{facts: facts, now: now, decided: map[int64]Dispatch{}}
 	d.alerts = slices.SortedFunc(slices.Values(alerts), func(a, b alert.Alert) int { return cmp.Compare(a.ID, b.ID) })
 	isDue := func(a alert.Alert) bool { return !a.DueAt.After(now) }
 	for _, a := range d.alerts {
 		if isDue(a) && a.Notification.Type.Over() {
-			d.end(a)
+			d.decideEnd(a)
 		}
 	}
 	flush := false
 	for _, a := range d.alerts {
-		if isDue(a) && d.open(a) {
-			d.begin(a)
+		if isDue(a) && d.undecided(a) {
+			d.decideStart(a)
 			flush = flush || d.decided[a.ID].Send && a.Tries == 0 && a.Notification.Type != alert.NotificationTest
 		}
 	}
-	for _, a := range d.alerts { // the rest of the group
-		if flush && d.open(a) && inGroup(a) {
-			d.begin(a)
+	for _, a := range d.alerts { // the other alerts of the group
+		if flush && d.undecided(a) && inGroup(a) {
+			d.decideStart(a)
 		}
 	}
 	var out []Dispatch
@@ -125,8 +125,8 @@ func Deliver(alerts []alert.Alert, facts DeliveryFacts, now time.Time) []Dispatc
 	return out
 }
 
-// inGroup reports that an alert waits for nothing but its group. A reminder is
-// planned long before it is due.
+// inGroup reports whether an alert waits only for its group. A reminder does not:
+// it is planned long before it is due.
 func inGroup(a alert.Alert) bool {
 	return a.Tries == 0 && a.Reason == "" && !a.Notification.Type.Over() && a.Notification.Type != alert.NotificationReminder
 }
@@ -135,11 +135,11 @@ func inGroup(a alert.Alert) bool {
 type dispatcher struct {
 	facts   DeliveryFacts
 	now     time.Time
-	alerts  []alert.Alert // in the order of their ids
+	alerts  []alert.Alert // in the order of their IDs
 	decided map[int64]Dispatch
 }
 
-func (d *dispatcher) open(a alert.Alert) bool {
+func (d *dispatcher) undecided(a alert.Alert) bool {
 	_, is := d.decided[a.ID]
 	return !is
 }
@@ -154,9 +154,9 @@ func (d *dispatcher) wait(a alert.Alert, until time.Time, why string) {
 	d.decided[a.ID] = Dispatch{ID: a.ID, Until: until, Reason: why}
 }
 
-// end decides about an alert that says that something is over, and with it
-// about those that say that it began.
-func (d *dispatcher) end(a alert.Alert) {
+// decideEnd decides about an alert that ends a problem, and about the alerts that began
+// it.
+func (d *dispatcher) decideEnd(a alert.Alert) {
 	m, known := d.facts.Monitors[a.Notification.Monitor]
 	closed, outage := a.Notification.Type == alert.NotificationClosed, a.Notification.Begin() == alert.NotificationDown
 	begins, reminders := d.unsentStarts(a, outage)
@@ -170,8 +170,8 @@ func (d *dispatcher) end(a alert.Alert) {
 		hidden, why = whyMuted, whyMuted
 	}
 	notified := alert.State("")
-	if outage && d.facts.Notified != nil {
-		notified = d.facts.Notified(a.Notification.Incident)
+	if (outage || closed) && d.facts.Notified != nil {
+		notified = d.facts.Notified(a)
 	}
 	again := d.reroute(a)
 	switch {
@@ -181,16 +181,16 @@ func (d *dispatcher) end(a alert.Alert) {
 		d.suppress(a, again.Gone)
 	case again.Gone == "" && again.DueAt.After(d.now):
 		d.wait(a, again.DueAt, again.Held)
-		return // what began is decided for itself
-	case a.Tries > 0 || a.Message != "": // it was to be sent before, and was not taken, or its node died in the try
+		return // the start is decided separately
+	case a.Tries > 0 || a.Message != "": // an earlier attempt failed, or its node died meanwhile
 		d.send(a)
 		why = whyWithEnd
-	case notified == alert.Sent || notified == alert.Failed: // the end goes where the start went, or should have gone
+	case notified == alert.Sent || notified == alert.Failed: // the end goes where the start went or should have gone
 		d.send(a)
 		why = whyWithEnd
 	case len(begins) > 0:
-		if a.Notification.Type == alert.NotificationUp && hidden == "" && !slices.ContainsFunc(begins, waited) ||
-			closed && slices.ContainsFunc(begins, func(b alert.Alert) bool { return b.Tries > 0 }) { // which may have arrived
+		if a.Notification.Type == alert.NotificationUp && hidden == "" && !slices.ContainsFunc(begins, wasHeld) ||
+			closed && slices.ContainsFunc(begins, func(b alert.Alert) bool { return b.Tries > 0 }) { // a start may have arrived
 			d.send(a)
 			why = whyWithEnd
 		} else {
@@ -202,7 +202,7 @@ func (d *dispatcher) end(a alert.Alert) {
 		d.suppress(a, whyNeverSent)
 	case hidden != "" && outage: // any other end follows a start that was sent
 		d.suppress(a, hidden)
-	case closed && outage && notified == "":
+	case closed && notified == "":
 		d.suppress(a, whyNeverSent)
 	default:
 		d.send(a)
@@ -215,20 +215,20 @@ func (d *dispatcher) end(a alert.Alert) {
 	}
 }
 
-// reroute routes an alert again that waits for more than its group. All others
-// go as they were routed.
+// reroute routes an alert again if it waited longer than its group. Other alerts
+// keep their route.
 func (d *dispatcher) reroute(a alert.Alert) alert.Rerouted {
-	if a.Tries > 0 || a.Notification.Type != alert.NotificationReminder && !waited(a) {
+	if a.Tries > 0 || a.Notification.Type != alert.NotificationReminder && !wasHeld(a) {
 		return alert.Rerouted{}
 	}
 	return alert.Reroute(a, d.facts.Rules, d.facts.Quiet, d.now)
 }
 
-// unsentStarts are the alerts that are pending and say that it began what a says is
-// over, and the reminders of it.
+// unsentStarts returns the pending alerts that begin the problem that a ends, and
+// the pending reminders of it.
 func (d *dispatcher) unsentStarts(a alert.Alert, outage bool) (begins, reminders []alert.Alert) {
 	for _, b := range d.alerts {
-		if !d.open(b) || b.ID > a.ID && b.Notification.Type != alert.NotificationReminder || b.Notification.Monitor != a.Notification.Monitor || outage && b.Notification.Incident != a.Notification.Incident {
+		if !d.undecided(b) || b.ID > a.ID && b.Notification.Type != alert.NotificationReminder || b.Notification.Monitor != a.Notification.Monitor || outage && b.Notification.Incident != a.Notification.Incident {
 			continue
 		}
 		switch {
@@ -241,17 +241,17 @@ func (d *dispatcher) unsentStarts(a alert.Alert, outage bool) (begins, reminders
 	return begins, reminders
 }
 
-// waited reports that an alert was kept back for more than its group.
-func waited(a alert.Alert) bool {
+// wasHeld reports whether an alert was held longer than its group.
+func wasHeld(a alert.Alert) bool {
 	return strings.HasPrefix(a.Reason, alert.HeldQuiet) || strings.HasPrefix(a.Reason, heldWindow) ||
 		strings.HasSuffix(a.Reason, whyParent) || strings.HasSuffix(a.Reason, whySettling)
 }
 
-// heldWindow is how the reason of an alert begins that waits for the end of a
+// heldWindow is the prefix of the reason of an alert that waits for the end of
 // maintenance.
 const heldWindow = "maintenance "
 
-// hiddenBy says why a monitor sends no notification now; empty when it does.
+// hiddenBy returns why a monitor sends no notifications now, or "" if it does.
 func hiddenBy(m Facts) string {
 	switch {
 	case m.Maintenance.Name != "":
@@ -262,9 +262,8 @@ func hiddenBy(m Facts) string {
 	return ""
 }
 
-// begin decides about an alert that says that something begins, goes on, or
-// just happened.
-func (d *dispatcher) begin(a alert.Alert) {
+// decideStart decides about an alert for a start, a reminder or a single event.
+func (d *dispatcher) decideStart(a alert.Alert) {
 	again := d.reroute(a)
 	switch {
 	case again.Gone != "":
@@ -283,14 +282,14 @@ func (d *dispatcher) begin(a alert.Alert) {
 		d.suppress(a, whyDeleted)
 	case m.Muted:
 		d.suppress(a, whyMuted)
-	case !stillSo(a.Notification, m.State) && !m.State.PausedAt.IsZero():
+	case !stillHolds(a.Notification, m.State) && !m.State.PausedAt.IsZero():
 		d.suppress(a, whyPaused)
-	case !stillSo(a.Notification, m.State):
+	case !stillHolds(a.Notification, m.State):
 		d.suppress(a, whyOver)
-	case d.sentByOther(a):
-		d.suppress(a, whyTwice)
+	case d.isDuplicate(a):
+		d.suppress(a, whyDuplicate)
 	case m.Acknowledged != "" && a.Notification.Type == alert.NotificationReminder:
-		d.suppress(a, whyCared+m.Acknowledged)
+		d.suppress(a, whyAcknowledged+m.Acknowledged)
 	case why != "" && a.Notification.Type == alert.NotificationReminder:
 		d.suppress(a, why)
 	case m.Maintenance.Name != "":
@@ -319,9 +318,8 @@ func (d *dispatcher) inMaintenance(a alert.Alert, w ActiveWindow) {
 	d.wait(a, until, fmt.Sprintf("%s until %s", why, core.Stamp(until)))
 }
 
-// stillSo reports whether a notification still holds of the monitor now. An event that
-// happened once stays so.
-func stillSo(n alert.Notification, s State) bool {
+// stillHolds reports whether a notification still holds. A single event always does.
+func stillHolds(n alert.Notification, s State) bool {
 	if !s.PausedAt.IsZero() {
 		return n.Type == alert.NotificationChanged || n.Type == alert.NotificationCertificate
 	}
@@ -340,10 +338,10 @@ func stillSo(n alert.Notification, s State) bool {
 	return true
 }
 
-// sentByOther reports that another pending alert tells the same: for a down an
-// earlier one of its incident, for a reminder the down itself, or a later one
-// that is due as well.
-func (d *dispatcher) sentByOther(a alert.Alert) bool {
+// isDuplicate reports whether another pending alert has the same content: for a
+// down, an earlier one of its incident; for a reminder, the down itself or a
+// later reminder that is due as well.
+func (d *dispatcher) isDuplicate(a alert.Alert) bool {
 	return slices.ContainsFunc(d.alerts, func(b alert.Alert) bool {
 		if b.ID == a.ID || b.Notification.Monitor != a.Notification.Monitor || b.Notification.Incident != a.Notification.Incident || d.suppressed(b) {
 			return false

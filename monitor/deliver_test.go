@@ -52,8 +52,8 @@ func TestStatusPagesAreChecked(t *testing.T) {
 	}
 }
 
-// alertsOf reads pending alerts, numbered from 1: "down site 10:00" is the down
-// of incident 5, due then. After that come tries=N and why=what_it_waits_for.
+// alertsOf parses pending alerts, numbered from 1: "down site 10:00" is the down of
+// incident 5, due at 10:00. Optional are tries=N and why=REASON after it.
 func alertsOf(t testing.TB, text string) (list []alert.Alert) {
 	t.Helper()
 	for part := range strings.SplitSeq(text, ";") {
@@ -85,10 +85,10 @@ func alertsOf(t testing.TB, text string) (list []alert.Alert) {
 	return list
 }
 
-// everything is a rule that sends all to one channel.
+// everything is a rule that sends all notifications to one channel.
 var everything = alert.Rule{Name: "all", On: alert.NotificationTypes, Channels: []string{"mail"}, Remind: core.Duration(time.Hour)}
 
-// sightOf reads "site down; db up muted maintenance told=sent".
+// sightOf parses facts such as "site down; db up muted maintenance told=sent".
 func sightOf(t testing.TB, text string) DeliveryFacts {
 	t.Helper()
 	facts := DeliveryFacts{Monitors: map[string]Facts{}, Rules: []alert.Rule{everything}}
@@ -131,7 +131,7 @@ func sightOf(t testing.TB, text string) DeliveryFacts {
 		}
 		facts.Monitors[f[0]] = m
 	}
-	facts.Notified = func(int64) alert.State { return notified }
+	facts.Notified = func(alert.Alert) alert.State { return notified }
 	return facts
 }
 
@@ -242,8 +242,7 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
-// TestDeliverRoutesAgain is of alerts that wait while rules and quiet hours
-// change.
+// TestDeliverRoutesAgain is about waiting alerts while rules and quiet hours change.
 func TestDeliverRoutesAgain(t *testing.T) {
 	t.Parallel()
 	const (
@@ -309,7 +308,7 @@ func TestDeliverRoutesAgain(t *testing.T) {
 	}
 }
 
-// TestDeliverKeepsItsWord draws alerts and facts at random.
+// TestDeliverKeepsItsWord checks invariants with random alerts and facts.
 func TestDeliverKeepsItsWord(t *testing.T) {
 	t.Parallel()
 	monitors := []string{"a", "b", "gone"}
@@ -328,7 +327,7 @@ func TestDeliverKeepsItsWord(t *testing.T) {
 		}
 		facts := DeliveryFacts{Monitors: map[string]Facts{}, Rules: []alert.Rule{everything}}
 		notified := rapid.SampledFrom([]alert.State{"", alert.Pending, alert.Sent, alert.Failed, alert.Suppressed}).Draw(t, "told")
-		facts.Notified = func(int64) alert.State { return notified }
+		facts.Notified = func(alert.Alert) alert.State { return notified }
 		for _, name := range monitors[:2] {
 			m := Facts{Muted: rapid.Bool().Draw(t, "muted"), Parent: rapid.SampledFrom([]string{"", "gw"}).Draw(t, "parent")}
 			m.State = State{Verdict: rapid.SampledFrom([]Verdict{VerdictUp, VerdictDown}).Draw(t, "verdict"), Incident: rapid.Int64Range(0, 1).Draw(t, "open"), Slow: rapid.Bool().Draw(t, "slow")}
@@ -370,7 +369,7 @@ func TestDeliverKeepsItsWord(t *testing.T) {
 				ended[key] = true
 			}
 		}
-		for _, a := range alerts { // a down that came before an up which is sent does not go after it
+		for _, a := range alerts { // a down is not sent after its up
 			if a.Notification.Type != alert.NotificationDown || !ended[fmt.Sprint(a.Notification.Monitor, a.Notification.Incident)] {
 				continue
 			}

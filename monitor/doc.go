@@ -1,6 +1,6 @@
-// Package monitor assesses targets: a [Monitor] is a check that runs on a
-// schedule, and [Judge] decides from the result of a check and the state before
-// which state it is in, whether an incident begins or ends, and what is to be
-// notified. Beside it are heartbeats, page changes, maintenance windows, uptime,
-// status pages, and what is still to be delivered of alerts about monitors.
+// Package monitor assesses targets. A [Monitor] is a check that runs on a
+// schedule. [Judge] takes a check result and the previous state, and decides the
+// new state, whether an incident begins or ends, and the notifications. The
+// package also has heartbeats, page changes, maintenance windows, uptime, and
+// the delivery of alerts about monitors.
 package monitor

@@ -10,81 +10,80 @@ import (
 	"github.com/belfry-run/belfry/core/title"
 )
 
-// Enroll is the first state of a new monitor: nothing is known, and a heartbeat
-// is not awaited until it was called once.
+// Enroll returns the first state of a new monitor: nothing is known. A heartbeat
+// is not expected before its first call.
 func Enroll(m Monitor, env JudgeContext, now time.Time) Judgement {
-	h := hear(m, State{}, env, now)
-	h.s.Since, h.s.Floor = h.now, h.now
-	h.line.hold(h.now, SpanUnknown, "")
-	h.maintain()
-	return h.done()
+	a := newAssessment(m, State{}, env, now)
+	a.s.Since, a.s.Floor = a.now, a.now
+	a.timeline.setVerdict(a.now, SpanUnknown, "")
+	a.updateMaintenance()
+	return a.result()
 }
 
-// PauseMonitor stops a monitor until a time, or until it is resumed when until
-// is zero. Its problems are over for all recipients. Paused again,
-// it takes the new end and reason.
+// PauseMonitor pauses a monitor until a time, or until it is resumed if until is
+// zero. All recipients get the end of its problems. On a paused monitor it sets
+// the new end and reason.
 func PauseMonitor(m Monitor, s State, until time.Time, by, reason string, now time.Time) Judgement {
-	h := hear(m, s, JudgeContext{}, now)
-	if h.s.PausedAt.IsZero() {
-		h.pause()
+	a := newAssessment(m, s, JudgeContext{}, now)
+	if a.s.PausedAt.IsZero() {
+		a.pause()
 	}
-	h.s.PausedUntil, h.s.PausedBy, h.s.PausedReason = core.Micro(until), by, reason
-	return h.done()
+	a.s.PausedUntil, a.s.PausedBy, a.s.PausedReason = core.Micro(until), by, reason
+	return a.result()
 }
 
-func (h *hearing) pause() {
-	s := &h.s
+func (a *assessment) pause() {
+	s := &a.s
 	if s.Maintenance != "" {
-		h.leaveMaintenance()
+		a.leaveMaintenance()
 	}
-	h.unseen()
-	h.j.Notifications = append(h.j.Notifications, h.closing("was paused")...)
-	h.closeIncident(h.now, "paused")
-	h.line.cover(h.now, SpanPaused)
-	s.PausedAt, s.Since = h.now, h.now
+	a.recordGap()
+	a.j.Notifications = append(a.j.Notifications, a.closingNotifications("was paused")...)
+	a.closeIncident(a.now, "paused")
+	a.timeline.setOverlay(a.now, SpanPaused)
+	s.PausedAt, s.Since = a.now, a.now
 	s.Notified, s.NotifiedIncident = nil, 0
 	s.GapAt, s.SeenUntil = time.Time{}, time.Time{}
 }
 
-// unseen notes that nothing was seen any more when something else begins.
-func (h *hearing) unseen() {
-	if s := &h.s; !s.SeenUntil.IsZero() && h.now.After(s.SeenUntil) {
-		h.line.gap(s.GapAt, h.now)
+// recordGap records a gap if no check was seen up to now.
+func (a *assessment) recordGap() {
+	if s := &a.s; !s.SeenUntil.IsZero() && a.now.After(s.SeenUntil) {
+		a.timeline.markGap(s.GapAt, a.now)
 	}
 }
 
-// ResumeMonitor ends a pause. The verdict is made anew, so that there is no message
-// about a target that is up, and one about a target that is down.
+// ResumeMonitor ends a pause. The verdict starts anew: a target that is up causes
+// no message, and a target that is down causes one.
 func ResumeMonitor(m Monitor, s State, env JudgeContext, now time.Time) Judgement {
-	h := hear(m, s, env, now)
-	if !h.s.PausedAt.IsZero() {
-		end := h.now
-		if until := h.s.PausedUntil; !until.IsZero() && until.Before(end) {
+	a := newAssessment(m, s, env, now)
+	if !a.s.PausedAt.IsZero() {
+		end := a.now
+		if until := a.s.PausedUntil; !until.IsZero() && until.Before(end) {
 			end = until
 		}
-		h.resume(end)
+		a.resume(end)
 	}
-	h.lapse()
-	return h.done()
+	a.advance()
+	return a.result()
 }
 
-func (h *hearing) resume(at time.Time) {
-	s := &h.s
+func (a *assessment) resume(at time.Time) {
+	s := &a.s
 	at = core.Later(at, s.PausedAt)
 	s.PausedAt, s.PausedUntil, s.PausedBy, s.PausedReason = time.Time{}, time.Time{}, "", ""
-	h.line.cover(at, "")
-	h.anew(at)
-	if h.m.Heartbeat != nil && !s.LastAt.IsZero() {
-		s.ExpectAt = heartbeat{h}.turn(at)
+	a.timeline.setOverlay(at, "")
+	a.resetVerdict(at)
+	if a.m.Heartbeat != nil && !s.LastAt.IsZero() {
+		s.ExpectAt = heartbeat{a}.expectedAfter(at)
 	}
-	h.edge = true
+	a.notifies = true
 }
 
-// anew forgets what is held of the target. Results from before at do not
-// count.
-func (h *hearing) anew(at time.Time) {
-	s := &h.s
-	h.line.hold(at, SpanUnknown, "")
+// resetVerdict forgets the verdict on the target. Results from before at do not count.
+func (a *assessment) resetVerdict(at time.Time) {
+	s := &a.s
+	a.timeline.setVerdict(at, SpanUnknown, "")
 	s.Verdict, s.Floor = VerdictNew, at
 	if s.PausedAt.IsZero() {
 		s.Since = at
@@ -97,71 +96,71 @@ func (h *hearing) anew(at time.Time) {
 	s.StartedAt, s.RunID = time.Time{}, ""
 }
 
-// DeleteMonitor is what to tell of a monitor that is being deleted.
+// DeleteMonitor returns the notifications of a monitor that is being deleted.
 func DeleteMonitor(m Monitor, s State, now time.Time) []alert.Notification {
-	return hear(m, s, JudgeContext{}, now).closing("was deleted")
+	return newAssessment(m, s, JudgeContext{}, now).closingNotifications("was deleted")
 }
 
-// closing closes what was sent of problems that last, because checks end here: a pager would ring on.
-func (h *hearing) closing(how string) []alert.Notification {
-	n := h.notification(alert.NotificationClosed)
-	n.Incident, n.Title = cmp.Or(h.s.NotifiedIncident, h.s.Incident), title.Named(h.m.Title, h.m.Name)+" "+how
-	return alert.Closing(n, h.s.Notified, h.m.Muted)
+// closingNotifications returns the ends of problems that last, because checks end here and a pager would ring on.
+func (a *assessment) closingNotifications(how string) []alert.Notification {
+	n := a.notification(alert.NotificationClosed)
+	n.Incident, n.Title = cmp.Or(a.s.NotifiedIncident, a.s.Incident), title.Named(a.m.Title, a.m.Name)+" "+how
+	return alert.Closing(n, a.s.Notified, a.m.Muted)
 }
 
-// EditMonitor decides what an edit changes. One that points the monitor at
-// something else begins anew; any other keeps what is known, and new thresholds
-// hold from the next check on.
+// EditMonitor decides the effect of an edit. If it changes the target, the verdict
+// starts anew. Otherwise the state is kept, and new thresholds apply from the next
+// check on.
 func EditMonitor(m, before Monitor, s State, env JudgeContext, now time.Time) Judgement {
-	h := hear(m, s, env, now)
+	a := newAssessment(m, s, env, now)
 	switch {
 	case m.Kind() != before.Kind(), !reflect.DeepEqual(m.target(), before.target()):
-		h.retarget()
+		a.changeTarget()
 	case !reflect.DeepEqual(m.times(), before.times()):
-		h.retime()
+		a.changeTimes()
 	}
 	if m.Slow.Off {
-		h.s.Slow, h.s.SlowRun = false, 0
+		a.s.Slow, a.s.SlowRun = false, 0
 	}
 	if m.Flap.Off {
-		h.s.Flapping = false
+		a.s.Flapping = false
 	}
-	h.lapse()
-	h.edge = true
-	return h.done()
+	a.advance()
+	a.notifies = true
+	return a.result()
 }
 
-func (h *hearing) retarget() {
-	s := &h.s
-	h.unseen()
-	h.j.Notifications = append(h.j.Notifications, h.closing("was pointed at another target")...)
-	h.closeIncident(h.now, "edited")
-	h.anew(h.now)
+func (a *assessment) changeTarget() {
+	s := &a.s
+	a.recordGap()
+	a.j.Notifications = append(a.j.Notifications, a.closingNotifications("was pointed at another target")...)
+	a.closeIncident(a.now, "edited")
+	a.resetVerdict(a.now)
 	s.LastAt, s.LastOutcome, s.LastCode, s.LastMessage, s.LastLatency = time.Time{}, "", "", "", 0
 	s.LastSeenAt, s.LastGoodAt = time.Time{}, time.Time{}
 	s.CertEnd, s.CertWarned, s.CertsWarned = time.Time{}, time.Time{}, nil
 	s.Typical, s.ExpectAt = Baseline{}, time.Time{}
 	s.BaselineHash = ""
-	h.rebase("", "")
+	a.setBaseline("", "")
 }
 
-// retime keeps what was promised under the old times, where it is longer: the
-// first check of the new ones may come later than the old ones said.
-func (h *hearing) retime() {
-	s := &h.s
+// changeTimes keeps the limits of the old times if they are later: the first check of
+// the new times may come later than the old times allowed.
+func (a *assessment) changeTimes() {
+	s := &a.s
 	switch {
-	case h.m.Heartbeat != nil && !s.ExpectAt.IsZero():
-		s.ExpectAt = heartbeat{h}.turn(h.now)
-	case !s.SeenUntil.IsZero() && !h.now.After(s.SeenUntil):
-		gapAt, until := h.reach(h.now)
+	case a.m.Heartbeat != nil && !s.ExpectAt.IsZero():
+		s.ExpectAt = heartbeat{a}.expectedAfter(a.now)
+	case !s.SeenUntil.IsZero() && !a.now.After(s.SeenUntil):
+		gapAt, until := a.validUntil(a.now)
 		s.GapAt, s.SeenUntil = core.Later(s.GapAt, gapAt), core.Later(s.SeenUntil, until)
 	}
 }
 
-// times is what an edit must leave alone for the cadence to stay.
+// times returns the fields that decide the cadence.
 func (m Monitor) times() any {
 	return []any{m.Every, m.Rules, m.Zone, m.Within, m.Blackout}
 }
 
-// target is what the monitor looks at, apart from how.
+// target returns the fields that identify the target of the monitor.
 func (m Monitor) target() []any { return m.Check.Target().Same }

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// BeatDigestSize is the length of a digest of a token. A key of a heartbeat's URL
-// is shorter.
+// BeatDigestSize is the length of a digest of a token. The key of a heartbeat's
+// URL is shorter.
 const BeatDigestSize = 2 * sha256.Size
 
-// PushDigest is [Heartbeat.TokenDigest] of a push monitor of Uptime Kuma, which
-// is called at /api/push/TOKEN.
+// PushDigest returns the [Heartbeat.TokenDigest] of a push monitor of Uptime
+// Kuma, which is called at /api/push/TOKEN.
 func PushDigest(token string) string { return tokenDigest("push", token) }
 
-// ExternalDigest is [Heartbeat.TokenDigest] of an external endpoint of Gatus,
-// which is called at /api/v1/endpoints/KEY/external with a token. Several may
-// have the same token.
+// ExternalDigest returns the [Heartbeat.TokenDigest] of an external endpoint of
+// Gatus, which is called at /api/v1/endpoints/KEY/external with a token. Several
+// endpoints may share a token.
 func ExternalDigest(key, token string) string {
 	return tokenDigest("external", strings.ToLower(key), token)
 }

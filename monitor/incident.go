@@ -10,15 +10,15 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Acknowledgement says who looks after an incident. While there is one, no
-// reminder of the incident is sent; its end is.
+// Acknowledgement records the person who takes care of an incident. From then on
+// no reminder of the incident is sent, but its end is.
 type Acknowledgement struct {
 	By   string    `json:"by"`
 	At   time.Time `json:"at"`
 	Note string    `json:"note,omitempty"`
 }
 
-// Update is what a person wrote about an incident.
+// Update is a text of a person about an incident.
 type Update struct {
 	Seq    int           `json:"seq,omitempty" doc:"Counts from 1" readOnly:"true"`
 	At     time.Time     `json:"at,omitzero" readOnly:"true"`
@@ -28,8 +28,8 @@ type Update struct {
 	Public bool          `json:"public,omitempty" doc:"Status pages that show the monitor show it too, without its author"`
 }
 
-// IncidentState is how far people are with an incident. It is their word alone:
-// whether the incident is over is decided by checks.
+// IncidentState is the state of the work on an incident, as people set it. Checks
+// alone decide whether the incident is over.
 type IncidentState string
 
 // The states of the work on an incident.
@@ -40,21 +40,21 @@ const (
 	IncidentResolved      IncidentState = "resolved"
 )
 
-// IncidentStates are all of them, in the order in which they come.
+// IncidentStates lists all states in their usual order.
 var IncidentStates = []IncidentState{IncidentInvestigating, IncidentIdentified, IncidentMonitoring, IncidentResolved}
 
-// RepeatWithin is for how long the same update of the same person is taken for a repeated call.
+// RepeatWithin is the time within which the same update of the same person counts as a repeated call.
 const RepeatWithin = 10 * time.Minute
 
 // Limits of what people write about an incident.
 const (
-	MaxUpdates    = 200  // of one incident
+	MaxUpdates    = 200  // updates of one incident
 	MaxUpdateText = 4000 // characters
 )
 
-// Acknowledge decides about an acknowledgement of an incident: the one that
-// holds then. The first holds; the same person gets it again, and another gets
-// a [core.Conflict].
+// Acknowledge acknowledges an incident and returns the acknowledgement that
+// holds. The first one holds: the same person gets it again, and another person
+// gets a [core.Conflict].
 func (i Incident) Acknowledge(a Acknowledgement) (Acknowledgement, error) {
 	if len(a.Note) > core.MaxDescription {
 		return a, core.InvalidField("note", "", fmt.Sprintf("has more than %d bytes", core.MaxDescription), "write an update instead")
@@ -71,8 +71,8 @@ func (i Incident) Acknowledge(a Acknowledgement) (Acknowledgement, error) {
 	}
 }
 
-// AddUpdate decides about an update of an incident with all of its updates: what is written then. A person who writes the same
-// again within [RepeatWithin] gets what is there, because the answer to the first may have been lost.
+// AddUpdate returns the update to write; the incident must have all of its updates. The same update of the same person within
+// [RepeatWithin] returns the existing one, because the answer to the first call may have been lost.
 func (i Incident) AddUpdate(u Update) (_ Update, existing bool, _ error) {
 	var p core.Problems
 	u.Text, _ = core.CleanText(strings.TrimSpace(strings.ReplaceAll(u.Text, "\r\n", "\n")), 4*MaxUpdateText+1)

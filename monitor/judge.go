@@ -9,164 +9,165 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// JudgeContext is what a judgement depends on besides the monitor and its
-// state.
+// JudgeContext has the data on which a judgement depends besides the monitor and
+// its state.
 type JudgeContext struct {
-	// Windows are those that concern the monitor and are under way, and those
-	// that begin next. One that has no To is open.
+	// Windows are the current and next maintenance windows of the monitor. A
+	// window without To is open.
 	Windows []ActiveWindow
-	// Next is the first nominal time of the monitor's schedule after one. Nil,
-	// or a zero answer: there is none.
+	// Next returns the first nominal time of the monitor's schedule after an
+	// instant, or zero if there is none. It may be nil.
 	Next func(after time.Time) time.Time
-	// DependsDown is the monitor that this one depends on and that is down:
-	// until it is not, problems here are not told.
+	// DependsDown is the monitor that is down and on which this one depends. Until
+	// it is up, problems of this monitor are not notified.
 	DependsDown string
-	// ListeningSince is since when the calls of heartbeats can have come in.
-	// Calls that were missed before are a fault of ours alone. Zero: always.
+	// ListeningSince is the time since which a node could receive calls of
+	// heartbeats. Calls that were missed before may be Belfry's fault. Zero: always.
 	ListeningSince time.Time
 }
 
-// Judge decides what a check that has ended means for its monitor.
+// Judge decides what an ended check means for its monitor.
 //
-// A result counts from its nominal time. A check that is not newer than
-// the last one, or was begun before the monitor was resumed or pointed
-// elsewhere, says nothing: it comes late or twice, and judging it again changes
-// nothing.
+// A result counts from its nominal time. A check has no effect if it is not newer
+// than the last one, or began before the monitor was resumed or got another
+// target. So a late or repeated result changes nothing.
 func Judge(m Monitor, s State, o Observation, env JudgeContext, now time.Time) Judgement {
-	h := hear(m, s, env, now)
-	h.lapse()
+	a := newAssessment(m, s, env, now)
+	a.advance()
 	o.At = core.Micro(o.At)
-	if o.At.After(s.LastAt) && !o.At.Before(h.s.Floor) && h.s.PausedAt.IsZero() {
-		h.look(o)
-		h.edge = true
+	if o.At.After(s.LastAt) && !o.At.Before(a.s.Floor) && a.s.PausedAt.IsZero() {
+		a.apply(o)
+		a.notifies = true
 	}
-	return h.done()
+	return a.result()
 }
 
-// hearing is a judgement in the making.
-type hearing struct {
-	m      Monitor
-	s      State
-	env    JudgeContext
-	now    time.Time
-	line   stretches
-	before []Span
-	j      Judgement
-	edge   bool // something happened that people may have to be told
+// assessment is a judgement in progress: the functions of this package apply
+// events to its state, and result returns the outcome.
+type assessment struct {
+	m        Monitor
+	s        State
+	env      JudgeContext
+	now      time.Time
+	timeline stretches
+	before   []Span
+	j        Judgement
+	notifies bool // an event may need a notification
 }
 
-func hear(m Monitor, s State, env JudgeContext, now time.Time) *hearing {
+// newAssessment begins a judgement from a stored state.
+func newAssessment(m Monitor, s State, env JudgeContext, now time.Time) *assessment {
 	s.Verdict = core.Or(s.Verdict, VerdictNew)
-	s.Notified = slices.Clone(s.Notified) // the caller keeps its own
+	s.Notified = slices.Clone(s.Notified) // the caller keeps its slice
 	s.CertsWarned = slices.Clone(s.CertsWarned)
-	h := &hearing{m: m, s: s, env: env, now: core.Micro(now), line: slices.Clone(s.Tail)}
-	h.before = h.line.spans()
-	return h
+	a := &assessment{m: m, s: s, env: env, now: core.Micro(now), timeline: slices.Clone(s.Tail)}
+	a.before = a.timeline.spans()
+	return a
 }
 
-// done is the answer. People are told last, of where it all came to.
-func (h *hearing) done() Judgement {
-	if h.edge && h.s.PausedAt.IsZero() {
-		h.tell()
+// result returns the judgement. Notifications come last, from the final state.
+func (a *assessment) result() Judgement {
+	if a.notifies && a.s.PausedAt.IsZero() {
+		a.notify()
 	}
-	h.j.Spans = retold(h.before, h.line.spans())
-	h.s.Tail = h.line.since(h.settled())
-	h.s.WakeAt = h.wakeAt()
-	h.j.State, h.j.WakeAt = h.s, h.s.WakeAt
-	return h.j
+	a.j.Spans = changedSpans(a.before, a.timeline.spans())
+	a.s.Tail = a.timeline.since(a.settledUntil())
+	a.s.WakeAt = a.wakeAt()
+	a.j.State, a.j.WakeAt = a.s, a.s.WakeAt
+	return a.j
 }
 
-// settled is the time up to which nothing of the timeline can change any more.
-func (h *hearing) settled() time.Time {
-	t := core.Later(h.s.LastSeenAt, h.s.Floor)
-	switch h.s.Verdict {
+// settledUntil returns the time up to which the timeline is final.
+func (a *assessment) settledUntil() time.Time {
+	t := core.Later(a.s.LastSeenAt, a.s.Floor)
+	switch a.s.Verdict {
 	case VerdictNew, VerdictConfirming:
-		return core.Sooner(t, h.s.FirstFailAt)
+		return core.Sooner(t, a.s.FirstFailAt)
 	case VerdictRecovering:
-		return core.Sooner(t, h.s.FirstPassAt)
+		return core.Sooner(t, a.s.FirstPassAt)
 	}
 	return t
 }
 
-// look takes a check into account.
-func (h *hearing) look(o Observation) {
+// apply brings a check result into the state.
+func (a *assessment) apply(o Observation) {
 	o = pageFailure(o)
-	s := &h.s
+	s := &a.s
 	s.LastAt, s.LastOutcome, s.LastCode, s.LastMessage, s.LastLatency = o.At, o.Outcome, o.Code, o.Message, o.Latency
 	if o.Outcome == task.CheckError {
-		h.missed()
+		a.applyError()
 		return
 	}
-	h.seen(o.At)
+	a.recordSeen(o.At)
 	failed, before := o.Outcome == task.CheckFail, s.Status()
 	if failed {
-		h.failed(o)
+		a.applyFailure(o)
 	} else {
-		h.passed(o)
-		h.page(o)
+		a.applyPass(o)
+		a.applyPage(o)
 	}
-	h.flap(failed, before != StatusNew && s.Status() != before)
-	h.warn(o)
-	h.certificate(o)
+	a.updateFlapping(failed, before != StatusNew && s.Status() != before)
+	a.updateSlow(o)
+	a.notifyCertificate(o)
 }
 
-// missed is a check that could not be made. It says nothing of the target.
-func (h *hearing) missed() {
-	s := &h.s
+// applyError applies a check that could not be made. The verdict on the target does not change.
+func (a *assessment) applyError() {
+	s := &a.s
 	s.Errors++
-	if s.Errors >= max(h.m.StaleAfter, 1) {
+	if s.Errors >= max(a.m.StaleAfter, 1) {
 		s.Stale = true
 		return
 	}
-	if h.undecided() {
-		h.again()
+	if a.undecided() {
+		a.requestRetry()
 	}
 }
 
-// undecided is whether a check before the next turn could settle something.
-func (h *hearing) undecided() bool {
-	switch h.s.Verdict {
+// undecided reports whether a check before the next nominal time could decide something.
+func (a *assessment) undecided() bool {
+	switch a.s.Verdict {
 	case VerdictNew:
-		return h.s.Failures > 0
+		return a.s.Failures > 0
 	case VerdictConfirming, VerdictRecovering:
 		return true
 	}
 	return false
 }
 
-// seen notes that something was seen, and that nothing was for a while before.
-func (h *hearing) seen(at time.Time) {
-	s := &h.s
+// recordSeen records a check at that time, and a gap before it if there was one.
+func (a *assessment) recordSeen(at time.Time) {
+	s := &a.s
 	s.Errors, s.Stale = 0, false
 	if !s.SeenUntil.IsZero() && at.After(s.SeenUntil) {
-		h.line.gap(s.GapAt, at)
+		a.timeline.markGap(s.GapAt, at)
 	}
 	s.LastSeenAt = at
-	s.GapAt, s.SeenUntil = h.reach(at)
+	s.GapAt, s.SeenUntil = a.validUntil(at)
 }
 
-// reach is how long a check is good for: one may be missing, and two may not.
-// From gapAt on nothing is known if they are. Heartbeats are awaited instead.
-func (h *hearing) reach(at time.Time) (gapAt, until time.Time) {
-	if h.m.Heartbeat != nil {
+// validUntil returns how long a check result is valid: until two checks are missing.
+// If they are, nothing is known from gapAt on. Heartbeats have a deadline instead.
+func (a *assessment) validUntil(at time.Time) (gapAt, until time.Time) {
+	if a.m.Heartbeat != nil {
 		return time.Time{}, time.Time{}
 	}
-	timeout := core.Or(h.m.Check.Timeout, task.DefaultCheckTimeout).D()
-	if len(h.m.Rules) == 0 || h.env.Next == nil {
-		pace := h.m.pace().D()
+	timeout := core.Or(a.m.Check.Timeout, task.DefaultCheckTimeout).D()
+	if len(a.m.Rules) == 0 || a.env.Next == nil {
+		pace := a.m.pace().D()
 		return at.Add(pace), at.Add(2*pace + timeout)
 	}
-	first := h.env.Next(at)
+	first := a.env.Next(at)
 	if first.IsZero() {
 		return at.Add(timeout), at.Add(timeout)
 	}
-	second := h.env.Next(first)
+	second := a.env.Next(first)
 	return first, core.Later(first, second).Add(timeout)
 }
 
-// ObservedUntil is how far the timeline of a monitor can be trusted: an up or
-// down that goes on beyond it is not known. A heartbeat is known for as long as
-// it is awaited, and what is paused stays paused.
+// ObservedUntil returns the time up to which the timeline of a monitor is known: an
+// up or down beyond it is not. A heartbeat is known until its deadline, and a
+// paused monitor stays paused.
 func (m Monitor) ObservedUntil(s State) time.Time {
 	if m.Heartbeat != nil || s.SeenUntil.IsZero() {
 		return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -174,8 +175,9 @@ func (m Monitor) ObservedUntil(s State) time.Time {
 	return s.SeenUntil
 }
 
-func (h *hearing) failed(o Observation) {
-	s := &h.s
+// applyFailure counts a failed check. Enough failures in a row set the target down.
+func (a *assessment) applyFailure(o Observation) {
+	s := &a.s
 	if s.Failures == 0 {
 		s.FirstFailAt, s.FirstCode, s.FirstText = o.At, o.Code, o.Message
 	}
@@ -186,33 +188,35 @@ func (h *hearing) failed(o Observation) {
 	case VerdictUp:
 		s.Verdict = VerdictConfirming
 	case VerdictRecovering:
-		s.Verdict = VerdictDown // the same outage, whose end was not told
+		s.Verdict = VerdictDown // the same outage; its end was not notified
 	}
 	if s.Verdict == VerdictDown {
 		return
 	}
-	if reached(h.m.Confirm.Failures, h.m.Confirm.For, s.Failures, o.At.Sub(s.FirstFailAt)) {
-		h.down(o)
+	if reached(a.m.Confirm.Failures, a.m.Confirm.For, s.Failures, o.At.Sub(s.FirstFailAt)) {
+		a.setDown(o)
 	} else {
-		h.again()
+		a.requestRetry()
 	}
 }
 
-func (h *hearing) down(o Observation) {
-	s := &h.s
+// setDown opens an incident that begins at the first failed check.
+func (a *assessment) setDown(o Observation) {
+	s := &a.s
 	from := core.Later(s.FirstFailAt, s.Floor)
-	h.line.hold(from, SpanDown, s.FirstCode)
+	a.timeline.setVerdict(from, SpanDown, s.FirstCode)
 	s.Verdict, s.Since, s.OutageAt = VerdictDown, from, from
 	s.Incident = -1
-	h.j.Opened = &Incident{
-		Namespace: h.m.Namespace, Monitor: h.m.Name, StartedAt: from, Code: s.FirstCode, Message: s.FirstText,
-		LastGoodAt: s.LastGoodAt, Failures: s.Failures, Maintenance: h.line.at(from).Over == SpanMaintenance,
+	a.j.Opened = &Incident{
+		Namespace: a.m.Namespace, Monitor: a.m.Name, StartedAt: from, Code: s.FirstCode, Message: s.FirstText,
+		LastGoodAt: s.LastGoodAt, Failures: s.Failures, Maintenance: a.timeline.at(from).Over == SpanMaintenance,
 		Snapshot: o.Snapshot, Hops: o.Hops,
 	}
 }
 
-func (h *hearing) passed(o Observation) {
-	s := &h.s
+// applyPass counts a passed check. Enough of them in a row end an outage.
+func (a *assessment) applyPass(o Observation) {
+	s := &a.s
 	if s.Passes == 0 {
 		s.FirstPassAt = o.At
 	}
@@ -227,99 +231,100 @@ func (h *hearing) passed(o Observation) {
 	}
 	switch s.Verdict {
 	case VerdictNew:
-		h.up()
+		a.setUp()
 	case VerdictConfirming:
-		s.Verdict = VerdictUp // a blip: it counts for flapping, and not as downtime
+		s.Verdict = VerdictUp // a blip counts for flapping, not as downtime
 	case VerdictDown:
 		s.Verdict = VerdictRecovering
 	}
 	if s.Verdict != VerdictRecovering {
 		return
 	}
-	if reached(h.m.Recover.Passes, h.m.Recover.For, s.Passes, o.At.Sub(s.FirstPassAt)) {
-		h.up()
+	if reached(a.m.Recover.Passes, a.m.Recover.For, s.Passes, o.At.Sub(s.FirstPassAt)) {
+		a.setUp()
 	} else {
-		h.again()
+		a.requestRetry()
 	}
 }
 
-func (h *hearing) up() {
-	s := &h.s
-	h.line.hold(s.FirstPassAt, SpanUp, "")
+// setUp closes the incident at the first passed check.
+func (a *assessment) setUp() {
+	s := &a.s
+	a.timeline.setVerdict(s.FirstPassAt, SpanUp, "")
 	s.Verdict, s.Since = VerdictUp, s.FirstPassAt
-	h.closeIncident(s.FirstPassAt, "recovered")
+	a.closeIncident(s.FirstPassAt, "recovered")
 }
 
-func (h *hearing) closeIncident(at time.Time, by string) {
-	s := &h.s
+func (a *assessment) closeIncident(at time.Time, by string) {
+	s := &a.s
 	if s.Incident == 0 {
 		return
 	}
 	if s.NotifiedIncident == 0 && slices.Contains(s.Notified, alert.NotificationDown) {
 		s.NotifiedIncident = s.Incident
 	}
-	h.j.Closed = &IncidentEnd{ID: s.Incident, At: at, By: by}
+	a.j.Closed = &IncidentEnd{ID: s.Incident, At: at, By: by}
 	s.Incident = 0
 }
 
-// reached is whether a threshold is: of a count, a time, or both.
+// reached reports whether a threshold of a count, a time, or both is reached.
 func reached(count int, span core.Duration, n int, lasted time.Duration) bool {
 	return n >= max(count, 1) && lasted >= span.D()
 }
 
-// again asks for a check before the next turn.
-func (h *hearing) again() {
-	if retry := h.m.Confirm.Retry.D(); retry > 0 {
-		h.againAt(h.now.Add(retry))
+// requestRetry requests a check before the next nominal time.
+func (a *assessment) requestRetry() {
+	if retry := a.m.Confirm.Retry.D(); retry > 0 {
+		a.requestCheckAt(a.now.Add(retry))
 	}
 }
 
-func (h *hearing) againAt(at time.Time) {
-	if h.env.Next != nil {
-		if turn := h.env.Next(h.now); !turn.IsZero() && !at.Before(turn) {
+func (a *assessment) requestCheckAt(at time.Time) {
+	if a.env.Next != nil {
+		if turn := a.env.Next(a.now); !turn.IsZero() && !at.Before(turn) {
 			return
 		}
 	}
-	h.j.AgainAt = core.Sooner(h.j.AgainAt, core.Micro(at))
+	a.j.AgainAt = core.Sooner(a.j.AgainAt, core.Micro(at))
 }
 
-// When turns alone are too many: a target that went down or came up so many
-// times in so few checks flaps, until it has not for half as many. Half, or it
-// would be steady between two turns that are too many. A target that is checked
-// seldom is told each time: its turns are hours apart.
+// Thresholds of flapping by changes between down and up: flapChanges changes within
+// flapChecks checks. It ends after flapSteady checks without a change: with fewer,
+// flapping would end between two such changes. Monitors with an interval over
+// flapPace do not flap by this rule, because their changes are hours apart.
 const (
-	flapTurns  = 3
-	flapChecks = 12
-	flapSteady = flapChecks / 2
-	flapPace   = core.Duration(5 * time.Minute)
+	flapChanges = 3
+	flapChecks  = 12
+	flapSteady  = flapChecks / 2
+	flapPace    = core.Duration(5 * time.Minute)
 )
 
-// flap counts the last turns, down and up, and weighs the last outcomes, those
-// that were never confirmed with them: a target that fails every other check
-// flaps, and is never down.
-func (h *hearing) flap(failed, turned bool) {
-	s, rule := &h.s, h.m.Flap
+// updateFlapping counts the last changes between down and up, and weighs the last outcomes,
+// including unconfirmed ones: a target that fails every other check flaps, but is
+// never down.
+func (a *assessment) updateFlapping(failed, turned bool) {
+	s, rule := &a.s, a.m.Flap
 	s.Recent, s.Turns = s.Recent.With(failed), s.Turns.With(turned)
 	if rule.Off {
 		s.Flapping = false
 		return
 	}
-	often, share := turned && s.Turns.Among(flapChecks) >= flapTurns, rule.High
+	often, share := turned && s.Turns.Among(flapChecks) >= flapChanges, rule.High
 	if s.Flapping {
 		often, share = s.Turns.Among(flapSteady) > 0, rule.Low
 	}
-	often = often && len(h.m.Rules) == 0 && h.m.pace() <= flapPace
+	often = often && len(a.m.Rules) == 0 && a.m.pace() <= flapPace
 	s.Flapping = often || share > 0 && s.Recent.Full() && s.Recent.Changes() >= float64(share)
 }
 
-// warn compares a latency with what it uses to be. Failed checks have none
-// that means anything, and a worker without time to look has not the target's.
+// updateSlow compares a latency with the baseline. It ignores failed checks, and checks
+// of a starved worker, whose latency is not that of the target.
 //
-// A slow check goes into the baseline as if it had taken just what is not slow
-// yet. So it is not what is usual at once, and a change that stays becomes
-// usual in the end.
-func (h *hearing) warn(o Observation) {
-	s, rule := &h.s, h.m.Slow
+// A slow check enters the baseline with the limit instead of its latency. So a
+// slow check does not raise the baseline at once, and a permanent change becomes
+// the new baseline in time.
+func (a *assessment) updateSlow(o Observation) {
+	s, rule := &a.s, a.m.Slow
 	if rule.Off {
 		s.Slow, s.SlowRun = false, 0
 		return

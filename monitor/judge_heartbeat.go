@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Call is what came to the URL of a heartbeat.
+// Call is a call to the URL of a heartbeat.
 type Call struct {
 	Kind     CallKind `json:"kind" enum:"start,success,fail,log"`
 	ExitCode *int     `json:"exit_code,omitempty" doc:"Of what ran; anything but 0 is a failure"`
@@ -16,10 +16,10 @@ type Call struct {
 	RunID    string   `json:"run_id,omitempty" doc:"Given with a start and its end, it tells runs apart that overlap"`
 }
 
-// CallKind is what a call says.
+// CallKind is the kind of a call.
 type CallKind string
 
-// The kinds. A log is kept, and says nothing of how it went.
+// The kinds. A log is stored and has no effect on the verdict.
 const (
 	CallStart   CallKind = "start"
 	CallSuccess CallKind = "success"
@@ -29,43 +29,43 @@ const (
 
 // Beat decides what a call of a heartbeat means.
 //
-// A call that comes although its time and grace are over, before anybody
-// noticed that, is in time: who was late is not known, and Belfry that was away
-// takes no heartbeat for dead.
+// A call after its time and grace, before a node noticed that it was missing,
+// counts as in time: either side may have been late, and an outage of Belfry must
+// not make a heartbeat fail.
 func Beat(m Monitor, s State, b Call, env JudgeContext, now time.Time) Judgement {
-	h := hear(m, s, env, now)
-	h.lapse()
+	a := newAssessment(m, s, env, now)
+	a.advance()
 	switch {
 	case b.Kind == CallLog:
-	case !h.s.PausedAt.IsZero():
-		h.s.LastAt, h.s.LastMessage = core.Later(h.now, s.LastAt), b.Message
+	case !a.s.PausedAt.IsZero():
+		a.s.LastAt, a.s.LastMessage = core.Later(a.now, s.LastAt), b.Message
 	case b.Kind == CallStart:
-		heartbeat{h}.started(b)
+		heartbeat{a}.applyStart(b)
 	default:
-		heartbeat{h}.ended(b)
+		heartbeat{a}.applyEnd(b)
 	}
-	return h.done()
+	return a.result()
 }
 
-// heartbeat is what a hearing does with the calls of a heartbeat, and without them.
-type heartbeat struct{ *hearing }
+// heartbeat is an assessment of calls of a heartbeat, or of their absence.
+type heartbeat struct{ *assessment }
 
-// started notes a run. It is a call like others, but for a start after one that
-// never ended: something that dies in every run is found out at its next turn.
-func (h heartbeat) started(b Call) {
+// applyStart records the start of a run. It counts as a call, unless the previous run
+// never ended: a program that dies in every run is detected at its next start.
+func (h heartbeat) applyStart(b Call) {
 	s := &h.s
 	if s.StartedAt.IsZero() || s.ExpectAt.IsZero() {
-		h.awayUntilNow()
-		s.ExpectAt = h.expect()
+		h.recordNodesGone()
+		s.ExpectAt = h.nextExpected()
 	}
 	s.StartedAt, s.RunID = h.now, b.RunID
 }
 
-func (h heartbeat) ended(b Call) {
+func (h heartbeat) applyEnd(b Call) {
 	s := &h.s
 	o := Observation{At: h.now, CheckResult: task.CheckResult{Outcome: task.CheckOK, Message: b.Message}}
 	if !o.At.After(s.LastAt) {
-		o.At = s.LastAt.Add(time.Microsecond) // two calls at once are two calls
+		o.At = s.LastAt.Add(time.Microsecond) // two calls at the same instant both count
 	}
 	if b.Kind == CallFail || b.ExitCode != nil && *b.ExitCode != 0 {
 		o.Outcome, o.Code = task.CheckFail, task.CodeReported
@@ -82,38 +82,38 @@ func (h heartbeat) ended(b Call) {
 		o.Latency = core.Duration(max(0, h.now.Sub(s.StartedAt)))
 		s.StartedAt, s.RunID = time.Time{}, ""
 	}
-	h.awayUntilNow()
-	s.ExpectAt = h.expect()
-	h.look(o)
-	h.edge = true
+	h.recordNodesGone()
+	s.ExpectAt = h.nextExpected()
+	h.apply(o)
+	h.notifies = true
 }
 
-// away is how late a call may be noticed as missing while a node lives. A later
-// notice means that no node watched.
-const away = time.Minute
+// maxNoticeDelay is the longest delay with which a live node notices a missing call. A
+// longer delay means that no node was running.
+const maxNoticeDelay = time.Minute
 
-// awayUntilNow notes that no node watched since the call was overdue.
-func (h heartbeat) awayUntilNow() {
-	if at, _ := h.deadline(); !at.IsZero() && h.now.Sub(at) > away {
-		h.line.gap(at, h.now)
+// recordNodesGone records a gap: no node was running since the call was overdue.
+func (h heartbeat) recordNodesGone() {
+	if at, _ := h.deadline(); !at.IsZero() && h.now.Sub(at) > maxNoticeDelay {
+		h.timeline.markGap(at, h.now)
 	}
 }
 
-// early is how much too early a call may come and still be the one that was
-// expected next: clocks differ, and the time between is not worth a call.
-const early = core.Duration(time.Minute)
+// earlyTolerance is how much too early a call may come and still count as the next
+// expected one, because clocks differ.
+const earlyTolerance = core.Duration(time.Minute)
 
-// expect is when the call after one at now is to come.
-func (h heartbeat) expect() time.Time {
-	next := h.turn(h.now)
-	if len(h.m.Rules) > 0 && !next.IsZero() && next.Sub(h.now) <= min(early, h.grace()).D() {
-		return h.turn(next)
+// nextExpected returns the time at which the call after one at now is expected.
+func (h heartbeat) nextExpected() time.Time {
+	next := h.expectedAfter(h.now)
+	if len(h.m.Rules) > 0 && !next.IsZero() && next.Sub(h.now) <= min(earlyTolerance, h.grace()).D() {
+		return h.expectedAfter(next)
 	}
 	return next
 }
 
-// turn is the time of the first call after t.
-func (h heartbeat) turn(t time.Time) time.Time {
+// expectedAfter returns the time of the first expected call after t.
+func (h heartbeat) expectedAfter(t time.Time) time.Time {
 	switch {
 	case len(h.m.Rules) == 0:
 		return t.Add(h.m.pace().D())
@@ -130,8 +130,8 @@ func (h heartbeat) grace() core.Duration {
 	return h.m.Heartbeat.Grace
 }
 
-// deadline is when a heartbeat counts as failed if no call comes, and what is
-// missing then. One that is down is not awaited: it cannot get worse.
+// deadline returns when a heartbeat fails without a call, and whether the end of a
+// run is missing then. A heartbeat that is down has no deadline.
 func (h heartbeat) deadline() (at time.Time, run bool) {
 	s := &h.s
 	if h.m.Heartbeat == nil || s.Verdict == VerdictDown || !s.PausedAt.IsZero() {
@@ -148,26 +148,25 @@ func (h heartbeat) deadline() (at time.Time, run bool) {
 	return at, false
 }
 
-// overdueMost bounds the missing calls that are noticed at once.
-const overdueMost = 1000
+// maxOverdue is the most missing calls that are recorded at once.
+const maxOverdue = 1000
 
-// overdue notices calls that did not come. They count from the end of their
-// grace: until then nothing was wrong.
-func (h heartbeat) overdue() {
+// recordOverdue records missing calls. They count from the end of their grace.
+func (h heartbeat) recordOverdue() {
 	if !h.s.PausedAt.IsZero() || h.m.Heartbeat == nil {
 		return
 	}
-	h.unheard()
-	for range overdueMost {
+	h.postponeLost()
+	for range maxOverdue {
 		at, run := h.deadline()
 		if at.IsZero() || at.After(h.now) {
 			return
 		}
-		h.absent(at, run)
+		h.recordMissing(at, run)
 	}
 }
 
-func (h heartbeat) absent(at time.Time, run bool) {
+func (h heartbeat) recordMissing(at time.Time, run bool) {
 	s := &h.s
 	o := Observation{At: at, CheckResult: task.CheckResult{Outcome: task.CheckFail, Code: task.CodeMissed}}
 	if run {
@@ -176,39 +175,39 @@ func (h heartbeat) absent(at time.Time, run bool) {
 		s.StartedAt, s.RunID = time.Time{}, ""
 	} else {
 		o.Message = fmt.Sprintf("was to call at %s and did not until %s", core.Stamp(s.ExpectAt), core.Stamp(at))
-		s.ExpectAt = h.turn(s.ExpectAt)
+		s.ExpectAt = h.expectedAfter(s.ExpectAt)
 	}
 	if !o.At.After(s.LastAt) {
 		o.At = s.LastAt.Add(time.Microsecond)
 	}
-	h.look(o)
-	h.edge = true
+	h.apply(o)
+	h.notifies = true
 }
 
-// unheard puts off calls that were due while no node could hear them: calls that came
-// meanwhile were lost, and a run may have ended.
-func (h heartbeat) unheard() {
+// postponeLost postpones calls that were due while no node could receive them: such
+// calls were lost, and a run may have ended.
+func (h heartbeat) postponeLost() {
 	s, since := &h.s, core.Micro(h.env.ListeningSince)
 	at, run := h.deadline()
 	if at.IsZero() || !at.Before(since) {
 		return
 	}
-	h.line.gap(at, since)
+	h.timeline.markGap(at, since)
 	if s.ExpectAt.Before(since) && !s.ExpectAt.IsZero() {
-		s.ExpectAt = h.turn(since)
+		s.ExpectAt = h.expectedAfter(since)
 	}
 	if run {
 		s.StartedAt, s.RunID = time.Time{}, ""
 	}
 }
 
-// Reexpect is what [schedule.Replan] is for a heartbeat: a call that is still to come is awaited by the clock as it is now. One
-// that is overdue already stays so.
+// Reexpect is the counterpart of [schedule.Replan] for a heartbeat: it computes the next expected call with the current time
+// zone data. An overdue call stays overdue.
 func Reexpect(m Monitor, s State, env JudgeContext, now time.Time) Judgement {
-	h := hear(m, s, env, now)
-	h.lapse()
-	if m.Heartbeat != nil && len(m.Rules) > 0 && h.s.ExpectAt.After(now) {
-		h.s.ExpectAt = heartbeat{h}.turn(h.now)
+	a := newAssessment(m, s, env, now)
+	a.advance()
+	if m.Heartbeat != nil && len(m.Rules) > 0 && a.s.ExpectAt.After(now) {
+		a.s.ExpectAt = heartbeat{a}.expectedAfter(a.now)
 	}
-	return h.done()
+	return a.result()
 }

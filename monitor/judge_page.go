@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// pageFailure makes a failure of a look at a page that found nothing to compare: it goes through the verdict like others, and is never a change.
+// pageFailure turns a page check that found nothing to compare into a failure, which affects the verdict and is never a change.
 func pageFailure(o Observation) Observation {
 	if o.Page == nil || o.Outcome == task.CheckFail || o.Outcome == task.CheckError {
 		return o
@@ -24,95 +24,95 @@ func pageFailure(o Observation) Observation {
 	return o
 }
 
-// page compares what was seen of a page with its baseline. Texts that were read with other settings are not compared: the first of
-// the new ones is the baseline, and no alert is sent.
-func (h *hearing) page(o Observation) {
-	seen, s := o.Page, &h.s
+// applyPage compares the text of a page with its baseline. Texts that were read with other settings are not compared: the first text
+// with the new settings becomes the baseline, without an alert.
+func (a *assessment) applyPage(o Observation) {
+	seen, s := o.Page, &a.s
 	if seen == nil || seen.Digest == "" {
 		return
 	}
 	switch {
 	case s.Baseline == "":
-		h.version(o, task.PageFirst, o.At)
-		h.rebase(seen.Digest, seen.ConfigHash)
+		a.recordVersion(o, task.PageFirst, o.At)
+		a.setBaseline(seen.Digest, seen.ConfigHash)
 	case s.BaselineHash != seen.ConfigHash:
-		h.version(o, task.PageReset, o.At)
-		h.rebase(seen.Digest, seen.ConfigHash)
+		a.recordVersion(o, task.PageReset, o.At)
+		a.setBaseline(seen.Digest, seen.ConfigHash)
 	case seen.Digest == s.Baseline:
-		h.settles()
-		if h.pinned() {
-			s.Reported = "" // it came back: the same change is news again
+		a.forgetCandidate()
+		if a.baselinePinned() {
+			s.Reported = "" // the baseline is back, so the same change would be reported again
 		}
-	case seen.Digest == s.Reported && h.pinned():
-		h.settles() // it was told, and waits to be accepted
+	case seen.Digest == s.Reported && a.baselinePinned():
+		a.forgetCandidate() // the change was reported and waits to be accepted
 	default:
-		h.differs(o)
+		a.applyDifference(o)
 	}
 }
 
-// unstableLooks are the looks in a row, each unlike the one before, that make a page unstable: no change of it can be confirmed.
-const unstableLooks = 5
+// unstableChecks is the number of checks in a row with different texts that make a page unstable: no change can be confirmed.
+const unstableChecks = 5
 
-// settles forgets a change that was not confirmed yet.
-func (h *hearing) settles() {
-	h.s.Candidate, h.s.CandidateAt, h.s.Unstable, h.s.UnstableRun = "", time.Time{}, false, 0
+// forgetCandidate forgets an unconfirmed change.
+func (a *assessment) forgetCandidate() {
+	a.s.Candidate, a.s.CandidateAt, a.s.Unstable, a.s.UnstableRun = "", time.Time{}, false, 0
 }
 
-func (h *hearing) pinned() bool {
-	return h.m.Check.Page != nil && h.m.Check.Page.Baseline == task.BaselinePinned
+func (a *assessment) baselinePinned() bool {
+	return a.m.Check.Page != nil && a.m.Check.Page.Baseline == task.BaselinePinned
 }
 
-// differs waits until a change was seen twice, so long apart, before it is one.
-func (h *hearing) differs(o Observation) {
-	s, seen := &h.s, o.Page
+// applyDifference confirms a change that was seen twice, the set time apart.
+func (a *assessment) applyDifference(o Observation) {
+	s, seen := &a.s, o.Page
 	var confirm time.Duration
-	if h.m.Check.Page != nil {
-		confirm = max(0, h.m.Check.Page.Confirm.D())
+	if a.m.Check.Page != nil {
+		confirm = max(0, a.m.Check.Page.Confirm.D())
 	}
 	if s.Candidate != seen.Digest {
 		s.Candidate, s.CandidateAt, s.UnstableRun = seen.Digest, o.At, s.UnstableRun+1
 	} else {
 		s.UnstableRun = 0
 	}
-	s.Unstable = s.UnstableRun >= unstableLooks
+	s.Unstable = s.UnstableRun >= unstableChecks
 	if o.At.Sub(s.CandidateAt) < confirm {
-		if !s.Unstable { // or it would be looked at without end, however seldom it is to be
-			h.againAt(h.now.Add(confirm))
+		if !s.Unstable { // otherwise extra checks would never end, whatever the interval
+			a.requestCheckAt(a.now.Add(confirm))
 		}
 		return
 	}
-	h.version(o, task.PageChanged, s.CandidateAt)
-	h.settles()
-	if s.Reported != seen.Digest && !h.quiet() {
-		n := h.notification(alert.NotificationChanged)
-		n.At = h.j.Version.At
-		h.j.Notifications = append(h.j.Notifications, n)
+	a.recordVersion(o, task.PageChanged, s.CandidateAt)
+	a.forgetCandidate()
+	if s.Reported != seen.Digest && !a.holdsStarts() {
+		n := a.notification(alert.NotificationChanged)
+		n.At = a.j.Version.At
+		a.j.Notifications = append(a.j.Notifications, n)
 	}
-	if !h.pinned() {
-		h.rebase(seen.Digest, seen.ConfigHash)
+	if !a.baselinePinned() {
+		a.setBaseline(seen.Digest, seen.ConfigHash)
 	}
 	s.Reported = seen.Digest
 }
 
-func (h *hearing) version(o Observation, change task.PageChange, at time.Time) {
+func (a *assessment) recordVersion(o Observation, change task.PageChange, at time.Time) {
 	seen := o.Page
-	h.j.Version = &PageVersion{
+	a.j.Version = &PageVersion{
 		At: at, Digest: seen.Digest, RawDigest: seen.RawDigest, ConfigHash: seen.ConfigHash, Change: change, Size: len(seen.Text), Text: seen.Text,
-		Baseline: change != task.PageChanged || !h.pinned(),
+		Baseline: change != task.PageChanged || !a.baselinePinned(),
 	}
 	if change == task.PageChanged {
-		h.j.Version.Before = h.s.Baseline
+		a.j.Version.Before = a.s.Baseline
 	}
 }
 
-func (h *hearing) rebase(digest, configHash string) {
-	h.s.Baseline, h.s.BaselineHash, h.s.Reported = digest, configHash, ""
-	h.settles()
+func (a *assessment) setBaseline(digest, configHash string) {
+	a.s.Baseline, a.s.BaselineHash, a.s.Reported = digest, configHash, ""
+	a.forgetCandidate()
 }
 
 // AcceptPage makes a version of a page the baseline.
 func AcceptPage(m Monitor, s State, digest, configHash string, now time.Time) Judgement {
-	h := hear(m, s, JudgeContext{}, now)
-	h.rebase(digest, configHash)
-	return Judgement{State: h.s, WakeAt: s.WakeAt}
+	a := newAssessment(m, s, JudgeContext{}, now)
+	a.setBaseline(digest, configHash)
+	return Judgement{State: a.s, WakeAt: s.WakeAt}
 }

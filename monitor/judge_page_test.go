@@ -11,10 +11,10 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// pageStory plays looks at a page, one a minute: a digest, with another hash
-// of settings after a slash; - is a failed check, none a missing selector, empty
-// a page without text, error a check that was not made, accept:X a person. What
-// is told is the versions with their kinds, and the notifications.
+// pageStory plays checks of a page, one per minute: a digest, optionally with a hash
+// of settings after a slash. "-" is a failed check, none a missing selector, empty a
+// page without text, error a check that was not made, accept:X an acceptance by a
+// person. It returns the versions with their kinds, and the notifications.
 func pageStory(t *testing.T, m Monitor, script string) (versions, notified string, w *watch) {
 	t.Helper()
 	m.Check.Page.URL = "https://example.com"

@@ -15,25 +15,25 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// ledger is the reference for verdicts. It remembers everything, knows nothing
-// of states, and says of every second by itself what it was.
+// ledger is the reference model of verdicts. It keeps all observations, has no states,
+// and computes the state of each second independently.
 type ledger struct {
 	m       Monitor
 	start   time.Time
 	windows []ActiveWindow
 
-	seen   []sighting // since the last new beginning
+	seen   []sighting // since the last start of the verdict
 	floor  time.Time
-	last   time.Time // nominal time of the last check, errors too
-	failed bool      // the last check, errors too, was a failure
+	last   time.Time // nominal time of the last check, including errors
+	failed bool      // the last check, including errors, was a failure
 	paused bool
 	until  time.Time
 
-	held  map[time.Time]SpanState // from when on
+	held  map[time.Time]SpanState // verdict by its start
 	over  []blank
 	told  bool
 	said  []alert.NotificationType
-	downs []time.Time // begins of outages
+	downs []time.Time // starts of outages
 }
 
 type sighting struct {
@@ -41,7 +41,7 @@ type sighting struct {
 	failed bool
 }
 
-// blank is a time of which nothing is said but why.
+// blank is a period without a verdict, with its reason.
 type blank struct {
 	from, to time.Time // to zero: open
 	state    SpanState
@@ -51,7 +51,7 @@ func (b blank) has(t time.Time) bool {
 	return !t.Before(b.from) && (b.to.IsZero() || t.Before(b.to))
 }
 
-// outages goes over all that was seen and says what is held from when on.
+// outages computes the verdicts, by their start, from all observations.
 func (l *ledger) outages() (held SpanState, changes map[time.Time]SpanState) {
 	held, changes = SpanUnknown, map[time.Time]SpanState{l.floor: SpanUnknown}
 	for i, s := range l.seen {
@@ -92,7 +92,7 @@ func (l *ledger) verdict() Verdict {
 	return VerdictRecovering
 }
 
-// begin starts anew at t, and keeps what was held before.
+// begin restarts the verdict at t, and keeps the earlier verdicts.
 func (l *ledger) begin(t time.Time) {
 	_, changes := l.outages()
 	for at, state := range changes {
@@ -105,7 +105,7 @@ func (l *ledger) begin(t time.Time) {
 	l.held[t] = SpanUnknown
 }
 
-// gap closes what was not seen before t.
+// gap ends an unobserved period at t.
 func (l *ledger) gap(t time.Time) {
 	if len(l.seen) == 0 {
 		return
@@ -157,18 +157,18 @@ func (l *ledger) maintenance(t time.Time) bool {
 	return slices.ContainsFunc(l.windows, func(w ActiveWindow) bool { return !t.Before(w.From) && t.Before(w.To) })
 }
 
-// tell says what people know after something happened at now.
+// tell computes the notifications after an event at now.
 func (l *ledger) tell(now time.Time) {
 	switch v := l.verdict(); {
 	case l.paused:
 	case v == VerdictDown && l.failed && !l.told && !l.m.Muted && !l.maintenance(now):
 		l.told, l.said = true, append(l.said, alert.NotificationDown)
 	case (v == VerdictUp || v == VerdictConfirming) && l.told:
-		l.told, l.said = false, append(l.said, alert.NotificationUp) // muted or not
+		l.told, l.said = false, append(l.said, alert.NotificationUp) // even if muted
 	}
 }
 
-// at is what the timeline must say of t.
+// at returns the expected state of the timeline at t.
 func (l *ledger) at(t time.Time) SpanState {
 	for _, want := range []SpanState{SpanPaused, SpanMaintenance, SpanUnknown} {
 		if want == SpanMaintenance && l.maintenance(t) {
@@ -215,7 +215,7 @@ func TestVerdictsAreThoseOfTheLedger(t *testing.T) {
 		for range rapid.IntRange(5, 60).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.SampledFrom([]int{1, 7, 20, 60, 60, 60, 120, 131, 300}).Draw(t, "wait")) * time.Second)
 			for !w.wake.IsZero() && !w.wake.After(now) {
-				// A node that lives is never so late that a window passes meanwhile.
+				// A live node is never late by a whole window.
 				w.now = w.wake.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "late")) * time.Second)
 				edge := slices.ContainsFunc(w.windows, func(a ActiveWindow) bool { return a.To.After(w.wake) && !a.To.After(w.now) })
 				if w.now.After(now) || edge {
@@ -328,7 +328,7 @@ func compare(t *rapid.T, w *watch, l *ledger, now time.Time) {
 	}
 }
 
-// everySecond compares the whole timeline.
+// everySecond compares the whole timeline second by second.
 func everySecond(t *rapid.T, w *watch, l *ledger, now time.Time) {
 	for s := l.start; s.Before(now); s = s.Add(time.Second) {
 		var got SpanState
@@ -343,10 +343,9 @@ func everySecond(t *rapid.T, w *watch, l *ledger, now time.Time) {
 	}
 }
 
-// A quarter of a year of checks, one a minute, of a target that fails again
-// and again, with maintenance every week, pauses, times in which nothing could
-// be checked and times in which nobody was there to. What its uptime must be
-// follows from these times alone.
+// A quarter of a year of checks, one per minute, of a target that fails again and
+// again, with weekly maintenance, pauses, failed checks and times without a node. The
+// expected uptime follows from these times alone.
 func TestAQuarterOfAYear(t *testing.T) {
 	t.Parallel()
 	const days = 91

@@ -26,8 +26,8 @@ import (
 //	10:01 success   a heartbeat's call: success, fails, start, log, exit 3
 //	10:01 resume, edit, retarget, mute, unmute, depends, independent
 //
-// Windows of maintenance stand before: window 10:05 10:10. The answer is the
-// verdict, the timeline, the incidents, and what people were told when.
+// Maintenance windows come first: window 10:05 10:10. The result is the verdict, the
+// timeline, the incidents, and the notifications with their times.
 type watch struct {
 	t       rapid.TB
 	m       Monitor
@@ -35,7 +35,7 @@ type watch struct {
 	now     time.Time
 	windows []ActiveWindow
 	depends string
-	since   time.Time // listening
+	since   time.Time // JudgeContext.ListeningSince
 	next    func(time.Time) time.Time
 
 	line      []Span
@@ -66,7 +66,7 @@ func (w *watch) env() JudgeContext {
 	return env
 }
 
-// take writes what a store would, and checks what must hold of any answer.
+// take writes a judgement like a store, and checks its invariants.
 func (w *watch) take(j Judgement) {
 	w.t.Helper()
 	before := w.s
@@ -146,7 +146,7 @@ func (w *watch) lapse() {
 	}
 }
 
-// stored is a state as it comes back from a store.
+// stored returns a state as a store returns it.
 func stored(t rapid.TB, s State) (out State) {
 	b, err := json.Marshal(s)
 	if err == nil {
@@ -169,7 +169,7 @@ func difference(a, b State) (out string) {
 	return out
 }
 
-// run plays a script.
+// run executes a script.
 func (w *watch) run(script string) {
 	w.t.Helper()
 	enrolled := !w.s.Since.IsZero()
@@ -257,7 +257,7 @@ func (w *watch) step(verb, rest string) {
 	}
 }
 
-// story is where it all came to.
+// story formats the result of a script.
 func (w *watch) story() string {
 	s := w.s
 	text := string(s.Verdict)
@@ -294,8 +294,8 @@ func lineText(spans []Span) string {
 	return strings.Join(parts, ", ")
 }
 
-// verdictRow is a monitor, a script, and its story; the monitor is enrolled at
-// 10:00.
+// verdictRow is a monitor, a script, and its expected story. The monitor is enrolled
+// at 10:00.
 type verdictRow struct {
 	name   string
 	m      Monitor

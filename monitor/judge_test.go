@@ -162,8 +162,8 @@ func TestDegraded(t *testing.T) {
 	})
 }
 
-// checks is a script of so many checks, one a minute from 10:01 on: + is good,
-// - is failed.
+// checks returns a script of checks, one per minute, beginning at minute from after
+// 10:00: + is good, - is failed.
 func checks(pattern string, from int) string {
 	var steps []string
 	for i, r := range pattern {
@@ -208,8 +208,8 @@ func TestFlapping(t *testing.T) {
 	})
 }
 
-// TestFlappingIsToldSoon counts what people are told until they hear that it
-// changes too often, and that it comes to an end.
+// TestFlappingIsToldSoon counts the notifications until that of flapping, and checks
+// that flapping ends.
 func TestFlappingIsToldSoon(t *testing.T) {
 	t.Parallel()
 	quick := func(m *Monitor) { m.Confirm.Failures, m.Recover.Passes = 1, 1 }
@@ -266,7 +266,7 @@ func TestChangesAreWeighed(t *testing.T) {
 		{strings.Repeat("+-", 10) + "+", 100},
 		{strings.Repeat("+", 20) + "-", 6},       // the newest: 1.2 of 20
 		{"-" + strings.Repeat("+", 20), 4},       // the oldest: 0.8 of 20
-		{strings.Repeat("-", 50) + "+", 6},       // what is older is forgotten
+		{strings.Repeat("-", 50) + "+", 6},       // older outcomes are forgotten
 		{strings.Repeat("+", 19) + "-+", 11.895}, // 1.2 + 1.2-0.4/19
 	} {
 		var r Recent
@@ -280,7 +280,7 @@ func TestChangesAreWeighed(t *testing.T) {
 }
 
 func TestSlow(t *testing.T) {
-	// latencies is a script of good checks that took so many milliseconds.
+	// latencies returns a script of good checks with these latencies in milliseconds.
 	latencies := func(ms ...int) string {
 		var steps []string
 		for i, n := range ms {
@@ -328,7 +328,7 @@ func TestSlow(t *testing.T) {
 	})
 }
 
-func TestALookBeforeItsTurn(t *testing.T) {
+func TestAFailedCheckIsRepeatedEarlyToConfirmIt(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name   string
@@ -362,7 +362,7 @@ func TestALookBeforeItsTurn(t *testing.T) {
 	}
 }
 
-func TestWhenTimeAloneChangesSomething(t *testing.T) {
+func TestTheNextChangeOfAMonitorByTime(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, script, wake string }{
 		{"never", "10:01 ok", "never"},
@@ -394,7 +394,7 @@ func TestCertificatesThatEnd(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		m    Monitor
-		ends []int // days, check by check
+		ends []int // days until the expiry, one for each check
 		want int   // notifications
 	}{
 		{"far off", Monitor{}, []int{15, 15}, 0},
@@ -420,7 +420,7 @@ func TestCertificatesThatEnd(t *testing.T) {
 	}
 }
 
-func TestWhatPeopleAreTold(t *testing.T) {
+func TestNotificationTexts(t *testing.T) {
 	t.Parallel()
 	w := newWatch(t, Monitor{Tags: []string{"shop"}}, at("10:00"))
 	w.run("10:01 ok; 10:02 fail got 503; 10:02:20 fail got\n502; 10:05 ok; 10:05:20 ok")
@@ -440,7 +440,7 @@ func TestWhatPeopleAreTold(t *testing.T) {
 	}
 }
 
-// A check of a target that is up, which is nearly all that is ever judged.
+// BenchmarkJudge judges a good check of a target that is up, the usual case.
 func BenchmarkJudge(b *testing.B) {
 	m := Monitor{Name: "web", Check: task.Task{HTTP: &task.HTTP{URL: "https://example.com"}}}.WithDefaults()
 	now := at("10:00")

@@ -6,72 +6,72 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Lapse decides what time alone brings a monitor: the end of a timed pause, the
-// edges of maintenance, a heartbeat that did not come. Called early or twice it
-// changes nothing, and says when it is to be called.
+// Lapse decides the effects of time on a monitor: the end of a timed pause, the
+// start and end of maintenance, a missing heartbeat. An early or repeated call
+// changes nothing. The judgement has the time of the next call.
 func Lapse(m Monitor, s State, env JudgeContext, now time.Time) Judgement {
-	h := hear(m, s, env, now)
-	h.lapse()
-	heartbeat{h}.overdue()
-	return h.done()
+	a := newAssessment(m, s, env, now)
+	a.advance()
+	heartbeat{a}.recordOverdue()
+	return a.result()
 }
 
-// lapse brings the state up to now, as far as the monitor itself and its
-// windows go.
-func (h *hearing) lapse() {
-	s := &h.s
+// advance brings the state up to now, as far as the monitor itself and its windows
+// are concerned.
+func (a *assessment) advance() {
+	s := &a.s
 	if !s.PausedAt.IsZero() {
-		if s.PausedUntil.IsZero() || s.PausedUntil.After(h.now) {
+		if s.PausedUntil.IsZero() || s.PausedUntil.After(a.now) {
 			return
 		}
-		h.resume(s.PausedUntil)
+		a.resume(s.PausedUntil)
 	}
-	h.maintain()
+	a.updateMaintenance()
 }
 
-// maintain enters and leaves maintenance. Both are dated by the window, however
-// late they are noticed.
-func (h *hearing) maintain() {
-	s := &h.s
-	under, is := h.window()
+// updateMaintenance enters and leaves maintenance. Both take the times of the window,
+// however late they are noticed.
+func (a *assessment) updateMaintenance() {
+	s := &a.s
+	under, is := a.currentWindow()
 	if s.Maintenance != "" {
 		if is && (s.WindowEnd.IsZero() || !under.From.After(s.WindowEnd)) {
-			s.Maintenance, s.WindowEnd = under.Name, under.To // it may have been moved, or be another by now
+			s.Maintenance, s.WindowEnd = under.Name, under.To // the window may have been moved or replaced
 			return
 		}
-		h.leaveMaintenance()
+		a.leaveMaintenance()
 	}
 	if is {
 		from := under.From
-		if n := len(h.line); n > 0 {
-			from = core.Later(from, h.line[n-1].From) // what was before is told already
+		if n := len(a.timeline); n > 0 {
+			from = core.Later(from, a.timeline[n-1].From) // the time before has its entries already
 		}
-		h.line.cover(core.Micro(from), SpanMaintenance)
-		s.Maintenance, s.WindowEnd, h.edge = under.Name, under.To, true
+		a.timeline.setOverlay(core.Micro(from), SpanMaintenance)
+		s.Maintenance, s.WindowEnd, a.notifies = under.Name, under.To, true
 	}
 }
 
-func (h *hearing) leaveMaintenance() {
-	end := h.now
-	if !h.s.WindowEnd.IsZero() && h.s.WindowEnd.Before(end) {
-		end = h.s.WindowEnd
+func (a *assessment) leaveMaintenance() {
+	end := a.now
+	if !a.s.WindowEnd.IsZero() && a.s.WindowEnd.Before(end) {
+		end = a.s.WindowEnd
 	}
-	h.line.cover(core.Micro(end), "")
-	h.s.Maintenance, h.s.WindowEnd, h.edge = "", time.Time{}, true
+	a.timeline.setOverlay(core.Micro(end), "")
+	a.s.Maintenance, a.s.WindowEnd, a.notifies = "", time.Time{}, true
 }
 
-// window is the one under way. Several that overlap are as one, with the name
-// of the one that it is in already.
-func (h *hearing) window() (under ActiveWindow, is bool) {
-	for _, w := range h.env.Windows {
-		if w.From.After(h.now) || !w.To.IsZero() && !w.To.After(h.now) {
+// currentWindow returns the current maintenance window. Overlapping windows count as one,
+// with the name of the window in which the monitor is already.
+func (a *assessment) currentWindow() (under ActiveWindow, is bool) {
+	for _, w := range a.env.Windows {
+		if w.From.After(a.now) || !w.To.IsZero() && !w.To.After(a.now) {
 			continue
 		}
 		if !is {
 			under, is = w, true
 			continue
 		}
-		if w.Name == h.s.Maintenance {
+		if w.Name == a.s.Maintenance {
 			under.Name = w.Name
 		}
 		if w.From.Before(under.From) {
@@ -86,19 +86,19 @@ func (h *hearing) window() (under ActiveWindow, is bool) {
 	return under, is
 }
 
-// wakeAt is when time alone will change something.
-func (h *hearing) wakeAt() time.Time {
-	if !h.s.PausedAt.IsZero() {
-		return h.s.PausedUntil
+// wakeAt returns when time alone will change the state.
+func (a *assessment) wakeAt() time.Time {
+	if !a.s.PausedAt.IsZero() {
+		return a.s.PausedUntil
 	}
-	at, _ := heartbeat{h}.deadline()
-	if h.s.Maintenance != "" {
-		at = core.Sooner(at, h.s.WindowEnd)
+	at, _ := heartbeat{a}.deadline()
+	if a.s.Maintenance != "" {
+		at = core.Sooner(at, a.s.WindowEnd)
 	}
-	for _, w := range h.env.Windows {
-		if w.From.After(h.now) {
+	for _, w := range a.env.Windows {
+		if w.From.After(a.now) {
 			at = core.Sooner(at, w.From)
-		} else if w.To.After(h.now) {
+		} else if w.To.After(a.now) {
 			at = core.Sooner(at, w.To)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Monitor is a check that runs again and again, and a verdict on what it sees.
+// Monitor is a check that runs repeatedly, with a verdict on its target.
 type Monitor struct {
 	Namespace   string   `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string   `json:"name" doc:"Unique in the namespace"`
@@ -42,42 +42,41 @@ type Monitor struct {
 	UpdatedAt  time.Time `json:"updated_at,omitzero" readOnly:"true"`
 }
 
-// Heartbeat is a monitor that waits to be called: by a cron job elsewhere, a
-// backup, a device. Its URL holds a key that is made when it is created.
+// Heartbeat is a monitor that expects calls: from a cron job elsewhere, a backup,
+// a device. Its URL contains a key that is generated with the monitor.
 type Heartbeat struct {
 	Grace      core.Duration `json:"grace,omitempty" doc:"How long after its time a call may come; default: a fifth of every, at least 10s, at most 1h"`
 	MaxRuntime core.Duration `json:"max_runtime,omitempty" doc:"Longest time from a start to its end; default: no limit"`
-	// TokenDigest is made by [PushDigest] or [ExternalDigest].
+	// TokenDigest is a result of [PushDigest] or [ExternalDigest].
 	TokenDigest string `json:"token_digest,omitempty" doc:"SHA-256 of a token of Uptime Kuma or Gatus whose calls count too, as belfry import writes it"`
 }
 
-// Confirm is when a failing target counts as down: after so many failures in a
-// row, or after failing for so long, whichever is given; both must be reached
-// when both are.
+// Confirm sets when a failing target counts as down: after a number of failures in
+// a row, or after failing for a time. If both are set, both must be reached.
 type Confirm struct {
 	Failures int           `json:"failures,omitempty" doc:"Default: 2, unless for is given"`
 	For      core.Duration `json:"for,omitempty" doc:"Time since the first failure"`
 	Retry    core.Duration `json:"retry,omitempty" doc:"How soon a failure is looked at again until it is confirmed or gone; default: a third of the time between checks, at least 1s and at most 20s; negative: only when it is due"`
 }
 
-// Recover is when a target that was down counts as up again.
+// Recover sets when a target that was down counts as up again.
 type Recover struct {
 	Passes int           `json:"passes,omitempty" doc:"Default: 2, unless for is given"`
 	For    core.Duration `json:"for,omitempty" doc:"Time since the first success"`
 }
 
-// Flap is when a target changes too often: it went down or came up three times
-// in 12 checks, until it has not for 6, unless it is checked less often than
-// every 5 minutes or by rules. Or the last 21 outcomes changed too often, the
-// newest weighing most. Single changes are not told while it flaps.
+// Flap sets when a target flaps. It does after 3 changes between down and up in 12
+// checks, until 6 checks show none; this rule is only for intervals of at most 5
+// minutes. It also does if the last 21 outcomes changed too often, with the newest
+// weighing most. While a target flaps, single changes are not notified.
 type Flap struct {
 	Off  bool `json:"off,omitempty"`
 	High int  `json:"high,omitempty" doc:"Per cent of changes at which flapping begins; default: 50"`
 	Low  int  `json:"low,omitempty" doc:"Per cent of changes below which it ends; default: 25"`
 }
 
-// Slow is when a target is slower than usual. The baseline is made of
-// its own good checks.
+// Slow sets when a target is slower than usual. Its own good checks are the
+// baseline.
 type Slow struct {
 	Off     bool          `json:"off,omitempty"`
 	Sigma   float64       `json:"sigma,omitempty" doc:"Standard deviations above the mean; default: 3"`
@@ -100,7 +99,7 @@ const DefaultStaleAfter = 3
 
 const MaxDepends = 20
 
-// Kind is what the monitor does.
+// Kind returns the kind of the monitor.
 func (m Monitor) Kind() task.Kind {
 	if m.Heartbeat != nil {
 		return task.KindHeartbeat
@@ -108,7 +107,7 @@ func (m Monitor) Kind() task.Kind {
 	return m.Check.Kind
 }
 
-// Settings gives the monitor a copy of its settings of a kind, or new ones, and returns a pointer to them.
+// Settings replaces the settings of a kind in the monitor by a copy, or by new ones, and returns a pointer to them.
 func (m *Monitor) Settings(kind task.Kind) any {
 	if kind != task.KindHeartbeat {
 		m.Check.Kind = kind
@@ -122,7 +121,7 @@ func (m *Monitor) Settings(kind task.Kind) any {
 	return m.Heartbeat
 }
 
-// WithDefaults fills what was left out.
+// WithDefaults returns a copy with the defaults of empty fields.
 func (m Monitor) WithDefaults() Monitor {
 	m.Namespace = core.Or(m.Namespace, core.DefaultNamespace)
 	m.Zone = core.Or(m.Zone, "UTC")
@@ -138,7 +137,7 @@ func (m Monitor) WithDefaults() Monitor {
 	} else {
 		m.Check = m.Check.CheckDefaults()
 		if m.Confirm.Retry = core.Or(m.Confirm.Retry, confirmRetry(m.pace())); m.Confirm.Retry < 0 {
-			m.Confirm.Retry = -core.Duration(time.Second) // any is as good
+			m.Confirm.Retry = -core.Duration(time.Second) // all negative values mean the same
 		}
 	}
 	if m.Confirm.For == 0 {
@@ -154,23 +153,23 @@ func (m Monitor) WithDefaults() Monitor {
 	return m
 }
 
-// confirmRetry is a third of the time between two checks, in whole seconds.
+// confirmRetry returns a third of the time between two checks, in whole seconds.
 func confirmRetry(pace core.Duration) core.Duration {
 	return min(max((pace/3)/core.Duration(time.Second)*core.Duration(time.Second), core.Duration(time.Second)), core.Duration(20*time.Second))
 }
 
-// pace is the time between two checks, or a minute for one with rules.
+// pace returns the time between two checks, or one minute for a monitor with rules.
 func (m Monitor) pace() core.Duration { return core.Or(m.Every, DefaultCheckEvery) }
 
-// Task is the task that the monitor runs.
+// Task returns the task that the monitor runs.
 func (m Monitor) Task() task.Task {
 	t := m.Check
 	t.Namespace, t.Name = m.Namespace, task.OwnedName(m.Name)
 	return t.WithDefaults()
 }
 
-// Schedule is when the monitor runs. The phase of an interval comes from its
-// name, so that many monitors spread by themselves.
+// Schedule returns the schedule of the monitor. The phase of an interval depends on
+// the name, so that many monitors are spread evenly.
 func (m Monitor) Schedule() schedule.Schedule {
 	s := schedule.Schedule{
 		Namespace: m.Namespace, Name: task.OwnedName(m.Name), Task: task.OwnedName(m.Name), Rules: m.Rules, Zone: m.Zone,
@@ -182,7 +181,7 @@ func (m Monitor) Schedule() schedule.Schedule {
 	return s.WithDefaults()
 }
 
-// Validate says everything that is wrong with a monitor that has its defaults.
+// Validate returns the problems of a monitor that has its defaults as one error, or nil.
 func (m Monitor) Validate(now time.Time) error {
 	var p core.Problems
 	core.CheckName(&p, "name", m.Name)
@@ -211,8 +210,8 @@ func (m Monitor) Validate(now time.Time) error {
 	return p.Err(fmt.Sprintf("monitor %q", m.Name))
 }
 
-// MaxMonitorName leaves room for what the names of its task and schedule begin
-// with.
+// MaxMonitorName is the longest name of a monitor. It leaves room for the prefixes
+// of the names of its task and schedule.
 const MaxMonitorName = 100
 
 func (m Monitor) validateCheck(p *core.Problems) {
@@ -246,7 +245,7 @@ func (m Monitor) validateCheck(p *core.Problems) {
 		return
 	}
 	t := m.Task()
-	t.Name = "check" // its own name is not one that a person may give
+	t.Name = "check" // the actual name is reserved and would be refused
 	p.Nest("check", t.Validate())
 	if m.Check.Timeout > MaxCheckTimeout {
 		p.Addf("check.timeout", m.Check.Timeout, "is over %s", MaxCheckTimeout)
@@ -292,19 +291,19 @@ func (m Monitor) validatePolicy(p *core.Problems) {
 	}
 }
 
-// Redacted is the monitor as it is shown: without its secrets.
+// Redacted returns the monitor for display, without its secrets.
 func (m Monitor) Redacted() Monitor {
 	m.Check = m.Check.Redacted()
 	return m
 }
 
-// Version names a state of the monitor's definition.
+// Version returns the version of the monitor's definition.
 func (m Monitor) Version() string { return core.Version(m.Generation, m.UpdatedAt) }
 
-// Version names a state of the maintenance window.
+// Version returns the version of the maintenance window.
 func (w Window) Version() string { return core.Version(w.Generation, w.UpdatedAt) }
 
-// MapSecrets is a copy of the monitor with every secret replaced by what f answers.
+// MapSecrets returns a copy of the monitor with every secret replaced by the result of f.
 func (m Monitor) MapSecrets(f func(path string, s core.Secret) core.Secret) Monitor {
 	m.Check = m.Check.MapSecrets(func(path string, s core.Secret) core.Secret { return f("check."+path, s) })
 	return m

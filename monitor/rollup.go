@@ -8,8 +8,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Rollup is what the checks of a span of time came to. Two of different spans,
-// or of different nodes, merge without loss.
+// Rollup summarizes the checks of a span of time. Roll-ups of different spans or
+// nodes merge without loss.
 type Rollup struct {
 	From     time.Time     `json:"from"`
 	Span     core.Duration `json:"span"`
@@ -17,7 +17,7 @@ type Rollup struct {
 	Degraded int64         `json:"degraded"`
 	Fail     int64         `json:"fail"`
 	Error    int64         `json:"error"`
-	// Latencies of good checks, in which the worker had time to look.
+	// Latencies of good checks whose worker was not starved.
 	Sum     core.Duration `json:"sum"`
 	Min     core.Duration `json:"min"`
 	Max     core.Duration `json:"max"`
@@ -49,7 +49,7 @@ func (r *Rollup) Add(outcome task.CheckOutcome, latency core.Duration, starved b
 	r.Latency.Add(latency.D())
 }
 
-// Merge adds another one. The span becomes the one that holds both.
+// Merge adds o. The span becomes the smallest one that contains both.
 func (r *Rollup) Merge(o *Rollup) {
 	if !o.From.IsZero() {
 		begin, end := core.Sooner(r.From, o.From), core.Later(r.From.Add(r.Span.D()), o.From.Add(o.Span.D()))
@@ -67,11 +67,11 @@ func (r *Rollup) Merge(o *Rollup) {
 	r.Latency.Merge(&o.Latency)
 }
 
-// Series is a monitor's history as points, oldest first.
+// Series is the history of a monitor as points, oldest first.
 type Series []SeriesPoint
 
-// SeriesPoint is a span of time in numbers. The latencies are of good checks,
-// and absent when there were none.
+// SeriesPoint is the summary of a span of time. The latencies are of good checks,
+// and absent if there were none.
 type SeriesPoint struct {
 	From     time.Time     `json:"from"`
 	Span     core.Duration `json:"span"`
@@ -87,7 +87,7 @@ type SeriesPoint struct {
 	Max      core.Duration `json:"max,omitempty"`
 }
 
-// Point is the roll-up in numbers.
+// Point returns the roll-up as a point of a series.
 func (r Rollup) Point() SeriesPoint {
 	p := SeriesPoint{
 		From: r.From, Span: r.Span, OK: r.OK, Degraded: r.Degraded, Fail: r.Fail, Error: r.Error,
@@ -99,7 +99,7 @@ func (r Rollup) Point() SeriesPoint {
 	return p
 }
 
-// quantile is never outside of what was measured.
+// quantile returns a quantile of the latencies, within the measured range.
 func (r Rollup) quantile(q float64) core.Duration {
 	if r.Latency.Count() == 0 {
 		return 0

@@ -10,13 +10,13 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// The tables of this package write decisions as text. A time of Monday,
-// 2 March 2026 is its time of day, one of another day of that March has the
-// day before a T, and any other is written out:
+// The test tables of this package write decisions as text. A time on Monday,
+// 2 March 2026 is written as its time of day, a time on another day of that March
+// with the day and a T in front, and any other time in full:
 //
 //	10:00   10:00:05   05T10:00   2099-01-01T00:00
 
-// at reads a time of the tables.
+// at parses a time of the tables.
 func at(text string) time.Time {
 	day, clock, ok := strings.Cut(text, "T")
 	switch {
@@ -33,7 +33,7 @@ func at(text string) time.Time {
 	panic("not a time: " + text)
 }
 
-// in writes what at reads.
+// in formats a time for at.
 func in(t time.Time) string {
 	if t.IsZero() {
 		return "never"
@@ -60,8 +60,8 @@ func span(text string) core.Duration {
 	return d
 }
 
-// TestMain asks the properties of this package more often than rapid does by
-// itself, because a question costs next to nothing here.
+// TestMain runs the property tests of this package more often than rapid does by
+// default, because a run is cheap here.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {

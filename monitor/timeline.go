@@ -9,8 +9,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Recent is the last outcomes of a monitor, newest in the lowest bit: set for
-// a failure, or for a turn. It holds up to 21.
+// Recent holds up to 21 outcomes of a monitor, newest in the lowest bit. A bit is
+// set for a failure, or for a change between down and up.
 type Recent struct {
 	Bits  uint32 `json:"bits,omitempty"`
 	Count int    `json:"count,omitempty"`
@@ -18,7 +18,7 @@ type Recent struct {
 
 const recentMax = 21
 
-// With is the same with one more outcome.
+// With returns r with one more outcome.
 func (r Recent) With(set bool) Recent {
 	r.Bits = r.Bits << 1 & (1<<recentMax - 1)
 	if set {
@@ -28,16 +28,16 @@ func (r Recent) With(set bool) Recent {
 	return r
 }
 
-// Among is how many of the last n are set.
+// Among returns how many of the last n bits are set.
 func (r Recent) Among(n int) int { return bits.OnesCount32(r.Bits & (1<<min(n, recentMax) - 1)) }
 
-// Full reports whether there are enough outcomes to say whether it flaps.
-// With fewer, the two changes of one short outage would be a lot.
+// Full reports whether there are enough outcomes to judge flapping. With fewer,
+// the two changes of one short outage would weigh too much.
 func (r Recent) Full() bool { return r.Count >= recentMax }
 
-// Changes is how often the outcome changed from one check to the next, in per
-// cent of how often it could have. The newest change weighs 1.2 and the oldest
-// 0.8, in even steps between.
+// Changes returns the weighted share of changes between successive outcomes, in
+// percent. The newest change weighs 1.2 and the oldest 0.8, in even steps
+// between.
 func (r Recent) Changes() float64 {
 	n := min(r.Count, recentMax) - 1
 	if n < 1 {
@@ -48,7 +48,7 @@ func (r Recent) Changes() float64 {
 		return float64(100 * bits.OnesCount32(changed))
 	}
 	var sum, all float64
-	for i := range n { // from the newest
+	for i := range n { // newest first
 		weight := 1.2 - 0.4*float64(i)/float64(n-1)
 		all += weight
 		if changed>>i&1 == 1 {
@@ -58,8 +58,8 @@ func (r Recent) Changes() float64 {
 	return 100 * sum / all
 }
 
-// Baseline is the mean and spread of latencies, weighed so that the newest
-// hundred or so count.
+// Baseline is the mean and variance of latencies, weighed so that about the newest
+// hundred count.
 type Baseline struct {
 	Samples  int     `json:"samples,omitempty"`
 	Mean     float64 `json:"mean,omitempty"`     // microseconds
@@ -71,7 +71,7 @@ const (
 	baselineFloor  = 0.05 // of the mean: a target that never varies is not slow for a microsecond more
 )
 
-// With is the same with one more latency.
+// With returns b with one more latency.
 func (b Baseline) With(latency time.Duration) Baseline {
 	b.Samples = min(b.Samples+1, 1000)
 	weight := 1 / float64(min(b.Samples, baselineMemory))
@@ -81,16 +81,16 @@ func (b Baseline) With(latency time.Duration) Baseline {
 	return b
 }
 
-// Limit is the latency above which a check is slow: so many standard
-// deviations above the mean.
+// Limit returns the latency above which a check is slow: sigma standard deviations
+// above the mean.
 func (b Baseline) Limit(sigma float64) time.Duration {
 	spread := max(math.Sqrt(b.Variance), b.Mean*baselineFloor)
 	return time.Duration((b.Mean + sigma*spread) * float64(time.Microsecond))
 }
 
-// Stretch is a part of the timeline in two layers: what is held of the target,
-// and what lies over it. The verdict may be dated back under a maintenance or a
-// gap without a word about either.
+// Stretch is a part of the timeline in two layers: the verdict on the target, and
+// a pause, maintenance or gap that covers it. So the verdict can be backdated
+// under maintenance or a gap without changing these.
 type Stretch struct {
 	From  time.Time      `json:"from"`
 	Held  SpanState      `json:"held" enum:"up,down,unknown"`
@@ -98,17 +98,17 @@ type Stretch struct {
 	Cause task.CheckCode `json:"cause,omitempty"`
 }
 
-// tailMax bounds what is kept of the timeline to be told otherwise. It is
-// reached when a target fails again and again through many windows and gaps
-// without ever being confirmed as down; what is older then stays as it was.
+// tailMax is the most stretches that can still change. It is reached if a target
+// fails again and again through many windows and gaps without being confirmed as
+// down; older stretches then stay as they are.
 const tailMax = 32
 
 // stretches is the end of a timeline, sorted.
 type stretches []Stretch
 
-// cut makes a stretch begin at t, which is moved to the first one if it lies
-// before, and says which.
-func (l *stretches) cut(t time.Time) int {
+// splitAt makes a stretch begin at t, or at the first stretch if that is later, and
+// returns its index.
+func (l *stretches) splitAt(t time.Time) int {
 	if len(*l) == 0 {
 		*l = append(*l, Stretch{From: t, Held: SpanUnknown})
 		return 0
@@ -126,35 +126,35 @@ func (l *stretches) cut(t time.Time) int {
 	return i
 }
 
-// hold says what is held of the target from t on.
-func (l *stretches) hold(t time.Time, held SpanState, cause task.CheckCode) {
-	for i := l.cut(t); i < len(*l); i++ {
+// setVerdict sets the verdict on the target from t on.
+func (l *stretches) setVerdict(t time.Time, held SpanState, cause task.CheckCode) {
+	for i := l.splitAt(t); i < len(*l); i++ {
 		(*l)[i].Held, (*l)[i].Cause = held, cause
 	}
 }
 
-// cover lays something over all from t on, or nothing.
-func (l *stretches) cover(t time.Time, over SpanState) {
-	for i := l.cut(t); i < len(*l); i++ {
+// setOverlay sets the upper layer from t on; "" removes it.
+func (l *stretches) setOverlay(t time.Time, over SpanState) {
+	for i := l.splitAt(t); i < len(*l); i++ {
 		(*l)[i].Over = over
 	}
 }
 
-// gap says that nothing was seen in [from, to), where nothing else is said.
-func (l *stretches) gap(from, to time.Time) {
+// markGap marks [from, to) as unknown, where no other upper layer is set.
+func (l *stretches) markGap(from, to time.Time) {
 	if !from.Before(to) {
 		return
 	}
-	l.cut(from)
-	end := l.cut(to)
-	for i := l.cut(from); i < end; i++ {
+	l.splitAt(from)
+	end := l.splitAt(to)
+	for i := l.splitAt(from); i < end; i++ {
 		if (*l)[i].Over == "" {
 			(*l)[i].Over = SpanUnknown
 		}
 	}
 }
 
-// at is the stretch that holds at t.
+// at returns the stretch at t.
 func (l stretches) at(t time.Time) Stretch {
 	var found Stretch
 	for _, s := range l {
@@ -166,7 +166,7 @@ func (l stretches) at(t time.Time) Stretch {
 	return found
 }
 
-// spans is the timeline as it is told: the upper layer, where there is one.
+// spans returns the visible timeline: the upper layer where it is set.
 func (l stretches) spans() (out []Span) {
 	for _, s := range l {
 		next := Span{From: s.From, State: s.Held, Cause: s.Cause}
@@ -183,9 +183,9 @@ func (l stretches) spans() (out []Span) {
 	return out
 }
 
-// since drops what ended before t, and what is too much. The stretch before
-// is kept, so that one that becomes like it is not told as another; it begins
-// where it was told to begin.
+// since drops stretches that ended before t or exceed [tailMax]. It keeps the last
+// dropped stretch with its recorded start, so that an equal one after it adds no
+// new entry.
 func (l stretches) since(t time.Time) stretches {
 	first := 0
 	for first+2 < len(l) && !l[first+2].From.After(t) {
@@ -205,10 +205,10 @@ func (l stretches) since(t time.Time) stretches {
 	return merged
 }
 
-// retold is what is to be written so that a timeline that ends in before ends
-// in after. It replaces all from its first entry on, so where an
-// entry only vanishes the one before it is told again.
-func retold(before, after []Span) []Span {
+// changedSpans returns the entries to write so that a timeline that ends in before ends
+// in after. They replace all entries from their first one on. So if an entry only
+// vanishes, the one before it is written again.
+func changedSpans(before, after []Span) []Span {
 	same := 0
 	for same < len(before) && same < len(after) && before[same] == after[same] {
 		same++

@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Writing what is retold turns the one timeline into the other.
+// Writing the retold entries turns the first timeline into the second.
 func TestATimelineIsRetold(t *testing.T) {
 	t.Parallel()
 	states := []SpanState{SpanUp, SpanDown, SpanUnknown}
@@ -26,7 +26,7 @@ func TestATimelineIsRetold(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		before, after := draw(t, "before"), draw(t, "after")
-		notified := retold(before, after)
+		notified := changedSpans(before, after)
 		if slices.Equal(before, after) != (notified == nil) {
 			t.Fatalf("%s to %s: %s", lineText(before), lineText(after), lineText(notified))
 		}
@@ -40,7 +40,7 @@ func TestATimelineIsRetold(t *testing.T) {
 	})
 }
 
-func TestStretches(t *testing.T) {
+func TestSpansOfATimeline(t *testing.T) {
 	t.Parallel()
 	var l stretches
 	text := func() string { return lineText(l.spans()) }
@@ -50,15 +50,15 @@ func TestStretches(t *testing.T) {
 		want string
 	}{
 		{"nothing yet", func() {}, ""},
-		{"the first", func() { l.hold(at("10:00"), SpanUnknown, "") }, "10:00 unknown"},
-		{"up", func() { l.hold(at("10:10"), SpanUp, "") }, "10:00 unknown, 10:10 up"},
-		{"before all it begins with the first", func() { l.cover(at("09:00"), "") }, "10:00 unknown, 10:10 up"},
-		{"a gap", func() { l.gap(at("10:20"), at("10:30")) }, "10:00 unknown, 10:10 up, 10:20 unknown, 10:30 up"},
-		{"a gap that ends before it begins", func() { l.gap(at("10:50"), at("10:40")) }, "10:00 unknown, 10:10 up, 10:20 unknown, 10:30 up"},
-		{"down under a gap", func() { l.hold(at("10:15"), SpanDown, task.CodeStatus) }, "10:00 unknown, 10:10 up, 10:15 down, 10:20 unknown, 10:30 down"},
-		{"paused", func() { l.cover(at("10:40"), SpanPaused) }, "10:00 unknown, 10:10 up, 10:15 down, 10:20 unknown, 10:30 down, 10:40 paused"},
-		{"a gap does not lie over a pause", func() { l.gap(at("10:35"), at("10:45")) }, "10:00 unknown, 10:10 up, 10:15 down, 10:20 unknown, 10:30 down, 10:35 unknown, 10:40 paused"},
-		{"uncovered", func() { l.cover(at("10:50"), "") }, "10:00 unknown, 10:10 up, 10:15 down, 10:20 unknown, 10:30 down, 10:35 unknown, 10:40 paused, 10:50 down"},
+		{"the first", func() { l.setVerdict(at("10:00"), SpanUnknown, "") }, "10:00 unknown"},
+		{"up", func() { l.setVerdict(at("10:10"), SpanUp, "") }, "10:00 unknown, 10:10 up"},
+		{"before all it begins with the first", func() { l.setOverlay(at("09:00"), "") }, "10:00 unknown, 10:10 up"},
+		{"a gap", func() { l.markGap(at("10:20"), at("10:30")) }, "10:00 unknown, 10:10 up, 10:20 unknown, 10:30 up"},
+		{"a gap that ends before it begins", func() { l.markGap(at("10:50"), at("10:40")) }, "10:00 unknown, 10:10 up, 10:20 unknown, 10:30 up"},
+		{"down under a gap", func() { l.setVerdict(at("10:15"), SpanDown, task.CodeStatus) }, "10:00 unknown, 10:10 up, 10:15 down, 10:20 unknown, 10:30 down"},
+		{"paused", func() { l.setOverlay(at("10:40"), SpanPaused) }, "10:00 unknown, 10:10 up, 10:15 down, 10:20 unknown, 10:30 down, 10:40 paused"},
+		{"a gap does not lie over a pause", func() { l.markGap(at("10:35"), at("10:45")) }, "10:00 unknown, 10:10 up, 10:15 down, 10:20 unknown, 10:30 down, 10:35 unknown, 10:40 paused"},
+		{"uncovered", func() { l.setOverlay(at("10:50"), "") }, "10:00 unknown, 10:10 up, 10:15 down, 10:20 unknown, 10:30 down, 10:35 unknown, 10:40 paused, 10:50 down"},
 		{"all that may change", func() { l = l.since(at("10:42")) }, "10:35 unknown, 10:40 paused, 10:50 down"},
 	} {
 		row.do()
@@ -67,7 +67,7 @@ func TestStretches(t *testing.T) {
 		}
 	}
 	for i := range 100 {
-		l.cover(at("11:00").Add(time.Duration(i)*time.Minute), []SpanState{SpanPaused, ""}[i%2])
+		l.setOverlay(at("11:00").Add(time.Duration(i)*time.Minute), []SpanState{SpanPaused, ""}[i%2])
 	}
 	if n := len(l.since(at("10:00"))); n != tailMax {
 		t.Errorf("%d are kept", n)

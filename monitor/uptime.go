@@ -6,9 +6,9 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Uptime is how much of a span of time a target was up. Its parts sum up to the
-// span. Only up and down count for the ratio: maintenance, pauses, and what was
-// not looked at say nothing of the target.
+// Uptime is how much of a span of time a target was up. Its parts add up to the
+// span. Only up and down count for the ratio: the state of the target is not
+// known in maintenance, in pauses and in unobserved time.
 type Uptime struct {
 	From        time.Time     `json:"from"`
 	To          time.Time     `json:"to"`
@@ -22,16 +22,16 @@ type Uptime struct {
 	Outages     int           `json:"outages" doc:"Times that it was down; one that was under way at the begin counts"`
 }
 
-// UptimeOf sums up a timeline over [from, to). The first of the spans may begin
-// before; of the time before the first nothing is known, and of an up or down
-// that goes on after observedUntil neither, if that is given.
+// UptimeOf sums up a timeline over [from, to). The first span may begin before.
+// Unknown are the time before the first span, and an up or down beyond
+// observedUntil, if that is not zero.
 func UptimeOf(spans []Span, from, to, observedUntil time.Time) Uptime {
 	u := Uptime{From: from, To: to}
 	if !from.Before(to) {
 		return u
 	}
 	whole := core.Duration(to.Sub(from))
-	down := false // the last that is known; a gap or maintenance does not end an outage
+	down := false // the last known state; a gap or maintenance does not end an outage
 	for i, s := range spans {
 		begin, end := core.Later(s.From, from), to
 		if i+1 < len(spans) && spans[i+1].From.Before(to) {

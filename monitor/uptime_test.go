@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// spansOf reads "10:00 up, 10:30 down".
+// spansOf parses spans such as "10:00 up, 10:30 down".
 func spansOf(text string) (out []Span) {
 	for part := range strings.SplitSeq(text, ",") {
 		if f := strings.Fields(part); len(f) == 2 {
@@ -86,7 +86,7 @@ func uptimeText(u Uptime) string {
 	return fmt.Sprintf("%s; %s; coverage %.6g; outages %d", strings.Join(parts, " "), ratio, u.Coverage, u.Outages)
 }
 
-// Uptime is asked second by second, and must say the same.
+// UptimeOf equals a count of seconds.
 func TestUptimeIsThatOfEverySecond(t *testing.T) {
 	t.Parallel()
 	states := []SpanState{SpanUp, SpanDown, SpanPaused, SpanMaintenance, SpanUnknown}

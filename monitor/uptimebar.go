@@ -7,15 +7,14 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// BarsQuery asks how the targets of monitors were lately, as bars of equal
-// length.
+// BarsQuery asks for the recent states of monitors, as bars of equal length.
 type BarsQuery struct {
 	Namespace string
-	Monitors  []string // at most [MaxBarMonitors]; names that are none are left out
+	Monitors  []string // at most [MaxBarMonitors]; unknown names are left out
 	Span      BarSpan  // default: 90d
 }
 
-// BarSpan is how far back bars go.
+// BarSpan is the period of the bars.
 type BarSpan string
 
 // The spans: 90 days of UTC, or 48 half hours.
@@ -24,10 +23,10 @@ const (
 	BarsDay     BarSpan = "24h"
 )
 
-// MaxBarMonitors bounds the monitors of one [BarsQuery].
+// MaxBarMonitors is the most monitors of one [BarsQuery].
 const MaxBarMonitors = 100
 
-// Validate says what is wrong with the question.
+// Validate returns the problems of the query as one error, or nil.
 func (q BarsQuery) Validate() error {
 	var p core.Problems
 	if len(q.Monitors) == 0 || len(q.Monitors) > MaxBarMonitors {
@@ -39,7 +38,7 @@ func (q BarsQuery) Validate() error {
 	return p.Err("bars")
 }
 
-// Bars is how a target was lately. The numbers are about all bars.
+// Bars are the recent states of a target. The numbers cover all bars.
 type Bars struct {
 	Monitor   string          `json:"monitor"`
 	Ratio     *float64        `json:"ratio" doc:"Up of up and down, 0 to 1; null when neither was seen"`
@@ -53,7 +52,7 @@ type Bars struct {
 	Latencies []core.Duration `json:"latencies,omitempty" doc:"Median latency of good checks by the hour, or by the day with span 90d, oldest first; 0: there was none. Of the last 30 checks where all were within one"`
 }
 
-// UptimeBar is a stretch of time of a target.
+// UptimeBar is the state of a target in one bar.
 type UptimeBar struct {
 	From        time.Time     `json:"from"`
 	Ratio       *float64      `json:"ratio,omitempty" doc:"Up of up and down, 0 to 1; absent when neither was seen"`
@@ -63,7 +62,7 @@ type UptimeBar struct {
 	Paused      core.Duration `json:"paused,omitempty"`
 }
 
-// grid is the length of a bar, and how many there are.
+// grid returns the length of a bar and the number of bars.
 func (s BarSpan) grid() (step time.Duration, n int) {
 	switch s {
 	case BarsQuarter, "":
@@ -74,20 +73,19 @@ func (s BarSpan) grid() (step time.Duration, n int) {
 	return 0, 0
 }
 
-// Step is the length of a bar.
+// Step returns the length of a bar.
 func (s BarSpan) Step() time.Duration {
 	step, _ := s.grid()
 	return step
 }
 
-// From is when the first bar begins, if the last holds now.
+// From returns the start of the first bar if the last one contains now.
 func (s BarSpan) From(now time.Time) time.Time {
 	step, n := s.grid()
 	return now.UTC().Truncate(step).Add(-time.Duration(n-1) * step)
 }
 
-// BarsOf sums up a timeline in bars up to now. The spans are as [UptimeOf]
-// wants them.
+// BarsOf sums up a timeline in bars up to now. The spans are as for [UptimeOf].
 func BarsOf(spans []Span, span BarSpan, now, observedUntil time.Time) Bars {
 	step, n := span.grid()
 	if n == 0 {
@@ -99,7 +97,7 @@ func BarsOf(spans []Span, span BarSpan, now, observedUntil time.Time) Bars {
 	for i := range b.Bars {
 		from := first.Add(time.Duration(i) * step)
 		for len(spans) > 1 && !spans[1].From.After(from) {
-			spans = spans[1:] // it is over before the bar begins
+			spans = spans[1:] // ended before the bar begins
 		}
 		to := from.Add(step)
 		if to.After(now) {

@@ -44,7 +44,7 @@ func TestBarsOf(t *testing.T) {
 	}
 }
 
-// The bars together say what the whole span says.
+// The sum of all bars equals the uptime of the whole span.
 func TestBarsSumUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2026, 3, 10, 6, 7, 8, 0, time.UTC)

@@ -8,12 +8,12 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Verdict is what is held of a target, apart from anything an operator said
-// about its monitor.
+// Verdict is the assessed state of a target, without regard to actions of an
+// operator such as a pause.
 type Verdict string
 
-// The verdicts. A new monitor has none yet; confirming was up and fails, not
-// often enough yet; recovering was down and passes, not often enough yet.
+// The verdicts. New: not assessed yet. Confirming: was up and fails, but not often
+// enough to be down. Recovering: was down and passes, but not often enough to be up.
 const (
 	VerdictNew        Verdict = "new"
 	VerdictUp         Verdict = "up"
@@ -22,11 +22,11 @@ const (
 	VerdictRecovering Verdict = "recovering"
 )
 
-// Status is what is shown of a monitor in one word. Paused wins; confirming is
-// shown as up and recovering as down.
+// Status is the displayed state of a monitor in one word. Paused takes precedence;
+// confirming is shown as up and recovering as down.
 type Status string
 
-// The statuses. New is a monitor that was never checked.
+// The statuses. A new monitor was never checked.
 const (
 	StatusNew    Status = "new"
 	StatusUp     Status = "up"
@@ -34,9 +34,9 @@ const (
 	StatusPaused Status = "paused"
 )
 
-// State is all that a verdict depends on besides the monitor itself.
-// The store keeps it as one document beside the monitor, and changes it in the
-// transaction that settles a check.
+// State is the data on which a verdict depends besides the monitor itself. The
+// store keeps it as one document, and changes it in the transaction that settles
+// a check.
 type State struct {
 	Verdict Verdict   `json:"verdict" enum:"new,up,confirming,down,recovering"`
 	Since   time.Time `json:"since,omitzero" doc:"Since when the shown status holds; backdated to the first failure or success"`
@@ -105,7 +105,7 @@ type State struct {
 	CandidateAt time.Time `json:"candidate_at,omitzero" doc:"When that change was first seen"`
 }
 
-// Status is the one word, as of now.
+// Status returns the displayed state.
 func (s State) Status() Status {
 	switch {
 	case !s.PausedAt.IsZero():
@@ -118,48 +118,48 @@ func (s State) Status() Status {
 	return StatusNew
 }
 
-// Observation is a check that has ended.
+// Observation is an ended check.
 type Observation struct {
 	task.CheckResult
-	At time.Time // its nominal time, which is when failures and successes count from
+	At time.Time // nominal time; failures and successes count from it
 }
 
-// Judgement is the answer of [Judge] and its relatives: the new state, and
-// rows to write. The store writes all of it in the transaction that read the
-// state, or nothing.
+// Judgement is the result of [Judge] and similar functions: the new state, and rows
+// to write. The store writes all of it, or nothing, in the transaction that read
+// the state.
 type Judgement struct {
 	State State
-	// Spans are entries of the timeline, in the order of their time. Each
-	// holds until the next. One at or before an entry that is there replaces
-	// that and all after it: an outage counts from its first failure, which
-	// was shown as up while it was being confirmed.
+	// Spans are entries of the timeline, in order of time. Each lasts until the
+	// next. An entry replaces all existing entries at or after its time: an outage
+	// counts from its first failure, which was shown as up during the
+	// confirmation.
 	Spans []Span
-	// Opened and Closed are the incident that begins or ends here, never both.
-	// The state of one that begins has -1 for its id, as have notifications of it.
+	// Opened or Closed is the incident that begins or ends, never both. A new
+	// incident has the ID -1 in the state and in notifications.
 	Opened        *Incident
 	Closed        *IncidentEnd
 	Notifications []alert.Notification
-	// AgainAt is when the target is to be looked at again before its turn, to
-	// confirm what was seen. Zero: in its turn.
+	// AgainAt is the time of an extra check before the next nominal time, to
+	// confirm a result. Zero: none.
 	AgainAt time.Time
-	// WakeAt is when time alone will change something. Zero: never.
+	// WakeAt is when time alone will change the state. Zero: never.
 	WakeAt time.Time
-	// Version is a text of a page that is new: to be kept.
+	// Version is a new text of a page, to be stored.
 	Version *PageVersion
 }
 
-// Span is what held of a target from an instant on.
+// Span is the state of a target from an instant on.
 type Span struct {
 	From  time.Time      `json:"from"`
 	State SpanState      `json:"state" enum:"up,down,paused,maintenance,unknown"`
 	Cause task.CheckCode `json:"cause,omitempty" doc:"Of down"`
 }
 
-// SpanState is what a stretch of time counts as. Only up and down count for
-// uptime; up, down and maintenance count as observed.
+// SpanState is the state of a span. Only up and down count for uptime; up, down
+// and maintenance count as observed.
 type SpanState string
 
-// The states of a stretch of time.
+// The states of a span.
 const (
 	SpanUp          SpanState = "up"
 	SpanDown        SpanState = "down"
@@ -197,7 +197,7 @@ type IncidentEnd struct {
 	By string
 }
 
-// PageVersion is a text that a page had.
+// PageVersion is one version of the text of a page.
 type PageVersion struct {
 	Seq        int64           `json:"seq" doc:"Counts from 1"`
 	At         time.Time       `json:"at" doc:"When it was first seen"`

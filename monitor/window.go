@@ -35,11 +35,11 @@ type Window struct {
 const (
 	MinLasts         = core.Duration(time.Minute)
 	MaxLasts         = core.Duration(7 * 24 * time.Hour)
-	MaxOnce          = core.Duration(366 * 24 * time.Hour) // of a window that comes once
-	MaxWindowTargets = 1000                                // monitors that one window names
+	MaxOnce          = core.Duration(366 * 24 * time.Hour) // length of a single window
+	MaxWindowTargets = 1000                                // monitors of one window
 )
 
-// WithDefaults fills what was left out.
+// WithDefaults returns a copy with the defaults of empty fields.
 func (w Window) WithDefaults() Window {
 	w.Namespace = core.Or(w.Namespace, core.DefaultNamespace)
 	w.Zone = core.Or(w.Zone, "UTC")
@@ -50,9 +50,9 @@ func (w Window) WithDefaults() Window {
 	return w
 }
 
-// Validate says everything that is wrong with a window that has its defaults,
-// as seen at now: one that can never come again is refused. A zero now judges
-// it without regard to the time.
+// Validate returns the problems of a window that has its defaults as one error, or
+// nil. A window without an occurrence after now is refused. With a zero now, the
+// time is ignored.
 func (w Window) Validate(now time.Time) error {
 	var p core.Problems
 	core.CheckDocument(&p, w.Namespace, w.Name, w.Description)
@@ -110,7 +110,7 @@ func (w Window) validateRules(p *core.Problems, now time.Time) {
 	if len(*p) > before {
 		return
 	}
-	if now.IsZero() { // nothing about windows is older than this
+	if now.IsZero() { // all windows are later than this time
 		now = time.Unix(0, 0).UTC()
 	}
 	if first := plan.times.Next(now); first.IsZero() {
@@ -120,7 +120,7 @@ func (w Window) validateRules(p *core.Problems, now time.Time) {
 	}
 }
 
-// Concerns reports whether the window is about a monitor.
+// Concerns reports whether the window applies to a monitor.
 func (w Window) Concerns(m Monitor) bool {
 	if w.Namespace != m.Namespace {
 		return false

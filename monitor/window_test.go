@@ -152,11 +152,11 @@ func TestWindowsComeInTheirTime(t *testing.T) {
 	}
 }
 
-// TestWindowsAgreeWithEveryMinute asks a reference of every single minute
-// around the changes of the clocks.
+// TestWindowsAgreeWithEveryMinute compares windows with a predicate for every minute
+// around changes of the clocks.
 func TestWindowsAgreeWithEveryMinute(t *testing.T) {
 	t.Parallel()
-	matches := map[string]func(t time.Time) bool{ // follow real time, or lie outside what the clocks skip or repeat
+	matches := map[string]func(t time.Time) bool{ // rules that follow elapsed time, or outside of skipped and repeated times
 		"*/20 1-3 * * *": func(t time.Time) bool { return t.Hour() >= 1 && t.Hour() <= 3 && t.Minute()%20 == 0 },
 		"*/45 * * * *":   func(t time.Time) bool { return t.Minute() == 0 || t.Minute() == 45 },
 		"15 22 * * *":    func(t time.Time) bool { return t.Hour() == 22 && t.Minute() == 15 },
@@ -225,8 +225,8 @@ func TestWindowsAgreeWithEveryMinute(t *testing.T) {
 	})
 }
 
-// nextEdge is the first instant after t at which a window begins or ends; zero
-// when there is none.
+// nextEdge returns the first instant after t at which a window begins or ends, or
+// zero.
 func nextEdge(plan WindowPlan, t time.Time) time.Time {
 	if at, under := plan.At(t); under {
 		return at.To
@@ -237,8 +237,7 @@ func nextEdge(plan WindowPlan, t time.Time) time.Time {
 	return time.Time{}
 }
 
-// checkUpcoming wants occurrences in their order with time between them, as At
-// has them.
+// checkUpcoming checks that occurrences are in order, do not touch, and agree with At.
 func checkUpcoming(t *rapid.T, plan WindowPlan, from time.Time) {
 	var last time.Time
 	for i, a := range plan.Upcoming(from, 5) {

@@ -8,24 +8,24 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// WindowPlan is a window made ready to ask when it holds.
+// WindowPlan is a compiled window.
 type WindowPlan struct {
 	name     string
-	from, to time.Time     // of one that comes once
-	times    cron.Times    // begins of one that comes again
-	lasts    time.Duration // real time, whatever the clocks show
+	from, to time.Time     // of a single window
+	times    cron.Times    // starts of a recurring window
+	lasts    time.Duration // elapsed time, whatever the wall clock shows
 }
 
-// ActiveWindow is one occurrence of a window: it holds from From on, and does
-// not hold any more at To.
+// ActiveWindow is one occurrence of a window, from From up to but not including
+// To.
 type ActiveWindow struct {
 	Name string    `json:"name"`
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
 }
 
-// CompileWindow makes a window with its defaults ready to ask. The plan of one
-// that is off never holds. Callers keep the plan by (id, generation).
+// CompileWindow compiles a window that has its defaults. The plan of a disabled
+// window has no occurrences. Callers cache the plan by (ID, generation).
 func CompileWindow(w Window) (WindowPlan, error) {
 	var p core.Problems
 	plan := w.compile(&p, time.Time{})
@@ -47,25 +47,24 @@ func (w Window) compile(p *core.Problems, after time.Time) WindowPlan {
 	return WindowPlan{name: w.Name, times: plan.Times, lasts: w.Lasts.D()}
 }
 
-// mergeSteps bounds how many occurrences are looked at to find where a row of
-// them begins and ends. A window that is still not over then is refused when
-// it is saved.
+// mergeSteps is the most occurrences that are merged to find the start and end of
+// a connected period. A window that needs more is refused when it is saved.
 const mergeSteps = 400
 
-// around is the occurrence under way at the begin b of one of the rules:
-// those that overlap it or touch it are one with it. Each step goes as far as
-// the occurrence at hand reaches, so many short steps of a rule cost one.
+// around returns the occurrence that contains the start b of one of the rules.
+// Occurrences that overlap or touch are merged. Each step goes to the end of the
+// current occurrence, so many short intervals of a rule cost one step.
 func (p WindowPlan) around(b time.Time) (at ActiveWindow, ends bool) {
 	first, last := b, b
 	for range mergeSteps {
-		before := p.times.Next(first.Add(-p.lasts - 1)) // of the begins that reach to first, the first
+		before := p.times.Next(first.Add(-p.lasts - 1)) // the earliest start whose occurrence reaches first
 		if before.IsZero() || !before.Before(first) {
 			break
 		}
 		first = before
 	}
 	for range mergeSteps {
-		next := p.times.Prev(last.Add(p.lasts + 1)) // of the begins that last reaches, the last
+		next := p.times.Prev(last.Add(p.lasts + 1)) // the latest start within the occurrence of last
 		if next.IsZero() || !next.After(last) {
 			ends = true
 			break
@@ -75,7 +74,7 @@ func (p WindowPlan) around(b time.Time) (at ActiveWindow, ends bool) {
 	return ActiveWindow{p.name, core.Micro(first), core.Micro(last.Add(p.lasts))}, ends
 }
 
-// At is the occurrence that is under way at t.
+// At returns the occurrence at t, if there is one.
 func (p WindowPlan) At(t time.Time) (ActiveWindow, bool) {
 	if p.times == nil {
 		if t.Before(p.from) || !t.Before(p.to) {
@@ -91,7 +90,7 @@ func (p WindowPlan) At(t time.Time) (ActiveWindow, bool) {
 	return at, true
 }
 
-// begin is when the window begins next, for a t at which it does not hold.
+// begin returns the next start of the window after a t without an occurrence.
 func (p WindowPlan) begin(t time.Time) time.Time {
 	switch {
 	case p.times != nil:
@@ -102,8 +101,8 @@ func (p WindowPlan) begin(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// Upcoming is up to n occurrences that are not over at from, the one under
-// way included.
+// Upcoming returns up to n occurrences that end after from, including the current
+// one.
 func (p WindowPlan) Upcoming(from time.Time, n int) []ActiveWindow {
 	var out []ActiveWindow
 	for t := from; len(out) < n; {

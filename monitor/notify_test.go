@@ -9,8 +9,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// TestNotificationTarget is about what people are told was looked at: enough to find
-// it, and no secret.
+// TestNotificationTarget is about the target in notifications: it identifies the
+// target and contains no secret.
 func TestNotificationTarget(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -30,8 +30,8 @@ func TestNotificationTarget(t *testing.T) {
 		{task.Task{Command: &task.Command{Shell: "curl -u a:secret https://example.com"}}, ""},
 		{task.Task{}, ""},
 	} {
-		h := hear(Monitor{Name: "m", Description: " Where\n customers  order ", Check: row.check}, State{}, JudgeContext{}, time.Now())
-		if n := h.notification(alert.NotificationStale); n.Target != row.want || n.About != "Where customers order" {
+		a := newAssessment(Monitor{Name: "m", Description: " Where\n customers  order ", Check: row.check}, State{}, JudgeContext{}, time.Now())
+		if n := a.notification(alert.NotificationStale); n.Target != row.want || n.About != "Where customers order" {
 			t.Errorf("%+v: %q, about %q, want %q", row.check, n.Target, n.About, row.want)
 		}
 	}

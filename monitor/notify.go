@@ -12,37 +12,37 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// tell compares what is wrong with what was notified, and notifies
-// the difference. So each notification has its counterpart, and what was kept from
-// people during maintenance or while the target flapped is sent afterwards if
-// it is still so.
-func (h *hearing) tell() {
-	s := &h.s
-	h.pair(alert.NotificationStale, alert.NotificationFresh, s.Stale, !s.Stale)
-	h.pair(alert.NotificationFlapping, alert.NotificationSteady, s.Flapping, !s.Flapping)
+// notify compares the current problems with the notified problems and notifies the
+// difference. So each notification has its counterpart. Problems that were not
+// notified during maintenance or flapping are notified afterwards if they still
+// hold.
+func (a *assessment) notify() {
+	s := &a.s
+	a.notifyPair(alert.NotificationStale, alert.NotificationFresh, s.Stale, !s.Stale)
+	a.notifyPair(alert.NotificationFlapping, alert.NotificationSteady, s.Flapping, !s.Flapping)
 	if !s.Flapping {
-		// A target that passes again is not notified as down because it was
-		// before: it is notified if it fails once more.
+		// A target that passes again is not notified as down, only if it fails once
+		// more.
 		isDown := s.Verdict == VerdictDown && s.LastOutcome == task.CheckFail
-		h.pair(alert.NotificationDown, alert.NotificationUp, isDown, s.Verdict == VerdictUp || s.Verdict == VerdictConfirming)
-		h.pair(alert.NotificationDegraded, alert.NotificationRecovered, s.DegradedRun >= 2, s.DegradedRun <= -2)
+		a.notifyPair(alert.NotificationDown, alert.NotificationUp, isDown, s.Verdict == VerdictUp || s.Verdict == VerdictConfirming)
+		a.notifyPair(alert.NotificationDegraded, alert.NotificationRecovered, s.DegradedRun >= 2, s.DegradedRun <= -2)
 	}
-	h.pair(alert.NotificationSlow, alert.NotificationNormal, s.Slow, !s.Slow)
+	a.notifyPair(alert.NotificationSlow, alert.NotificationNormal, s.Slow, !s.Slow)
 }
 
-// pair tells that a problem began, if there is one that was not told, or that it is
-// over, if its begin was told.
-func (h *hearing) pair(wrong, over alert.NotificationType, is, isOver bool) {
-	s := &h.s
+// notifyPair notifies the start of a problem that was not notified, or the end of a
+// problem whose start was notified.
+func (a *assessment) notifyPair(wrong, over alert.NotificationType, is, isOver bool) {
+	s := &a.s
 	notified := slices.Contains(s.Notified, wrong)
 	switch {
-	case is && !notified && !h.quiet():
+	case is && !notified && !a.holdsStarts():
 		s.Notified = append(s.Notified, wrong)
-		h.j.Notifications = append(h.j.Notifications, h.notification(wrong))
+		a.j.Notifications = append(a.j.Notifications, a.notification(wrong))
 	case isOver && notified:
 		s.Notified = slices.DeleteFunc(s.Notified, func(t alert.NotificationType) bool { return t == wrong })
-		if !h.m.Muted || wrong == alert.NotificationDown { // [Deliver] sends it where its start was sent: no pager rings on
-			h.j.Notifications = append(h.j.Notifications, h.notification(over))
+		if !a.m.Muted || wrong == alert.NotificationDown { // [Deliver] sends the end where the start went: no pager rings on
+			a.j.Notifications = append(a.j.Notifications, a.notification(over))
 		}
 		if wrong == alert.NotificationDown {
 			s.NotifiedIncident = 0
@@ -50,29 +50,29 @@ func (h *hearing) pair(wrong, over alert.NotificationType, is, isOver bool) {
 	}
 }
 
-// quiet is whether no problem is to be notified. The end of one goes where its
-// start went, maintenance or not.
-func (h *hearing) quiet() bool {
-	return h.m.Muted || h.s.Maintenance != "" || h.env.DependsDown != ""
+// holdsStarts reports whether no start of a problem is notified now. The end goes where
+// the start went, even in maintenance.
+func (a *assessment) holdsStarts() bool {
+	return a.m.Muted || a.s.Maintenance != "" || a.env.DependsDown != ""
 }
 
-// certsKept bounds the ends of certificates that are remembered as notified: as
-// many servers behind one name may have certificates of their own.
+// certsKept is the most expiry times of certificates that are remembered as
+// notified: as many servers behind one name may have their own certificates.
 const certsKept = 4
 
-// certificate tells once of each certificate that ends soon.
-func (h *hearing) certificate(o Observation) {
-	s := &h.s
+// notifyCertificate notifies each certificate that expires soon, once.
+func (a *assessment) notifyCertificate(o Observation) {
+	s := &a.s
 	if o.CertEnd.IsZero() {
 		return
 	}
 	s.CertEnd = core.Micro(o.CertEnd)
 	days := task.DefaultWarnDays
-	if h.m.Check.TLS != nil && h.m.Check.TLS.WarnDays != 0 {
-		days = h.m.Check.TLS.WarnDays
+	if a.m.Check.TLS != nil && a.m.Check.TLS.WarnDays != 0 {
+		days = a.m.Check.TLS.WarnDays
 	}
 	notified := s.CertEnd.Equal(s.CertWarned) || slices.ContainsFunc(s.CertsWarned, s.CertEnd.Equal)
-	if days < 0 || notified || h.quiet() || s.CertEnd.Sub(h.now) > time.Duration(days)*24*time.Hour {
+	if days < 0 || notified || a.holdsStarts() || s.CertEnd.Sub(a.now) > time.Duration(days)*24*time.Hour {
 		return
 	}
 	if !s.CertWarned.IsZero() {
@@ -80,16 +80,16 @@ func (h *hearing) certificate(o Observation) {
 		s.CertsWarned = s.CertsWarned[max(0, len(s.CertsWarned)-certsKept+1):]
 	}
 	s.CertWarned = s.CertEnd
-	h.j.Notifications = append(h.j.Notifications, h.notification(alert.NotificationCertificate))
+	a.j.Notifications = append(a.j.Notifications, a.notification(alert.NotificationCertificate))
 }
 
-// notification is one message to people. Begin and length of an outage are facts of
-// the notification, and written out when it is sent, which may be later.
-func (h *hearing) notification(t alert.NotificationType) alert.Notification {
-	s := &h.s
+// notification returns a notification of the monitor. Start and duration of an
+// outage are fields, formatted when it is sent, which may be later.
+func (a *assessment) notification(t alert.NotificationType) alert.Notification {
+	s := &a.s
 	n := alert.Notification{
-		Type: t, At: h.now, Namespace: h.m.Namespace, Monitor: h.m.Name, DisplayTitle: h.m.Title, Tags: slices.Clone(h.m.Tags),
-		Incident: s.Incident, Code: s.LastCode, Target: h.m.Check.Target().Public, About: about(h.m.Description),
+		Type: t, At: a.now, Namespace: a.m.Namespace, Monitor: a.m.Name, DisplayTitle: a.m.Title, Tags: slices.Clone(a.m.Tags),
+		Incident: s.Incident, Code: s.LastCode, Target: a.m.Check.Target().Public, About: about(a.m.Description),
 	}
 	var text []string
 	say := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
@@ -121,7 +121,7 @@ func (h *hearing) notification(t alert.NotificationType) alert.Notification {
 		say("The last check took %s.", core.SpanText(s.LastLatency.D()))
 	case alert.NotificationFlapping:
 		n.Title = "changes too often"
-		if turns := s.Turns.Among(flapChecks); turns >= flapTurns {
+		if turns := s.Turns.Among(flapChecks); turns >= flapChanges {
 			say("It went down or came up %d times in the last %d checks.", turns, min(s.Turns.Count, flapChecks))
 		} else {
 			say("The last %d checks changed between good and failed at %.0f%% of the chances.", s.Recent.Count, s.Recent.Changes())
@@ -144,18 +144,18 @@ func (h *hearing) notification(t alert.NotificationType) alert.Notification {
 		n.Code = ""
 	case alert.NotificationCertificate:
 		n.Title = fmt.Sprintf("has a certificate that ends on %s", s.CertEnd.Format(time.DateOnly))
-		if left := s.CertEnd.Sub(h.now); left > 0 {
+		if left := s.CertEnd.Sub(a.now); left > 0 {
 			say("It ends in %s, at %s.", core.Plural(int(left/(24*time.Hour)), "day"), core.Stamp(s.CertEnd))
 		} else {
 			say("It ended at %s.", core.Stamp(s.CertEnd))
 		}
 	}
-	n.Title = title.Named(h.m.Title, h.m.Name) + " " + n.Title
+	n.Title = title.Named(a.m.Title, a.m.Name) + " " + n.Title
 	n.Text = strings.Join(text, "\n")
 	return n
 }
 
-// aboutMost bounds what a notification repeats of a description, in runes.
+// aboutMost is the most runes of a description in a notification.
 const aboutMost = 200
 
 func about(description string) string {
@@ -166,10 +166,10 @@ func about(description string) string {
 	return text
 }
 
-// causeMost bounds what a notification repeats of an answer, in runes.
+// causeMost is the most runes of an answer in a notification.
 const causeMost = 300
 
-// cause is a code and its message in one line.
+// cause formats a code and its message in one line.
 func cause(code task.CheckCode, message string) string {
 	message = strings.Join(strings.Fields(message), " ")
 	if r := []rune(message); len(r) > causeMost {
