@@ -4,31 +4,27 @@ import (
 	"context"
 )
 
-// Statement is a text with its parameters.
+// Statement is a text of SQL with its arguments.
 type Statement struct {
 	SQL  string
 	Args []any
 }
 
-// Foreseer is a database that is far enough away to be told what a transition
-// will ask first.
+// Foreseer is a database across a network. It can be sent the first queries of a transition ahead.
 type Foreseer interface {
-	// WriteAhead is [DB.Write]. The queries travel with the begin of the
-	// transaction, in their order, and fn finds the answers there when it asks
-	// for them. It need not.
+	// WriteAhead is [DB.Write], but sends the queries in ahead with the begin of the transaction, in their order. When fn makes
+	// one of these queries, its answer is there already. fn need not make all of them.
 	WriteAhead(ctx context.Context, ahead []Statement, fn func(tx Tx, at Moment) error) error
 }
 
-// Closer is a transaction in which statements travel together.
+// Closer is a transaction that can send several statements together.
 type Closer interface {
-	// ExecSoon is Exec for a statement of which nothing is asked but that it is
-	// carried out. It travels with the next, or else with the commit, and that
-	// fails if it does.
+	// ExecSoon is Exec for a statement without an answer. It is sent with the next statement, or with the commit. If it fails,
+	// that statement or the commit fails.
 	ExecSoon(sql string, args ...any)
 }
 
-// ExecSoon runs a statement of which nothing is asked, where that is possible
-// together with the next.
+// ExecSoon runs a statement without an answer, together with the next statement if the transaction is a [Closer].
 func ExecSoon(ctx context.Context, tx Tx, sql string, args ...any) error {
 	if tx, ok := tx.(Closer); ok {
 		tx.ExecSoon(sql, args...)
@@ -38,7 +34,7 @@ func ExecSoon(ctx context.Context, tx Tx, sql string, args ...any) error {
 	return err
 }
 
-// foresee notes what ahead asks. It finds nothing and knows no time.
+// foresee collects the queries of ahead. They find no rows, and the change has no instant.
 func (s *Store) foresee(asked *Change, ahead func(c *Change)) []Statement {
 	if ahead == nil || s.Opt.Claims.NoForesight {
 		return nil
@@ -50,7 +46,7 @@ func (s *Store) foresee(asked *Change, ahead func(c *Change)) []Statement {
 	return n
 }
 
-// notes are a transaction in which there is nothing.
+// notes is a transaction that records its queries and answers them without rows.
 type notes []Statement
 
 func (n *notes) Exec(context.Context, string, ...any) (int64, error) {

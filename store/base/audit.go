@@ -8,8 +8,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Audit records a change in its own transaction, so that there is no change
-// without a row and no row without a change.
+// Audit records a change in the transaction of the change, so that every change has a row and every row has a change.
 func (c *Change) Audit(action, noun, namespace, name, note string, before, after any) error {
 	doc := docOrNull(after)
 	_, err := c.Tx.Exec(c.Ctx, `
@@ -26,7 +25,7 @@ func (c *Change) Audit(action, noun, namespace, name, note string, before, after
 	return c.s.audited(c, *doc)
 }
 
-// RecordAudit keeps what happened outside of a transition, such as refusals.
+// RecordAudit records events outside of a transition, such as refusals.
 func (s *Store) RecordAudit(ctx context.Context, rows []access.Audit) error {
 	return s.Write(ctx, "record audit", func(c *Change) error {
 		for _, a := range rows {
@@ -49,13 +48,15 @@ func docOrNull(v any) *string {
 	return &s
 }
 
+// AuditColumns are the columns that [ScanAudit] reads, in its order.
 const AuditColumns = `seq, at, namespace, actor, action, noun, name, note, before, after`
 
+// ScanAudit reads one row of [AuditColumns].
 func ScanAudit(rows Rows) (a access.Audit, err error) {
 	return a, rows.Scan(&a.Seq, ScanTime(&a.At), &a.Namespace, &a.Actor, &a.Action, &a.Noun, &a.Name, &a.Note, scanJSON(&a.Before), scanJSON(&a.After))
 }
 
-// Audit lists who changed what, newest first.
+// Audit lists the changes, newest first.
 func (s *Store) Audit(ctx context.Context, f access.AuditFilter) (p core.Page[access.Audit], err error) {
 	before, err := DecodeIDCursor(f.Cursor)
 	if err != nil {
@@ -80,13 +81,12 @@ func (s *Store) Audit(ctx context.Context, f access.AuditFilter) (p core.Page[ac
 	}
 	limit := f.Bound()
 	err = s.db.Read(ctx, func(tx Tx) error {
-		rows, err := Collect(ctx, tx, ScanAudit, `
+		p, err = CollectPage(ctx, tx, limit, ScanAudit, func(a access.Audit) string { return EncodeCursor(strconv.FormatInt(a.Seq, 10)) }, `
 			select `+AuditColumns+`
 			from belfry.audit
 			where `+w.Sql()+`
 			order by seq desc
 			limit `+strconv.Itoa(limit+1), w.Args...)
-		p = Page(rows, limit, func(a access.Audit) string { return EncodeCursor(strconv.FormatInt(a.Seq, 10)) })
 		return err
 	})
 	return p, err

@@ -7,9 +7,8 @@ import (
 	"sync"
 )
 
-// Batch is rows that travel with one statement, however many they are: a slice
-// of structs whose fields are integers, texts, or pointers to either for what
-// may be null. The json tag of a field names its column.
+// Batch is a list of rows that are the argument of one statement: a slice of structs. Their fields are integers or texts, or
+// pointers to either if they may be null. The json tag of a field names its column.
 type Batch struct {
 	cols []Col
 	rows reflect.Value
@@ -18,7 +17,7 @@ type Batch struct {
 // Col is a column of a [Batch].
 type Col struct {
 	Name string
-	Text bool // or else an integer
+	Text bool // false: an integer
 }
 
 // BatchOf wraps rows.
@@ -29,11 +28,10 @@ func BatchOf[T any](rows []T) Batch {
 // Cols are the columns in order.
 func (b Batch) Cols() []Col { return b.cols }
 
-// Rows is the slice itself.
+// Rows returns the slice itself.
 func (b Batch) Rows() any { return b.rows.Interface() }
 
-// Columns are the values column by column, each a []int64, []*int64, []string
-// or []*string. One in which every value is null is nil.
+// Columns returns the values column by column, each a []int64, []*int64, []string or []*string. A column without values is nil.
 func (b Batch) Columns() []any {
 	out := make([]any, len(b.cols))
 	for i, col := range b.cols {
@@ -65,9 +63,8 @@ func (b Batch) Columns() []any {
 	return out
 }
 
-// Spread is a from-item of rows, called t, and its parameters, which are numbered
-// from n and the last of a statement. A single row is spelled out: many that come
-// one by one are what a busy store gets most.
+// Spread returns a from-item of rows, named t, and its arguments. Its parameters are numbered from n, and are the last of the
+// statement. A single row is written as constants: most statements of a busy store have one row.
 func Spread[T any](d Dialect, n int, rows []T) (from string, args []any) {
 	if len(rows) != 1 {
 		return d.Table(n, "t", BatchOf(rows))
@@ -76,9 +73,8 @@ func Spread[T any](d Dialect, n int, rows []T) (from string, args []any) {
 	return "(select " + list + ") as t", args
 }
 
-// Constants are the columns of a row as constants of a select, and their
-// parameters, which are numbered from n, without some. The text is kept: to put
-// it together took half as long as SQLite takes to insert a job.
+// Constants returns the columns of a row as a select list, and their arguments, numbered from n, without some columns. The text
+// is cached: to build it took half as long as SQLite takes to insert a job.
 func Constants[T any](n int, row T, without ...string) (list string, args []any) {
 	of := reflect.TypeFor[T]()
 	cols, values := columnsOf(of), reflect.ValueOf(row)
@@ -97,7 +93,7 @@ func Constants[T any](n int, row T, without ...string) (list string, args []any)
 	return list, args
 }
 
-// constantTexts are as many as there are statements with constants.
+// constantTexts has as many entries as there are statements with constants.
 var constantTexts sync.Map // of constantsKey to string
 
 type constantsKey struct {
@@ -121,7 +117,7 @@ func constantsText(n int, cols []Col, without []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// empty reports that a column is null throughout.
+// empty reports whether all values of a column are null.
 func (b Batch) empty(column int) bool {
 	for i := range b.rows.Len() {
 		if !b.rows.Index(i).Field(column).IsNil() {

@@ -6,12 +6,10 @@ import (
 	"sync"
 )
 
-// Docs remembers what the last document of each key decoded to. The decoded value
-// is shared, and must not be changed.
+// Docs caches the decoded value of the last document of each key. The value is shared, and must not be changed.
 //
-// Only the text itself says whether it is that document. An id and a generation
-// do not: a transaction that reads its own writes and is rolled back, as a dry
-// run does, leaves both to be given again to something else.
+// A cached value is valid only for the same text. An id and a generation do not identify a document: a transaction that reads
+// its own writes and is rolled back, as in a dry run, leaves both to be used again for another document.
 type Docs[K comparable, T any] struct {
 	mu    sync.RWMutex
 	known map[K]doc[T]
@@ -22,11 +20,10 @@ type doc[T any] struct {
 	value T
 }
 
-// MaxDocs bounds the memory; beyond it, all is forgotten and read again.
+// MaxDocs bounds the cache; beyond it, all entries are dropped and read again.
 const MaxDocs = 10_000
 
-// Own is a copy of what was decoded, for callers: they read a definition, change
-// it where it lies and save it.
+// Own returns a deep copy of a shared value, for callers that read a definition, change it in place and save it.
 func Own[T any](shared T) (mine T) {
 	if err := json.Unmarshal([]byte(Text(shared)), &mine); err != nil {
 		panic(fmt.Sprintf("decode a %T that was encoded just now: %v", shared, err))
@@ -34,13 +31,12 @@ func Own[T any](shared T) (mine T) {
 	return mine
 }
 
-// Decode answers what text, the document of key, decodes to.
+// Decode returns the decoded value of text, the document of key.
 func (d *Docs[K, T]) Decode(key K, text string) (T, error) {
 	return d.DecodeWith(key, text, func(v T) (T, bool) { return v, true })
 }
 
-// DecodeWith is decode, and finishes what was decoded. A value that could not be finished
-// is not remembered.
+// DecodeWith is Decode, and completes the decoded value with finish. A value that finish does not complete is not cached.
 func (d *Docs[K, T]) DecodeWith(key K, text string, finish func(T) (T, bool)) (T, error) {
 	d.mu.RLock()
 	known, ok := d.known[key]

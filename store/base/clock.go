@@ -9,30 +9,28 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// watch is how this process last saw the clock that decides, beside its own
-// that cannot be set.
+// watch keeps the last look of this process at the deciding clock, and at its own monotonic clock, which cannot be set.
 type watch struct {
 	mu   sync.Mutex
-	last look
+	last clockReading
 }
 
-type look struct {
+type clockReading struct {
 	seen  bool
 	wall  time.Time
 	mono  time.Duration
-	total time.Duration // by how much all nodes together had followed the clock
-	times int64         // how often
+	total time.Duration // sum of all steps that all nodes together had followed
+	times int64         // number of these steps
 }
 
 const (
-	// noticed is a difference that is no slewing any more.
+	// noticed is the smallest difference that counts as a step; smaller ones are slewing.
 	noticed = 500 * time.Millisecond
-	// sureWithin is how long the question for the time may take. After that the
-	// two clocks were not read together, and say nothing.
+	// sureWithin bounds the query for the time. If it takes longer, the two clocks were not read together, and prove nothing.
 	sureWithin = 250 * time.Millisecond
-	// patience is how long nothing is given up while the clock is in doubt.
+	// patience is how long the clock may be in doubt before elapsed time is trusted all the same.
 	patience = 30 * time.Second
-	// seenEvery is how often it is written down that the clock was looked at.
+	// seenEvery is how often a look at the clock is written to the database.
 	seenEvery = 10 * time.Second
 )
 
@@ -41,7 +39,7 @@ func monotonic() func() time.Duration {
 	return func() time.Duration { return time.Since(origin) }
 }
 
-// Now is the instant of the clock that decides.
+// Now returns the present instant of the deciding clock.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	skew, err := s.db.Skew(ctx)
 	if s.Opt.Clock != nil {
@@ -50,24 +48,22 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	return core.Micro(time.Now().Add(-skew)), err
 }
 
-// FollowClock notices that the clock that decides was set, and makes up for it
-// as [Store.ShiftClock] does, once for all nodes. Call it every second.
+// FollowClock detects that the deciding clock was set, and compensates as [Store.ShiftClock] does, once for all nodes. Call it
+// every second.
 func (s *Store) FollowClock(ctx context.Context) error {
 	return s.Write(ctx, "follow clock", (*Change).followClock)
 }
 
-// errClockSet ends a transition that finds the clock set. [Store.write] follows
-// the clock and begins the transition again: it may hold locks already, and to
-// follow the clock takes those of all that has a time, in an order of their own.
-var errClockSet = errors.New("the clock was set, and nobody has followed it yet")
+// errClockSet ends a transition that finds that the clock was set. [Store.Write] follows the clock and begins the transition
+// again. The transition cannot follow it itself: it may hold locks, and following the clock locks all rows that have a time, in
+// an order of its own.
+var errClockSet = errors.New("the clock was set, and no node has followed it yet")
 
-// followTries is how often a transition is begun again because of that. The last
-// time it goes on, and trusts nothing.
+// followTries is how often a transition begins again because of a step. The last time it goes on, and trusts no elapsed time.
 const followTries = 3
 
-// Trusted reports that what looks passed has passed: the clock was not set, or
-// that was made up for already. Until that is known nothing is taken from
-// anyone, but not for ever.
+// Trusted reports whether elapsed time can be trusted: the clock was not set, or the step was followed. Until that is known, no
+// lease or session is taken away, but not for longer than [patience].
 func (c *Change) Trusted() (bool, error) {
 	if c.s.Opt.Monotonic == nil {
 		return true, nil
@@ -82,12 +78,11 @@ func (c *Change) Trusted() (bool, error) {
 		return false, nil
 	}
 	c.compared(k)
-	// The first look of a process has nothing to compare with: what looks passed
-	// may be a clock that was set since this process leased something.
+	// The first look of a process has no look to compare with: the clock may have been set since an instant that looks past.
 	return k.last.seen, nil
 }
 
-// followClock shifts by how far the clock is found set.
+// followClock follows the step that a look at the clock finds, if any.
 func (c *Change) followClock() error {
 	if c.s.Opt.Monotonic == nil {
 		return nil
@@ -101,7 +96,7 @@ func (c *Change) followClock() error {
 		if err != nil {
 			return err
 		}
-		if locked.shifts != k.row.shifts { // another node was faster
+		if locked.shifts != k.row.shifts { // another node has followed a step meanwhile
 			if k.by = 0; k.last.seen {
 				k.by = locked.unfollowed(k.last, c.Now, k.mono)
 			}
@@ -129,18 +124,17 @@ func (c *Change) followClock() error {
 	return nil
 }
 
-// comparison is what a look at the clock says beside the last one of this
-// process.
+// comparison compares a look at the clock with the last look of this process.
 type comparison struct {
-	made bool // or the question took too long, or others know more
-	sure bool // if not: that nothing was set all the same, because the clock was in doubt for so long
-	last look
+	made bool // false: the query took too long, or other nodes know of a newer step
+	sure bool // if not made: elapsed time is trusted all the same, because the clock was in doubt for longer than patience
+	last clockReading
 	mono time.Duration
 	row  ClockRow
-	by   time.Duration // that the clock was set, and no node has followed it
+	by   time.Duration // the step that no node has followed; 0: none
 }
 
-// compareClock locks nothing, and changes nothing.
+// compareClock looks at the clock. It locks and changes no row.
 func (c *Change) compareClock() (k comparison, err error) {
 	k.mono = c.s.Opt.Monotonic()
 	c.s.watch.mu.Lock()
@@ -158,29 +152,28 @@ func (c *Change) compareClock() (k comparison, err error) {
 	return k, nil
 }
 
-// compared keeps a comparison for this transition, and for the next look once it
-// is committed.
+// compared keeps a comparison for this transition, and after the commit for the next look.
 func (c *Change) compared(k comparison) {
 	c.Clock = k.row
 	now := c.Now
 	c.After(func() {
 		c.s.watch.mu.Lock()
 		defer c.s.watch.mu.Unlock()
-		c.s.watch.last = look{true, now, k.mono, k.row.total, k.row.shifts}
+		c.s.watch.last = clockReading{true, now, k.mono, k.row.total, k.row.shifts}
 		if k.by != 0 {
 			c.s.Opt.Logger.Warn("the clock was set, and delays follow it", "by", k.by)
 		}
 	})
 }
 
-// ClockSet answers how far the clock was set without a node that made up for it, and by how much it was followed before that: the
-// time less the one is of a clock that was followed by the other. It locks nothing, and changes nothing.
+// ClockSet returns the step of the clock that no node has followed yet (by), and the sum of the followed steps (total). Now minus
+// by is an instant of a clock whose followed steps sum to total. It locks and changes no row.
 func (c *Change) ClockSet() (by, total time.Duration, err error) {
 	c.s.watch.mu.Lock()
 	last := c.s.watch.last
 	c.s.watch.mu.Unlock()
 	if c.s.Opt.Monotonic != nil && last.seen {
-		slow := c.s.Opt.Monotonic() - c.asked // the clock was read at some moment of these
+		slow := c.s.Opt.Monotonic() - c.asked // the clock was read at some moment within this time
 		if by = last.moved(c.Now, c.asked); by > 0 {
 			by = max(0, by-slow)
 		}
@@ -195,28 +188,27 @@ func (c *Change) ClockSet() (by, total time.Duration, err error) {
 	return plausible(by-row.followed(last), c.Now, row.seenAt), row.total, nil
 }
 
-// moved is how far the clock was moved since a look.
-func (l look) moved(now time.Time, mono time.Duration) time.Duration {
+// moved returns by how much the clock was set since a look.
+func (l clockReading) moved(now time.Time, mono time.Duration) time.Duration {
 	return now.Sub(l.wall) - (mono - l.mono)
 }
 
-// ClockRow is what all nodes together know of the clock.
+// ClockRow is the shared knowledge of all nodes about the clock.
 type ClockRow struct {
-	shifts int64
-	total  time.Duration // of them
-	seenAt time.Time
-	setAt  time.Time     // the last of them, by the clock as it was from then on
-	SetBy  time.Duration // that
-	open   Step          // the last of them together, for what was under way
+	shifts int64         // number of followed steps
+	total  time.Duration // sum of the followed steps
+	seenAt time.Time     // last written look
+	setAt  time.Time     // instant of the last step, by the clock after it
+	SetBy  time.Duration // the last step
+	open   Step          // the last steps together, to be followed for transactions that were under way
 }
 
-// followed is by how much the clock was followed since a look.
-func (r ClockRow) followed(last look) time.Duration { return r.total - last.total }
+// followed returns the sum of the steps that were followed since a look.
+func (r ClockRow) followed(last clockReading) time.Duration { return r.total - last.total }
 
-// unfollowed is how far the clock was set and no node has made up for it. Two
-// steps of which another node has followed one are told apart by their sum. A
-// program from before there was a sum counts, and is taken to have made up for all.
-func (r ClockRow) unfollowed(last look, now time.Time, mono time.Duration) time.Duration {
+// unfollowed returns the step that no node has followed. If another node has followed one of two steps, the sum of the followed
+// steps tells which. An older program counts steps without a sum, and is taken to have followed all of them.
+func (r ClockRow) unfollowed(last clockReading, now time.Time, mono time.Duration) time.Duration {
 	switch {
 	case !last.seen && r.seenAt.Sub(now) >= noticed:
 		return now.Sub(r.seenAt) // set back between two looks
@@ -226,16 +218,14 @@ func (r ClockRow) unfollowed(last look, now time.Time, mono time.Duration) time.
 	return plausible(last.moved(now, mono)-r.followed(last), now, r.seenAt)
 }
 
-// ahead reports that the others have followed a step that this look does not
-// show: its time was read before. If that stays so there was another step, back
-// to where it was.
-func (r ClockRow) ahead(last look, now time.Time, mono time.Duration) bool {
+// ahead reports whether other nodes have followed a step that this look does not show, because its time was read before the step.
+// If that stays so for longer than patience, there was another step, back to the old time.
+func (r ClockRow) ahead(last clockReading, now time.Time, mono time.Duration) bool {
 	return last.seen && mono-last.mono <= patience && last.moved(now, mono).Abs() < noticed && r.followed(last).Abs() >= noticed
 }
 
-// plausible leaves out what is no setting of the clock: slewing, and a jump
-// forward in the midst of which the time was read. That one is this process,
-// which did not run for a while on a machine whose own clock stood still too.
+// plausible returns 0 for a difference that is no step of the clock: slewing, or a jump forward during which a look was written.
+// Such a jump means that this process did not run for a while, on a machine whose monotonic clock also stood still.
 func plausible(by time.Duration, now, seenAt time.Time) time.Duration {
 	if by.Abs() < noticed || by > 0 && now.Sub(seenAt) < by-seenEvery {
 		return 0
@@ -243,6 +233,7 @@ func plausible(by time.Duration, now, seenAt time.Time) time.Duration {
 	return by
 }
 
+// ReadClock reads the row of the clock. lock is the suffix of the query that locks the row; "" reads without a lock.
 func (c *Change) ReadClock(lock string) (ClockRow, error) {
 	row, _, err := First(c.Ctx, c.Tx, func(r Rows) (row ClockRow, err error) {
 		var total, by, open int64
@@ -253,15 +244,12 @@ func (c *Change) ReadClock(lock string) (ClockRow, error) {
 	return row, err
 }
 
-// openWithin is how long a transaction may have been open when the clock was
-// followed that had its time from before the step. It is more than the database
-// allows.
+// openWithin bounds the age of a transaction that was open when a step was followed, and has its time from before the step. It is
+// more than the database allows.
 const openWithin = time.Minute
 
-// UnderWay is between which instants those lie that were written by such a
-// transaction after a step forward was followed, so that no node has moved them;
-// all moved ones of that age are from long before. Both are zero if there are
-// none.
+// UnderWay returns the bounds of instants that no node has moved: those that such a transaction wrote after a step forward was
+// followed. Moved instants between the bounds are from long before. Both bounds are zero if there are no such instants.
 func (r ClockRow) UnderWay() (from, to time.Time) {
 	if r.SetBy <= 0 {
 		return from, to
@@ -269,17 +257,13 @@ func (r ClockRow) UnderWay() (from, to time.Time) {
 	return r.setAt.Add(-r.SetBy - openWithin), r.setAt.Add(-r.SetBy / 2)
 }
 
-// ShiftClock makes up for a clock that was set by d; [Store.FollowClock] calls
-// it by itself.
+// ShiftClock compensates for a clock that was set by d. [Store.FollowClock] does so automatically.
 //
-// Set back: what was planned as an instant but meant as a delay from some
-// moment (a retry, a snooze, the rule that counts from the finish, a session's
-// end) comes earlier by as much, so that nothing stalls until the clock has
-// caught up. Nominal times are instants and stay.
+// Set back: instants that mean a delay (of a retry, a snooze, a rule that counts from the finish, the end of a session) move back
+// by as much, so that nothing stalls until the clock has caught up. Nominal times are instants and stay.
 //
-// Set forward: sessions and the deadlines of what runs end later by as much, so
-// that no job is taken from a worker that lives. Times that are late now have been
-// missed like anything else.
+// Set forward: the ends of sessions and the deadlines of running jobs move forward by as much, so that no job is taken from a
+// live worker. Nominal times that are past now count as missed.
 func (s *Store) ShiftClock(ctx context.Context, d time.Duration) error {
 	return s.Write(ctx, "shift clock", func(c *Change) error {
 		row, err := c.ReadClock(c.SQL.ForUpdate("clock"))
@@ -296,19 +280,19 @@ func (s *Store) ShiftClock(ctx context.Context, d time.Duration) error {
 // Step is a step of the clock that is followed.
 type Step struct {
 	By    time.Duration
-	At    time.Time     // now, by the clock as it is after it
-	Total time.Duration // of all steps, with this one
-	// Where several write at once: it was followed before, and this is for what was written by transactions with a number from
-	// From on and below To, which were under way then. All were, if both are 0.
+	At    time.Time     // now, by the clock after the step
+	Total time.Duration // sum of all steps, including this one
+	// From and To are 0 when a step is followed for all rows. Otherwise the step was followed before, and is now followed for
+	// rows of transactions that were under way then: with numbers from From on and below To. Only PostgreSQL has these.
 	From, To int64
 }
 
-// underWay is for how long after a step each look follows it for what was under way and has ended since. After that the
-// last of them is waited for.
+// underWay is how long after a step every look follows it for transactions that were under way and have ended since. After that,
+// the step is followed once more, when the last of these transactions has ended.
 const underWay = 10 * time.Second
 
-// followOpen follows the last steps for what was written by transactions that were under way. A newer step is followed
-// after that: before it, times that the last steps have moved already would look as if they had not.
+// followOpen follows the last steps for rows of transactions that were under way. A newer step is followed after that: otherwise
+// times that the last steps have moved already would look unmoved.
 func (c *Change) followOpen(row *ClockRow, newer time.Duration) error {
 	if row.open.To == 0 || c.Oldest < row.open.To && c.Now.Sub(row.setAt) >= underWay {
 		return nil

@@ -11,68 +11,62 @@ import (
 // DB is a database with one way to read and one to write. Packages sqlite and
 // postgres have one each.
 type DB interface {
-	// Read runs fn on a consistent snapshot. It may run fn again after a
-	// passing fault, so fn must not change anything outside itself before it
-	// returns nil.
+	// Read runs fn on a consistent snapshot. It may run fn again after a transient fault, so fn must not have effects outside
+	// itself before it returns nil.
 	Read(ctx context.Context, fn func(tx Tx) error) error
-	// Write runs fn in one transaction and commits it, or nothing of it. It may
-	// run fn again after a passing fault, like Read. A database whose schema this
-	// program is too old for refuses it with [core.ErrOutdated], and is not
-	// migrated to such a schema until the transaction has ended.
+	// Write runs fn in one transaction and commits it, or nothing of it. Like Read, it may run fn again after a transient fault.
+	// If this program is too old for the schema, Write is refused with [core.ErrOutdated]. The database is not migrated to such
+	// a schema before the transaction has ended.
 	Write(ctx context.Context, fn func(tx Tx, at Moment) error) error
-	// Adopt wraps a transaction of the caller's: *sql.Tx on both, pgx.Tx on
-	// PostgreSQL. The caller commits it. It is refused as Write is.
+	// Adopt wraps a transaction of the caller: *sql.Tx on both, pgx.Tx on PostgreSQL. The caller commits it. It is refused as
+	// Write is.
 	Adopt(ctx context.Context, tx any) (Tx, Dialect, Moment, error)
-	// Dialect is what differs in SQL, but in transactions of the caller's.
+	// Dialect is the SQL dialect of all transactions but those of callers.
 	Dialect() Dialect
-	// Wakeups carries hints between processes. The truth is the row.
+	// Wakeups carries hints between processes. Only the rows are authoritative.
 	Wakeups() Wakeups
 	// Version names the database and its version, for people.
 	Version(ctx context.Context) (string, error)
-	// Schema is the version of the schema that is there beside what this program
-	// knows.
+	// Schema returns the schema version of the database and the versions that this program knows.
 	Schema(ctx context.Context) (core.Schema, error)
-	// Skew is this node's clock less the one that decides.
+	// Skew is the clock of this node minus the deciding clock.
 	Skew(ctx context.Context) (time.Duration, error)
-	// Inspect fills the parts of a database's health that only it knows.
+	// Inspect returns the health of the database, as far as only the database knows it.
 	Inspect(ctx context.Context) (view.DatabaseHealth, error)
-	// Prune removes what retention no longer keeps and prepares the room for
-	// what comes. It does a bounded part and reports whether there is more.
+	// Prune deletes rows after their retention, and prepares partitions for new rows. One call does a bounded part; more reports
+	// whether there is more to do.
 	Prune(ctx context.Context, k Keep) (more bool, err error)
 	Close() error
 }
 
-// Moment is when a transaction happens.
+// Moment is the place of a transaction in time.
 type Moment struct {
-	// Now is its instant by the clock that decides: the database's on
-	// PostgreSQL, the process's on SQLite.
+	// Now is the instant of the transaction by the deciding clock: of the database on PostgreSQL, of the process on SQLite.
 	Now time.Time
-	// Stable is an instant such that every transaction with an earlier one has
-	// ended, and what it committed is seen by this one. A transaction that
-	// stays open for long may be the exception.
+	// Stable is an instant: every transaction with an earlier instant has ended, and this transaction sees its commit. The
+	// exception may be a transaction that stays open for long.
 	Stable time.Time
-	// Number is that of the transaction where several write at once, in the order in which they begin; all below Oldest
-	// have ended, and what they committed is seen. 0, where one writes at a time.
+	// Number is the number of the transaction, in the order of their begins; all transactions below Oldest have ended, and this
+	// transaction sees their commits. Both are 0 in a database with one writer.
 	Number, Oldest int64
-	// Woke, if set, says that a transition after this one sees what it
-	// wrote, even before its commit. It is told how many were woken to do so.
+	// Woke, if set, means that later transitions see the writes of this one even before its commit. It is called with the number
+	// of claims that were woken to do so.
 	Woke func(n int)
-	// Version, if set, answers for the tables tasks, queues, sessions and hook_version another
-	// number than before whenever a row may have changed, for this transaction
-	// too: what was read under the same number need not be read again.
+	// Version, if set, returns a version of the tables tasks, queues, sessions and hook_version. It changes whenever a row may
+	// have changed, also in this transaction: rows that were read under the same version need not be read again.
 	Version func(table string) int64
-	// Hooks, where Version is not set, is the version of all hooks together. It counts from 1, under which there is none; 0: not known.
+	// Hooks, where Version is not set, is the version of all hooks together. 0: not known; 1: no hook was ever saved.
 	Hooks int64
 }
 
-// Tx is what every statement goes through. Placeholders are $1, $2, … on both
-// databases, and times are integer microseconds since 1970 in UTC.
+// Tx runs statements in a transaction. Placeholders are $1, $2, … on both databases. Times are integer microseconds since
+// 1970 in UTC.
 type Tx interface {
 	Exec(ctx context.Context, sql string, args ...any) (rows int64, err error)
 	Query(ctx context.Context, sql string, args ...any) (Rows, error)
 }
 
-// Rows is a result that is read row by row. Close is safe twice.
+// Rows is a result that is read row by row. Close may be called twice.
 type Rows interface {
 	Next() bool
 	Scan(dest ...any) error
@@ -80,74 +74,59 @@ type Rows interface {
 	Close()
 }
 
-// Dialect is what differs in SQL between the databases.
+// Dialect is the SQL that differs between the databases.
 type Dialect interface {
-	// Table is a from-item that unpacks a batch, and its parameters, which are
-	// numbered from n. It is the last of a statement's parameters.
+	// Table returns a from-item that unpacks a batch, and its arguments. Its parameters are numbered from n, and are the last of
+	// the statement.
 	Table(n int, alias string, b Batch) (from string, args []any)
-	// ManyTable is Table next to Among: the batch may have many rows, and the
-	// planner is told so.
+	// ManyTable is Table for a batch of perhaps many rows, next to Among: it tells the planner so.
 	ManyTable(n int, alias string, b Batch) (from string, args []any)
-	// Lease is a statement that does all of a claim at once, around the queries
-	// that pick the jobs one after the other, or empty where several short
-	// statements are as good. It answers the columns of the jobs that were leased,
-	// the number and the instant of the lease, which are drawn and read when all rows
-	// are locked, with how many were picked between them. Shares is the condition that the lease of one of them may share a
-	// row with others. Its own parameters are numbered from n: session, slot_of,
-	// now, the grace after a timeout, in microseconds, from how many jobs on their
-	// leases may share a row, and for how many jobs the worker has slots: where
-	// there are more, all leases say that they were given ahead.
+	// Lease is one statement for a whole claim, around the queries (parts) that pick the jobs one after the other. It is empty
+	// in a database where several short statements are as good. It returns, for each leased job: its columns, the lease number,
+	// the number of picked jobs, and the instant of the lease. Number and instant are drawn when all rows are locked. The
+	// condition shares says that the lease of a job may share a row with others. The statement's own parameters are numbered
+	// from n: session, slot_of, now, the grace after a timeout in microseconds, the smallest number of jobs whose leases may
+	// share a row, and the slots of the worker. If there are more jobs than slots, all leases are marked as given ahead.
 	Lease(parts []Part, shares string, n int) string
-	// LeaseNumber draws the number of a claim whose jobs are locked, and answers its
-	// instant: now, or later where the transaction has waited.
+	// LeaseNumber draws the number of a claim whose jobs are locked, and returns the instant of the claim: now, or later if the
+	// transaction has waited.
 	LeaseNumber(ctx context.Context, tx Tx, now int64) (number, at int64, err error)
-	// Unleased is the condition that a job has no lease, neither alone nor
-	// together with others.
+	// Unleased is the condition that a job has no lease, neither in a row of its own nor in a pack.
 	Unleased(column string) string
-	// UnpackedSince follows a condition, for many jobs in a row, and says that none
-	// of the leases that share a row and were given at an instant, which is a
-	// parameter or 0, or after it, is the job's.
+	// UnpackedSince is a further condition (" and ...") for a walk over many jobs: the job has no lease in a pack that was given
+	// at an instant or later. The instant is a parameter, or 0.
 	UnpackedSince(column, instant string) string
-	// Pack gives plain jobs, which have no lease, leases that share a row. Not
-	// ok: it gives none, because Lease does.
+	// Pack leases simple jobs in a pack, a shared row. If ok is false it leased none: this database does so in Lease.
 	Pack(ctx context.Context, tx Tx, p Pack) (ok bool, err error)
-	// Unpack gives a row each to leases that share one, before anything but a
-	// success comes to one of their jobs.
+	// Unpack gives leases of packs a row each. It runs before any change of one of their jobs but a success.
 	Unpack(ctx context.Context, tx Tx, w Packed) error
-	// Walks is asked by a read that is to walk along an index and stop early,
-	// whatever the planner thinks of the table. Empty: nothing has to be asked.
+	// Walks is a statement before a read that has to walk along an index and stop early, whatever the planner knows of the table.
+	// Empty: none is needed.
 	Walks() string
-	// In is the condition that a column has one of the values of a list, which
-	// is parameter n, made by List from an []int64 or a []string.
+	// In is the condition that a column has one of the values of a list. The list is parameter n, made by List from an []int64
+	// or a []string.
 	In(column string, n int) string
 	List(values any) any
-	// Among is In where it says nothing new, next to a join by that column, to
-	// a planner that may otherwise read the whole table.
+	// Among is a redundant In next to a join by the same column, for a planner that could otherwise read the whole table.
 	Among(column string, n int) string
-	// Unhex is an expression for the bytes that a text names in hexadecimal digits.
+	// Unhex is an expression for the bytes of a text of hexadecimal digits.
 	Unhex(text string) string
-	// Marked is an expression for a JSON text with a mark in place of what a key of its outermost object has, if it has
-	// the key.
+	// Marked is an expression for a JSON object with the value of a key replaced by mark, if it has the key.
 	Marked(doc, key, mark string) string
-	// SkipLocked follows a select whose rows this transaction will change and
-	// that another transaction may be changing: "for update skip locked"
-	// where writers can meet, nothing where there is one writer.
+	// SkipLocked ends a select whose rows this transaction will change: "for update skip locked", or nothing in a database with
+	// one writer.
 	SkipLocked(of string) string
-	// ForUpdate is the same, but waits.
+	// ForUpdate is SkipLocked, but waits for locked rows.
 	ForUpdate(of string) string
-	// ForKeyShare keeps a row from being locked by ForUpdate meanwhile, but not
-	// from other changes.
+	// ForKeyShare prevents ForUpdate of a row by others, but no other changes.
 	ForKeyShare(of string) string
-	// NextIDs gives out n fresh ids of a sequence: job, lease or definition.
+	// NextIDs draws n new ids of a sequence: job, lease or definition.
 	NextIDs(ctx context.Context, tx Tx, sequence string, n int) ([]int64, error)
-	// Succeed moves the jobs of attempts that went well from the live to the
-	// finished ones, with their leases, at the instant now. An attempt whose
-	// lease is not the job's any more, or not the session's, changes nothing and is
-	// left out of the answer; "" stands for any session. It is what a busy store does most, so each database has its own
-	// shortest way.
+	// Succeed moves the jobs of successful attempts from the live to the finished jobs, with their leases, at the instant now. An
+	// attempt whose lease is lost, or belongs to another session, changes nothing and is left out of the answer; "" stands for
+	// any session. It is the most frequent write of a busy store, so each database has its own implementation.
 	Succeed(ctx context.Context, tx Tx, session string, rows []Success, now int64) ([]Succeeded, error)
-	// ForeseeSucceed asks what Succeed asks first of n rows under some leases, in
-	// order.
+	// ForeseeSucceed sends the first query of Succeed ahead, for n rows under some leases, in order.
 	ForeseeSucceed(ctx context.Context, tx Tx, n int, leases []int64)
 }
 
@@ -157,13 +136,13 @@ type Pack struct {
 	Session   string
 	Queue     string
 	ClaimedAt int64
-	Ahead     int // 1: of the worker's free slots
-	Limited   int // 1: some of the jobs are under keys of limits
+	Ahead     int // 1: given ahead of the worker's free slots
+	Limited   int // 1: some of the jobs are under limit keys
 	Jobs      []int64
 }
 
-// Packed are leases that may share a row: those of some jobs, which the caller
-// has locked; those of a session that were claimed before an instant; or all.
+// Packed selects leases that may be in packs: the leases of some jobs, which the caller has locked; the leases of a session that
+// were claimed before an instant; or all leases.
 type Packed struct {
 	Jobs    []int64
 	Session string
@@ -171,37 +150,37 @@ type Packed struct {
 	All     bool
 }
 
-// Part is a query with a name, by which those after it may know it.
+// Part is a query with a name, to which later queries of the statement may refer.
 type Part struct{ Name, Query string }
 
 // Wakeups carries hints between the processes that share a database.
 type Wakeups interface {
 	// Mode is "in process", "notify" or "poll".
 	Mode() string
-	// Announce tells the other processes, soon and coalesced. No topics: nothing.
+	// Announce announces topics to the other processes, soon and coalesced. Without topics it does nothing.
 	Announce(topics ...string)
-	// Run hears what others announce until ctx ends. It calls heard with each
-	// topic, and with "" when announcements may have been lost.
+	// Run receives the announcements of other processes until ctx ends. It calls heard with each topic, and with "" if
+	// announcements may have been lost.
 	Run(ctx context.Context, heard func(topic string)) error
 }
 
-// Announcer is a transaction with whose commit announcements can travel.
+// Announcer is a transaction that can announce topics with its commit.
 type Announcer interface {
-	// Announce tells the other processes when it commits, or reports that it does
-	// not, so that [Wakeups.Announce] has to.
+	// Announce announces topics to the other processes at the commit. It reports false if it does not; then the caller uses
+	// [Wakeups.Announce].
 	Announce(topics []string) bool
 }
 
-// Keep is how long and how much history is kept.
+// Keep is the retention of history.
 type Keep struct {
 	Age    time.Duration // finished jobs, attempts, logs, occurrences; default: 30 days
 	Jobs   int64         // newest finished jobs; default: 1,000,000
 	Events int           // newest events of a hook; default: 1,000,000
 
-	// Before bounds what may be removed: nothing that ended at or after it. Zero:
-	// no bound. A store sets it to what was rolled up.
+	// Before bounds the deletion: no row that ended at or after it is deleted. Zero: no bound. A store sets it to the end of the
+	// rolled-up time.
 	Before  time.Time
-	Uploads time.Duration // artifacts that were announced, never uploaded and that no task names; default: 24 hours
+	Uploads time.Duration // pending uploads that no task names; default: 24 hours
 
-	Results time.Duration // single results of monitors; default: 7 days. Their hours stay for 100 days, their days for ever
+	Results time.Duration // single results of monitors; default: 7 days. Hourly rows are kept for 100 days, daily rows for ever
 }

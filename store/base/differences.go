@@ -11,11 +11,10 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Ours reports that a task is Belfry's own, such as the canary: no manifest
-// holds it, and no prune takes it away.
+// Ours reports whether a task is Belfry's own, such as the canary: no manifest contains it, and no prune deletes it.
 func Ours(name string) bool { return strings.HasPrefix(name, "belfry.") }
 
-// Under puts the place in the manifest before the fields of an error.
+// Under prefixes the fields of an error with their path in the manifest.
 func Under(path string, err error) error {
 	var e *core.Error
 	if !errors.As(err, &e) {
@@ -29,7 +28,7 @@ func Under(path string, err error) error {
 	return &out
 }
 
-// Changed is the line of the plan for one definition.
+// Changed returns the line of a plan for one definition.
 func Changed(noun, namespace, name string, isNew bool, before, after any) view.Change {
 	ch := view.Change{Action: view.ActionCreate, Noun: noun, Namespace: namespace, Name: name}
 	if isNew {
@@ -45,7 +44,7 @@ func Changed(noun, namespace, name string, isNew bool, before, after any) view.C
 // unwritten are fields that no manifest sets.
 var unwritten = map[string]bool{"id": true, "generation": true, "created_at": true, "updated_at": true}
 
-// Differences lists what differs between two values of one type, as text.
+// Differences lists the fields that differ between two values of one type, as text.
 func Differences(before, after any) []string {
 	var b, a map[string]json.RawMessage
 	if json.Unmarshal([]byte(Text(before)), &b) != nil || json.Unmarshal([]byte(Text(after)), &a) != nil {

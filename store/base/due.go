@@ -5,21 +5,17 @@ import (
 	"time"
 )
 
-// DueMark remembers up to which instant nothing is due any more: no schedule, or
-// no delayed job. A pass begins there when it is dear to look everywhere: when a long transaction
-// elsewhere keeps the dead index entries of the passes before from being
-// removed, and each pass would step over all of them.
+// DueMark is an instant before which no row is due: no schedule, or no delayed job. A pass begins at the mark if a look
+// everywhere is slow. It is slow when a long transaction elsewhere keeps the dead index entries of earlier passes from being
+// removed, and each pass would read all of them.
 //
-// A row that stays due is seen and holds the mark. A row that becomes due before the mark
-// can only come from a transaction that was not seen to have ended
-// ([Moment.Stable]), from another node that saved a schedule which was due
-// already, or when a clock was set back; a job that has to wait is due after the
-// transaction that says so. For these, a pass looks everywhere now and then all
-// the same.
+// A row that stays due keeps the mark before it. A row can become due before the mark only in three cases: its transaction was
+// not seen to have ended ([Moment.Stable]); another node saved a schedule that was due already; or a clock was set back. (A
+// delayed job is due after the transaction that delays it.) For these cases, a pass looks everywhere now and then.
 type DueMark struct {
 	Mu        sync.Mutex
-	at        int64     // all that is due is so after this instant
-	turn      int64     // grows when the mark falls
+	at        int64     // every due row is due after this instant
+	turn      int64     // incremented when the mark falls
 	last      time.Time // newest instant of a pass
 	LookAgain time.Time // by the monotonic clock
 }
@@ -28,16 +24,16 @@ type DueMark struct {
 type dueFrom struct {
 	After, turn int64
 	everywhere  bool
-	trip, Took  time.Duration // to the database before the look, and to look
+	trip, Took  time.Duration // of the round trip before the look, and of the look
 }
 
-// dearLook is a look everywhere that is not repeated in every pass.
-const dearLook = 5 * time.Millisecond
+// slowLook is the duration from which on a look everywhere is not repeated in every pass.
+const slowLook = 5 * time.Millisecond
 
 func (m *DueMark) begin(now time.Time) dueFrom {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
-	if now.Before(m.last) { // the clock was set back: what becomes due now may be so before the mark
+	if now.Before(m.last) { // the clock was set back: rows may become due before the mark
 		m.at, m.turn = 0, m.turn+1
 	}
 	m.last = now
@@ -47,8 +43,7 @@ func (m *DueMark) begin(now time.Time) dueFrom {
 	return dueFrom{After: m.at, turn: m.turn}
 }
 
-// rise notes what a pass has seen that began at from: the first that is left is
-// due at next, or nothing is.
+// rise raises the mark after a pass that began at from. The first remaining row is due at next; 0: no row remains.
 func (m *DueMark) rise(from dueFrom, next int64, stable time.Time) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
@@ -60,12 +55,12 @@ func (m *DueMark) rise(from dueFrom, next int64, stable time.Time) {
 		at = min(at, next-1)
 	}
 	m.at = max(at, from.After)
-	if dear := from.Took - 2*from.trip; from.everywhere && dear >= dearLook { // a look is two questions
-		m.LookAgain = time.Now().Add(LookRest(dear))
+	if took := from.Took - 2*from.trip; from.everywhere && took >= slowLook { // a look is two queries
+		m.LookAgain = time.Now().Add(LookRest(took))
 	}
 }
 
-// Lower notes a schedule that becomes due at next.
+// Lower lowers the mark for a schedule that becomes due at next.
 func (m *DueMark) Lower(next time.Time) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
@@ -74,35 +69,33 @@ func (m *DueMark) Lower(next time.Time) {
 	}
 }
 
-// Drain forgets the mark.
+// Drain resets the mark.
 func (m *DueMark) Drain() {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
 	m.at, m.turn = 0, m.turn+1
 }
 
-// LookFrom is where a pass of this transition begins.
+// LookFrom returns where a pass of this transition begins.
 func (c *Change) LookFrom(m *DueMark) dueFrom {
 	from := m.begin(c.Now)
 	from.trip = time.Since(c.Begun)
 	return from
 }
 
-// Looked notes what a pass has seen once it is committed. A clock that others
-// set says nothing about what is stable.
+// Looked raises the mark when a pass is committed. With [Options.Clock] it does not, because such a clock has no stable instant.
 func (c *Change) Looked(m *DueMark, from dueFrom, next int64) {
 	if c.s.Opt.Clock == nil {
 		c.After(func() { m.rise(from, next, c.Stable) })
 	}
 }
 
-const lookShare = 100 // and no more than one part in so many of the time,
+const lookShare = 100 // looks everywhere use at most 1/lookShare of the time
 
-const LookLate = 5 * time.Second // unless what is before the mark would wait for longer
+const LookLate = 5 * time.Second // the longest delay of a row before the mark, unless looks are very slow
 
-// LookRest is how long no look everywhere follows one that was so dear. The way
-// to the database is no part of that: where it is far, marks spare nothing, and
-// transactions take so long that more than usual comes before the mark.
-func LookRest(dear time.Duration) time.Duration {
-	return min(lookShare*dear, max(LookLate, 10*dear))
+// LookRest returns the delay between two looks everywhere, of which the first took so long. The duration excludes the round trip:
+// with a distant database, marks save nothing, and its slow transactions bring more rows before the mark.
+func LookRest(took time.Duration) time.Duration {
+	return min(lookShare*took, max(LookLate, 10*took))
 }

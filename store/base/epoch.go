@@ -1,23 +1,22 @@
 package base
 
-// Epochal is a database that may go back to an earlier state while this process runs: a standby that was behind is
-// promoted, or a copy is restored. A new epoch begins then, in which no session is alive, no lease is good and no
-// number is drawn again.
+// Epochal is a database that may return to an earlier state while this process runs: a lagging standby is promoted, or a backup
+// is restored. Then a new epoch begins: all sessions have ended, all leases are void, and no number is drawn twice.
 type Epochal interface {
-	// OnEpoch has fn run when this process finds that a new epoch has begun. It must not wait for the database.
+	// OnEpoch registers fn to run when this process detects a new epoch. fn must not wait for the database.
 	OnEpoch(fn func())
 }
 
-// LostByEpoch is what a session has in its column lost when it ended with its epoch.
+// LostByEpoch is the value of the column lost of a session that ended with its epoch.
 const LostByEpoch = 2
 
-// forget is for a new epoch: what this process has seen may be of a history that is lost.
+// forget drops the caches of this process for a new epoch: they may come from a lost history.
 func (s *Store) forget() {
 	s.watch.mu.Lock()
-	s.watch.last = look{} // another server may have another clock
+	s.watch.last = clockReading{} // another server may have another clock
 	s.watch.mu.Unlock()
-	for _, fn := range s.clockSet { // they drop what they know of times and of what is left
+	for _, fn := range s.clockSet { // these drop marks and other cached times
 		fn()
 	}
-	s.Hub.heard("") // claims look again, and workers learn that their sessions have ended
+	s.Hub.wakeAnnounced("") // wakes all: claims look again, and workers find out that their sessions have ended
 }

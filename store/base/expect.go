@@ -6,8 +6,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Expect refuses a change of an object that has changed since the caller read it.
-// It is asked when the row is locked.
+// Expect refuses a change of an object that has changed since the caller read it. Call it when the row is locked.
 func (c *Change) Expect(noun, name, present string, changed time.Time) error {
 	return core.CheckVersion(c.Ctx, noun, name, present, changed, c.Now)
 }

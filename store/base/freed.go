@@ -6,18 +6,19 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Freed is that a key was taken when a job was written, and free a moment later when its holder was looked for.
+// Freed is the error of a transition in which a key was taken at the insert of a job, but free when its holder was looked up.
 type Freed struct{ Err *core.Error }
 
 func (f Freed) Error() string { return f.Err.Error() }
 func (f Freed) Unwrap() error { return f.Err }
 
-// Meets is that a transition is taken back, waits for rows that another has, which may wait for it, and begins again.
+// Meets is the error of a transition that would have to wait for rows of another transition, which may wait for this one. The
+// transition is rolled back, waits for the rows without locks, and begins again.
 type Meets struct {
 	Table string
-	Key   string // of its rows; "" is id
+	Key   string // key column of the rows; "" is id
 	IDs   []int64
-	Makes string // a statement, with its values, that makes rows which another may be making too
+	Makes string // a statement, with its arguments With, that makes rows which another transition may be making too
 	With  []any
 }
 
@@ -26,10 +27,10 @@ func (m Meets) Unwrap() error {
 	return core.Errorf(core.Unavailable, "other transactions changed the same rows each time").WithHint("try again in a moment; nothing was changed")
 }
 
-// freedTries is how often a transition is begun in all that finds a key freed: each time another job has come and gone.
+// freedTries bounds the tries of a transition that finds a key freed. In each try, another job took the key and ended.
 const freedTries = 5
 
-// AgainIfFreed takes a transition, and begins it again where a key was freed. Nothing of it was committed.
+// AgainIfFreed runs a transition, and again if it ends with [Freed]: then nothing was committed.
 func AgainIfFreed(transition func() error) (err error) {
 	for range freedTries {
 		if err = transition(); !errors.As(err, new(Freed)) {

@@ -9,90 +9,88 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Hub wakes goroutines of this process that wait for something to change. A
-// wake-up is a hint: a goroutine that gets one looks at the rows again, and one that
-// misses one looks after a while anyway.
+// Hub wakes goroutines of this process that wait for a change. A wake-up is a hint: the goroutine reads the rows again. After a
+// missed wake-up it reads them at its next poll.
 type Hub struct {
 	Mu     sync.Mutex
-	Topics map[string]*Bell
+	Topics map[string]*Topic
 }
 
 // Topics.
 const (
-	TopicEngine       = "engine"       // something may be due earlier than was known
-	TopicJobs         = "jobs"         // for those who watch
-	TopicJudged       = "judged"       // for those who watch; never leaves the process
-	TopicRequirements = "requirements" // tasks need what none needed before
+	TopicEngine       = "engine"       // a row may be due earlier than was known
+	TopicJobs         = "jobs"         // jobs changed, for live pages and lists
+	TopicJudged       = "judged"       // check results, for live pages and lists; never leaves the process
+	TopicRequirements = "requirements" // tasks have new requirements
 )
 
+// TopicQueue is the topic of new ready jobs of a queue.
 func TopicQueue(name string) string { return "queue:" + name }
 
-func TopicPlace(name string) string { return "place:" + name } // under the queue's limit over all workers
+// TopicCapacity is the topic of a free place under the global limit of a queue.
+func TopicCapacity(name string) string { return "place:" + name }
 
+// TopicSession is the topic of cancellations for a session of a worker.
 func TopicSession(id string) string { return "session:" + id }
 
-// forClaims reports that only claims wait for a topic.
+// forClaims reports whether only claims wait for a topic.
 func forClaims(topic string) bool {
 	return strings.HasPrefix(topic, "queue:") || strings.HasPrefix(topic, "place:")
 }
 
-// CanGather reports that news of a topic may reach other processes a little
-// later, because no job waits for it there: people watch, and a place under a
-// limit is taken first by who freed it.
+// CanGather reports whether wake-ups of a topic may reach other processes a little later, because no job waits for them there:
+// people watch the jobs, and a free place under a limit is usually taken by the process that freed it.
 func CanGather(topic string) bool {
 	return topic == TopicJobs || strings.HasPrefix(topic, "place:")
 }
 
-func NewHub() *Hub { return &Hub{Topics: map[string]*Bell{}} }
+// NewHub returns a hub without topics.
+func NewHub() *Hub { return &Hub{Topics: map[string]*Topic{}} }
 
-// maxBells bounds the topics that anybody has ever waited for. Names come from
-// outside, those of sessions and of queues that need not exist; beyond it, all
-// that wait look again.
-const maxBells = 100_000
+// maxTopics bounds the topics with waiting goroutines. Names of sessions and queues come from outside, and need not exist. Beyond
+// the bound, all waiting goroutines are woken.
+const maxTopics = 100_000
 
-// On returns a channel that is closed at the next wake-up of topic. Take it
-// before looking at the rows, or the wake-up between the look and the wait is
-// lost.
-func (h *Hub) On(topic string) <-chan struct{} { return h.Bell(topic).Rung }
+// On returns a channel that is closed at the next wake-up of topic. Call it before reading the rows; otherwise a wake-up between
+// the read and the wait is lost.
+func (h *Hub) On(topic string) <-chan struct{} { return h.Topic(topic).Woken }
 
-// Bell is on, for those who say when they wait.
-func (h *Hub) Bell(topic string) *Bell {
+// Topic is On for claims, which also register their wait.
+func (h *Hub) Topic(topic string) *Topic {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
 	b, ok := h.Topics[topic]
 	if !ok {
-		if len(h.Topics) >= maxBells {
-			h.ringAllLocked()
+		if len(h.Topics) >= maxTopics {
+			h.wakeAllLocked()
 		}
-		b = &Bell{Rung: make(chan struct{})}
+		b = &Topic{Woken: make(chan struct{})}
 		h.Topics[topic] = b
 	}
 	return b
 }
 
-type Bell struct {
-	Rung   chan struct{}
-	Claims []*WaitingClaim // the first came first; guarded by the hub
+// Topic is a topic until its next wake-up.
+type Topic struct {
+	Woken  chan struct{}   // closed at the wake-up
+	Claims []*WaitingClaim // in the order of their begin; guarded by the hub
 }
 
-// WaitingClaim is a claim that waits for a bell. The transition that would ring it may carry
-// it out instead.
+// WaitingClaim is a claim that waits for a bell. A transition that would wake it may carry it out instead.
 type WaitingClaim struct {
 	R      job.ClaimRequest
 	Since  time.Time // by the monotonic clock
-	Seen   Nothing   // that it could take
-	bell   *Bell
-	taken  bool        // by a transition that owes the answer; guarded by the hub
-	Answer chan Answer // with room for it
+	Seen   Nothing   // the last look that found no job
+	topic  *Topic
+	taken  bool        // a transition carries the claim out, and has to answer; guarded by the hub
+	Answer chan Answer // with a buffer of one
 }
 
-// takenPatience bounds how long a claim that was taken waits for its answer once
-// it has nothing else to wait for: a database that hangs must not hang claims that
-// do not ask for it themselves. Jobs leased to them after all are given back
-// with a renewal.
+// takenPatience bounds how long a taken claim waits for its answer after the end of its own wait: a transition of another caller
+// that hangs must not hang the claim. If jobs are leased to it later, they are given back with a renewal.
 const takenPatience = 2 * time.Second
 
-// Soon is the answer to a claim that was taken.
+// Soon returns the answer to a taken claim, or an empty answer after [takenPatience].
 func (w *WaitingClaim) Soon() Answer {
 	over := time.NewTimer(takenPatience)
 	defer over.Stop()
@@ -104,8 +102,9 @@ func (w *WaitingClaim) Soon() Answer {
 	}
 }
 
-func (h *Hub) Wait(b *Bell, r job.ClaimRequest, seen Nothing) *WaitingClaim {
-	w := &WaitingClaim{R: r, Since: time.Now(), Seen: seen, bell: b, Answer: make(chan Answer, 1)}
+// Wait adds a claim that waits at a bell. It is answered on its channel once, and that never blocks the sender.
+func (h *Hub) Wait(b *Topic, r job.ClaimRequest, seen Nothing) *WaitingClaim {
+	w := &WaitingClaim{R: r, Since: time.Now(), Seen: seen, topic: b, Answer: make(chan Answer, 1)}
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
 	b.Claims = append(b.Claims, w)
@@ -117,12 +116,12 @@ func (h *Hub) Leave(w *WaitingClaim) bool {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
 	if !w.taken {
-		w.bell.Claims = slices.DeleteFunc(w.bell.Claims, func(o *WaitingClaim) bool { return o == w })
+		w.topic.Claims = slices.DeleteFunc(w.topic.Claims, func(o *WaitingClaim) bool { return o == w })
 	}
 	return !w.taken
 }
 
-// Waiting is the first of those who wait for a topic, if it has for so long.
+// Waiting returns the longest waiting claim of a topic, if it has waited for at least long.
 func (h *Hub) Waiting(topic string, long time.Duration) *WaitingClaim {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
@@ -132,78 +131,75 @@ func (h *Hub) Waiting(topic string, long time.Duration) *WaitingClaim {
 	return nil
 }
 
-// Take reports that a claim waits still, and is the caller's to answer.
+// Take reports whether a claim still waits. If so, the caller has to answer it.
 func (h *Hub) Take(w *WaitingClaim) bool {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
 	select {
-	case <-w.bell.Rung:
+	case <-w.topic.Woken:
 		return false
 	default:
 	}
-	i := slices.Index(w.bell.Claims, w)
+	i := slices.Index(w.topic.Claims, w)
 	if i >= 0 {
-		w.bell.Claims, w.taken = slices.Delete(w.bell.Claims, i, i+1), true
+		w.topic.Claims, w.taken = slices.Delete(w.topic.Claims, i, i+1), true
 	}
 	return i >= 0
 }
 
-// Nothing is that no job was left which a claim could have taken. The zero value
-// is that this is not known.
+// Nothing records a look of a claim that left no job which it could have taken. The zero value: this is not known.
 type Nothing struct {
 	At      time.Time // by the monotonic clock
-	Version int64     // of the database, where others may write to it unheard; otherwise zero
+	Version int64     // of the queues, if other processes may write without a wake-up; otherwise 0
 }
 
-// Fresh reports that another look is needless, unless something rings.
+// Fresh reports whether the look is recent enough: without a wake-up, another look is not needed.
 func (n Nothing) Fresh(poll time.Duration) bool { return time.Since(n.At) < poll }
 
-// Wake rings, and answers how many waited for it.
+// Wake wakes topics, and returns the number of claims that waited for them.
 func (h *Hub) Wake(topics ...string) (woken int) {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
 	for _, t := range topics {
 		if b, ok := h.Topics[t]; ok {
 			woken += len(b.Claims)
-			close(b.Rung)
+			close(b.Woken)
 			delete(h.Topics, t)
 		}
 	}
 	return woken
 }
 
-// heard passes on what another process announced; "" means anything may have
-// changed.
-func (h *Hub) heard(topic string) {
+// wakeAnnounced wakes a topic that another process announced; "" wakes all topics.
+func (h *Hub) wakeAnnounced(topic string) {
 	if topic != "" {
 		h.Wake(topic)
 		return
 	}
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
-	h.ringAllLocked()
+	h.wakeAllLocked()
 }
 
-func (h *Hub) ringAllLocked() {
+func (h *Hub) wakeAllLocked() {
 	for t, b := range h.Topics {
-		close(b.Rung)
+		close(b.Woken)
 		delete(h.Topics, t)
 	}
 }
 
-// Woken returns a channel that is closed when something may have become due
-// earlier than the last pass said. Take it before the pass.
+// Woken returns a channel that is closed when a row may be due earlier than the last pass found. Call it before the pass.
 func (s *Store) Woken() <-chan struct{} { return s.Hub.On(TopicEngine) }
 
-// Answer is what came of a claim.
+// Answer is the result of a claim.
 type Answer struct {
 	job.Claim
-	Limited bool    // a limit over all workers is in the way
-	Seen    Nothing // left, if that is known
+	Limited bool    // a global limit of a queue left jobs unclaimed
+	Seen    Nothing // set if no job was left
 }
 
-// IsRung reports that a channel has something, or is closed, and takes it.
-func IsRung[T any](c <-chan T) bool {
+// Signaled reports whether a channel is closed or has a value, which it receives.
+func Signaled[T any](c <-chan T) bool {
 	select {
 	case <-c:
 		return true

@@ -10,20 +10,20 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-func TestTopicsAreBoundedAndNobodyWaitsForOneThatIsForgotten(t *testing.T) {
+func TestTopicsAreBoundedAndADroppedTopicIsWoken(t *testing.T) {
 	t.Parallel()
 	h := NewHub()
 	first := h.On(TopicQueue("first"))
-	for i := range maxBells {
+	for i := range maxTopics {
 		h.On(TopicQueue(strconv.Itoa(i)))
 	}
-	if n := len(h.Topics); n > maxBells {
-		t.Errorf("%d topics are remembered", n)
+	if n := len(h.Topics); n > maxTopics {
+		t.Errorf("got %d topics, want at most %d", n, maxTopics)
 	}
 	select {
 	case <-first:
 	default:
-		t.Error("who waited for the first is forgotten and was not woken")
+		t.Error("the first topic was dropped without a wake-up")
 	}
 }
 
@@ -31,7 +31,7 @@ func TestAClaimThatWaitsIsTakenByOne(t *testing.T) {
 	t.Parallel()
 	h, topic := NewHub(), TopicQueue("q")
 	for i := range 1000 {
-		w := h.Wait(h.Bell(topic), job.ClaimRequest{}, Nothing{})
+		w := h.Wait(h.Topic(topic), job.ClaimRequest{}, Nothing{})
 		var taken, left, rung bool
 		var all sync.WaitGroup
 		all.Go(func() { taken = h.Take(w) })
@@ -41,16 +41,16 @@ func TestAClaimThatWaitsIsTakenByOne(t *testing.T) {
 		}
 		all.Wait()
 		if taken == left {
-			t.Fatalf("taken: %t, left by itself: %t, rung: %t", taken, left, rung)
+			t.Fatalf("got taken %t and left %t (woken %t), want exactly one of taken and left", taken, left, rung)
 		}
 	}
-	w := h.Wait(h.Bell(topic), job.ClaimRequest{}, Nothing{})
+	w := h.Wait(h.Topic(topic), job.ClaimRequest{}, Nothing{})
 	if h.Waiting(topic, 0) != w || !h.Take(w) || h.Take(w) || h.Waiting(topic, 0) != nil {
-		t.Error("it is not taken once")
+		t.Error("the waiting claim was not taken exactly once")
 	}
-	w = h.Wait(h.Bell(topic), job.ClaimRequest{}, Nothing{})
+	w = h.Wait(h.Topic(topic), job.ClaimRequest{}, Nothing{})
 	if n := h.Wake(topic); n != 1 || h.Take(w) || !h.Leave(w) {
-		t.Errorf("%d were woken, and one that was is taken", n)
+		t.Errorf("got %d woken claims, want 1, which cannot be taken any more", n)
 	}
 }
 
@@ -58,12 +58,12 @@ func TestAClaimThatWasTakenDoesNotHangWithAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := NewHub()
-		w := h.Wait(h.Bell("q"), job.ClaimRequest{}, Nothing{})
+		w := h.Wait(h.Topic("q"), job.ClaimRequest{}, Nothing{})
 		h.Take(w)
 		began := time.Now()
 		if a := w.Soon(); len(a.Jobs) > 0 || time.Since(began) != takenPatience {
-			t.Errorf("%+v after %s", a, time.Since(began))
+			t.Errorf("got answer %+v after %s, want an empty one after %s", a, time.Since(began), takenPatience)
 		}
-		w.Answer <- Answer{} // whoever took it does not hang either
+		w.Answer <- Answer{} // a late answer does not block its sender
 	})
 }

@@ -4,8 +4,7 @@ import (
 	"sync"
 )
 
-// Known remembers rows of a table that hardly ever changes, from one transition
-// to the next, where the database tells when they may have changed
+// Known caches rows of a table that rarely changes, across transitions, in a database that reports when they may have changed
 // ([Moment.Version]). The rows are shared, and must not be changed.
 type Known[K comparable, T any] struct {
 	mu      sync.Mutex
@@ -13,17 +12,16 @@ type Known[K comparable, T any] struct {
 	rows    map[K]T
 }
 
-// maxKnown bounds the memory; beyond it, all is forgotten and read again.
+// maxKnown bounds the cache; beyond it, all rows are dropped and read again.
 const maxKnown = 10_000
 
-// Of answers rows of a table by their keys, those that are there. It asks read
-// for what it does not know.
+// Of returns the existing rows of a table by their keys. It calls read for the rows that it has not cached.
 func (k *Known[K, T]) Of(c *Change, table string, keys []K, read func(missing []K) (map[K]T, error)) (map[K]T, error) {
 	if c.Version == nil {
 		return read(keys)
 	}
 	version := c.Version(table)
-	rows, missing := k.look(version, keys)
+	rows, missing := k.lookup(version, keys)
 	if len(missing) == 0 {
 		return rows, nil
 	}
@@ -38,7 +36,7 @@ func (k *Known[K, T]) Of(c *Change, table string, keys []K, read func(missing []
 	return rows, nil
 }
 
-// One is of for one row.
+// One is Of for one row.
 func (k *Known[K, T]) One(c *Change, table string, key K, read func() (T, bool, error)) (row T, found bool, err error) {
 	if c.Version == nil {
 		return read()
@@ -58,14 +56,14 @@ func (k *Known[K, T]) One(c *Change, table string, key K, read func() (T, bool, 
 	return row, found, err
 }
 
-// fit forgets what is of another version.
+// fit drops rows of another version.
 func (k *Known[K, T]) fit(version int64) {
 	if k.version != version || len(k.rows) > maxKnown {
 		k.version, k.rows = version, nil
 	}
 }
 
-func (k *Known[K, T]) look(version int64, keys []K) (rows map[K]T, missing []K) {
+func (k *Known[K, T]) lookup(version int64, keys []K) (rows map[K]T, missing []K) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.fit(version)

@@ -13,40 +13,35 @@ import (
 	"github.com/belfry-run/belfry/store/schemas"
 )
 
-// Home is what every name of a table, view, sequence and function begins with
-// in a text of SQL, as in belfry.jobs. On PostgreSQL it is the schema as it
-// stands, unless the store has another one; on SQLite it is replaced by a
-// prefix, as in belfry_jobs. So a statement finds the store's own tables in
-// every transaction, whatever its search path and whatever else the database
-// has.
+// Home is the prefix of every table, view, sequence and function in SQL texts, as in belfry.jobs. On PostgreSQL it is the name of
+// the schema, replaced if the store has another one; on SQLite it is replaced by a prefix of the name, as in belfry_jobs. So a
+// statement finds the tables of the store in every transaction, whatever its search path and the other tables of the database.
 const Home = "belfry."
 
-// Migrations are the files that make a schema, and what they are run on. A file
-// is called after the version that it makes, as in 00001_tables.sql.
+// Migrations are the files that make a schema, and the database-specific SQL to run them. The name of a file begins with the
+// version that it makes, as in 00001_tables.sql.
 //
-// This is done by hand because the libraries for it bring the drivers of every
-// database to the module graph of every program that imports the store.
+// Migrations use no library: migration libraries add the drivers of every database to the module graph of every program that
+// imports the store.
 type Migrations struct {
 	Files fs.FS
-	// Table keeps the versions that were made, by its full name.
+	// Table is the full name of the table of migrated versions.
 	Table string
-	// There says whether the table is there, as one row with a boolean.
-	There string
-	// Lock is what a transaction begins with that changes the schema. It makes others of its kind wait.
+	// There returns a query whether a table of this schema exists, by its name in the files, with one row of one boolean.
+	There func(table string) string
+	// Lock is the first statement of a transaction that changes the schema. It makes other such transactions wait.
 	Lock string
-	// Name gives a text of SQL the names of this schema, in place of [Home].
+	// Name replaces [Home] in a text of SQL by the names of this schema.
 	Name func(sql string) string
 }
 
-// Migrate brings a schema to the newest version in m and reports where it came
-// from and where it is. Each file is a transaction of its own, so a migration
-// that fails leaves what the files before it have made. A schema that is newer
-// than the program is left alone, and refused if the program is too old for it.
-// With dry, nothing is changed.
+// Migrate migrates a schema to the newest version in m, and returns the old and the new version. Each file is a transaction of
+// its own, so a failed migration keeps the changes of the files before it. A schema that is newer than the program is not
+// changed, and is refused if the program is too old for it. With dry, nothing is changed.
 func Migrate(ctx context.Context, db *sql.DB, m Migrations, dry bool) (from, to int64, err error) {
 	to = LastMigration(m.Files)
 	var there bool
-	if err := db.QueryRowContext(ctx, m.There).Scan(&there); err != nil {
+	if err := db.QueryRowContext(ctx, m.There("migrations")).Scan(&there); err != nil {
 		return 0, 0, fmt.Errorf("read schema version: %w", err)
 	}
 	if there {
@@ -75,10 +70,13 @@ func Migrate(ctx context.Context, db *sql.DB, m Migrations, dry bool) (from, to 
 			return from, from, fmt.Errorf("migrate schema from version %d to %d: %s: %w", from, to, file, err)
 		}
 	}
-	return from, to, nil
+	if from < to { // another build may have run a file that this process waited for
+		err = schemas.Same(ctx, db, m.Table, m.Files, versionOf)
+	}
+	return from, to, err
 }
 
-// step runs a file, unless another process has done so while this one waited.
+// step runs a file, unless another process ran it while this one waited.
 func (m Migrations) step(ctx context.Context, db *sql.DB, file string) error {
 	text, err := fs.ReadFile(m.Files, file)
 	if err != nil {
@@ -99,6 +97,11 @@ func (m Migrations) step(ctx context.Context, db *sql.DB, file string) error {
 	if err != nil || now >= versionOf(file) {
 		return err
 	}
+	if now == 0 {
+		if err := m.empty(ctx, tx); err != nil {
+			return err
+		}
+	}
 	if _, err := tx.ExecContext(ctx, m.Name(string(text))); err != nil {
 		return err
 	}
@@ -106,6 +109,16 @@ func (m Migrations) step(ctx context.Context, db *sql.DB, file string) error {
 		return err
 	}
 	return tx.Commit()
+}
+
+// empty returns an error if the schema has tables, though no version is recorded.
+func (m Migrations) empty(ctx context.Context, tx *sql.Tx) error {
+	var there bool
+	if err := tx.QueryRowContext(ctx, m.There("jobs")).Scan(&there); err != nil || !there {
+		return err
+	}
+	return core.Errorf(core.Conflict, "the database has tables of Belfry, but %s does not record their version", m.Table).
+		WithHint("restore the whole database from a backup, or start with a new one")
 }
 
 func (m Migrations) version(ctx context.Context, q interface {
@@ -117,8 +130,7 @@ func (m Migrations) version(ctx context.Context, q interface {
 	return version, nil
 }
 
-// LastMigration is the version that the last file in migrations makes. It panics
-// when there is none, because they are built in.
+// LastMigration returns the version of the last file in migrations. It panics without files, because they are built in.
 func LastMigration(migrations fs.FS) int64 {
 	names, err := fs.Glob(migrations, "*.sql")
 	if err != nil || len(names) == 0 {
@@ -127,8 +139,7 @@ func LastMigration(migrations fs.FS) int64 {
 	return versionOf(names[len(names)-1]) // they are sorted
 }
 
-// versionOf reads the version in the name of a file. It panics when there is
-// none, because they are built in.
+// versionOf returns the version in the name of a file. It panics without one, because the files are built in.
 func versionOf(file string) int64 {
 	digits, _, _ := strings.Cut(file, "_")
 	n, err := strconv.ParseInt(digits, 10, 64)
@@ -138,8 +149,7 @@ func versionOf(file string) int64 {
 	return n
 }
 
-// FloorSQL reads the oldest schema version that a program must know. A program
-// that finds none is too old.
+// FloorSQL reads the schema floor: the oldest schema version that a program must know. A program that finds none is too old.
 const FloorSQL = `select version from belfry.schema_floor`
 
 func (m Migrations) newer(ctx context.Context, db *sql.DB, version, known int64) error {

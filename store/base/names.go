@@ -8,12 +8,13 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// TaskName is how people name a task.
+// TaskName identifies a task by namespace and name.
 type TaskName struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 }
 
+// Unique returns the values without repetitions, in the order of their first occurrence.
 func Unique[T comparable](all []T) []T {
 	seen := map[T]bool{}
 	var out []T
@@ -29,12 +30,12 @@ func Unique[T comparable](all []T) []T {
 	return out
 }
 
-// NameWhere selects a namespace and, after a cursor, the names beyond it.
+// NameWhere selects the rows of a namespace whose names come after a cursor.
 func NameWhere(namespace string, p core.Paging) (*Where, int, error) {
 	return PairWhere(namespace, "name", p)
 }
 
-// PairWhere is nameWhere for what is called by another column.
+// PairWhere is NameWhere with another column for the name.
 func PairWhere(namespace, column string, p core.Paging) (*Where, int, error) {
 	if namespace == "" {
 		namespace = core.DefaultNamespace
@@ -49,8 +50,8 @@ func PairWhere(namespace, column string, p core.Paging) (*Where, int, error) {
 	return w, p.Bound(), nil
 }
 
-// Pair compares namespace and name with those of a row. Within one namespace it
-// is the name alone, or SQLite walks to it from the first.
+// Pair compares namespace and name with those of a row. Within one namespace it compares the name alone; otherwise SQLite would
+// walk from the first row.
 func (w *Where) Pair(namespace, column, sign string, row []string) {
 	switch {
 	case row == nil:
@@ -62,7 +63,7 @@ func (w *Where) Pair(namespace, column, sign string, row []string) {
 	}
 }
 
-// RefuseOwned refuses a change of what belongs to a monitor.
+// RefuseOwned refuses a change of a definition that belongs to a monitor.
 func RefuseOwned(noun, name string) error {
 	if monitor, owned := task.OwnerOf(name); owned {
 		return core.Errorf(core.Conflict, "%s %q belongs to monitor %q", noun, name, monitor).WithHint("change the monitor: belfry monitor show %s", monitor)
@@ -70,8 +71,7 @@ func RefuseOwned(noun, name string) error {
 	return nil
 }
 
-// OrderBy is the order in which n things come behind those that they name. Things
-// that name each other in a circle keep their place.
+// OrderBy returns an order in which each of n things comes after the things that it needs. Things in a circle keep their order.
 func OrderBy(n int, name func(i int) string, needs func(i int) []string) []int {
 	place := make(map[string]int, n)
 	for i := range n {
@@ -98,8 +98,7 @@ func OrderBy(n int, name func(i int) string, needs func(i int) []string) []int {
 	return order
 }
 
-// Tags are kept as one text, with a comma on both ends so that one of them can
-// be found by its whole name.
+// JoinTags returns tags as one text, with a comma at both ends, so that a tag can be found by its whole name.
 func JoinTags(tags []string) string {
 	if len(tags) == 0 {
 		return ""

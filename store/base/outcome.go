@@ -10,7 +10,7 @@ import (
 
 var errNoRoom, errReadOnly = errors.New("no room"), errors.New("read only")
 
-// NoRoom is the answer to a transition that was taken back because the disk of the database is full.
+// NoRoom is the error of a transition that was rolled back because the disk of the database is full.
 func NoRoom(err error) error {
 	return &core.Error{
 		Code:    core.Unavailable,
@@ -20,7 +20,7 @@ func NoRoom(err error) error {
 	}
 }
 
-// ReadOnly is the answer to a transition that a database refused which takes no writes.
+// ReadOnly is the error of a transition that a read-only database refused.
 func ReadOnly(err error) error {
 	return &core.Error{
 		Code:    core.Unavailable,
@@ -30,16 +30,16 @@ func ReadOnly(err error) error {
 	}
 }
 
-// NoText is the answer to a statement with a text that the databases do not keep, see [core.IsText].
+// NoText is the error of a statement with a text that the databases cannot store, see [core.IsText].
 func NoText(err error) error {
 	return &core.Error{Code: core.Invalid, Message: "a text contains a character that the database cannot keep, such as NUL", Hint: "leave it out", Err: err}
 }
 
-// refusesFor is for how long a database is taken for full or read-only. Every node tries to write more often, and a transition
-// that finds nothing to write goes well on either.
+// refusesFor is how long after a refused write a database counts as full or read-only. A success proves nothing, because a
+// transition without writes succeeds on such a database. Every node tries to write more often than this.
 const refusesFor = 15 * time.Second
 
-// refusal is when a database took no write, and why.
+// refusal is a write that the database refused.
 type refusal struct {
 	at  time.Time
 	why error
@@ -53,7 +53,7 @@ func (s *Store) sawRefusal(err error) {
 	}
 }
 
-// Refuses reports that the database took no writes lately: its disk had no room, or it was read-only.
+// Refuses reports whether the database recently refused writes, because its disk was full or it was read-only.
 func (s *Store) Refuses() (full, readOnly bool) {
 	r := s.refusal.Load()
 	if r == nil || time.Since(r.at) >= refusesFor {
@@ -62,8 +62,7 @@ func (s *Store) Refuses() (full, readOnly bool) {
 	return errors.Is(r.why, errNoRoom), errors.Is(r.why, errReadOnly)
 }
 
-// OutcomeUnknown is the answer to a transition whose commit may have been carried
-// out: it was sent, and the answer to it was lost.
+// OutcomeUnknown is the error of a transition whose commit may have happened: it was sent, and its answer was lost.
 func OutcomeUnknown(err error) error {
 	return &core.Error{
 		Code:    core.Unknown,

@@ -9,20 +9,18 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// outdated is that this program is too old for the database, once it is known.
-// That does not pass: schemas go forward only.
+// outdated has the error that this program is too old for the database, once that is known. It is permanent: schemas only go
+// forward.
 type outdated struct {
 	mu  sync.Mutex
 	err *core.Error
 }
 
-// schemaEvery is how often a process that writes nothing looks whether it still
-// may. One that writes is told by the transition.
+// schemaEvery is how often a process that writes nothing checks the schema. A process that writes finds out by the transition.
 const schemaEvery = 500 * time.Millisecond
 
-// Outdated is nil until this program is found to be too old for the database.
-// From then on every transition is refused with [core.ErrOutdated], claims that
-// wait end, and workers are nudged, so that they stop what they run.
+// Outdated is nil until this program is found to be too old for the database. From then on, every transition is refused with
+// [core.ErrOutdated], waiting claims end, and workers are woken, so that they stop their attempts.
 func (s *Store) Outdated() error { return s.outdated.as(core.Conflict) }
 
 func (o *outdated) as(code core.Code) error {
@@ -36,7 +34,7 @@ func (o *outdated) as(code core.Code) error {
 	return &err
 }
 
-// SawOutdated takes notice of an error which says so.
+// SawOutdated checks an error for [core.ErrOutdated].
 func (s *Store) SawOutdated(err error) {
 	var refused *core.Error
 	if !errors.Is(err, core.ErrOutdated) || !errors.As(err, &refused) {
@@ -51,7 +49,7 @@ func (s *Store) SawOutdated(err error) {
 	o.mu.Unlock()
 	if news {
 		s.Opt.Logger.Error("this program is too old for its database and stops", "error", refused)
-		s.Hub.heard("") // claims and sessions find out
+		s.Hub.wakeAnnounced("") // wakes all claims and sessions
 	}
 }
 

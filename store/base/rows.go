@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Micros is how an instant is kept: microseconds since 1970, 0 for none.
+// Micros returns an instant as it is stored: microseconds since 1970, 0 for none.
 func Micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -22,6 +22,7 @@ func Micros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
+// Instant returns the time of a column in microseconds since 1970, in UTC. 0 is the zero time.
 func Instant(us int64) time.Time {
 	if us == 0 {
 		return time.Time{}
@@ -29,7 +30,7 @@ func Instant(us int64) time.Time {
 	return time.UnixMicro(us).UTC()
 }
 
-// ScanTime reads an instant.
+// ScanTime scans an instant.
 func ScanTime(t *time.Time) sql.Scanner { return timeScanner{t} }
 
 type timeScanner struct{ t *time.Time }
@@ -43,7 +44,7 @@ func (s timeScanner) Scan(v any) error {
 	return nil
 }
 
-// scanJSON reads a JSON text, or nothing.
+// scanJSON scans a JSON text, or null.
 func scanJSON(to *json.RawMessage) sql.Scanner { return jsonScanner{to} }
 
 type jsonScanner struct{ to *json.RawMessage }
@@ -62,7 +63,7 @@ func (s jsonScanner) Scan(v any) error {
 	return nil
 }
 
-// ScanDoc decodes a JSON text into a value.
+// ScanDoc scans a JSON text and decodes it into a value.
 func ScanDoc(to any) sql.Scanner { return docScanner{to} }
 
 type docScanner struct{ to any }
@@ -75,7 +76,7 @@ func (s docScanner) Scan(v any) error {
 	return json.Unmarshal(raw, s.to)
 }
 
-// JsonText is a JSON value as a parameter: its text, or null.
+// JsonText returns a JSON value as an argument: its text, or null.
 func JsonText(raw json.RawMessage) *string {
 	if len(raw) == 0 {
 		return nil
@@ -84,7 +85,7 @@ func JsonText(raw json.RawMessage) *string {
 	return &s
 }
 
-// RawJSON is a JSON text that may be missing, as read.
+// RawJSON returns a scanned JSON text; nil for null.
 func RawJSON(s *string) json.RawMessage {
 	if s == nil {
 		return nil
@@ -92,7 +93,7 @@ func RawJSON(s *string) json.RawMessage {
 	return json.RawMessage(*s)
 }
 
-// Text is a value as JSON text. Only values that always encode come here.
+// Text returns a value as JSON text. It panics for values that cannot be encoded.
 func Text(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -101,7 +102,7 @@ func Text(v any) string {
 	return string(b)
 }
 
-// Collect reads all rows of an answer.
+// Collect returns all rows of a query.
 func Collect[T any](ctx context.Context, tx Tx, scan func(Rows) (T, error), query string, args ...any) ([]T, error) {
 	return CollectInto(ctx, tx, nil, func(rows Rows, v *T) (err error) {
 		*v, err = scan(rows)
@@ -109,7 +110,7 @@ func Collect[T any](ctx context.Context, tx Tx, scan func(Rows) (T, error), quer
 	}, query, args...)
 }
 
-// CollectInto is collect behind what is there, each where it stays.
+// CollectInto is Collect that appends to all. scan writes each row directly into the slice.
 func CollectInto[T any](ctx context.Context, tx Tx, all []T, scan func(Rows, *T) error, query string, args ...any) ([]T, error) {
 	rows, err := tx.Query(ctx, query, args...)
 	if err != nil {
@@ -128,7 +129,7 @@ func CollectInto[T any](ctx context.Context, tx Tx, all []T, scan func(Rows, *T)
 	return all, rows.Err()
 }
 
-// First reads one row, if there is one.
+// First returns the first row of a query, if there is one.
 func First[T any](ctx context.Context, tx Tx, scan func(Rows) (T, error), query string, args ...any) (v T, found bool, err error) {
 	all, err := Collect(ctx, tx, scan, query, args...)
 	if err != nil || len(all) == 0 {
@@ -137,17 +138,19 @@ func First[T any](ctx context.Context, tx Tx, scan func(Rows) (T, error), query 
 	return all[0], true, nil
 }
 
+// ScanInt reads a row of one integer.
 func ScanInt(rows Rows) (n int64, err error) { err = rows.Scan(&n); return n, err }
 
+// ScanString reads a row of one text.
 func ScanString(rows Rows) (s string, err error) { err = rows.Scan(&s); return s, err }
 
-// Where gathers conditions and their parameters.
+// Where collects conditions and their arguments.
 type Where struct {
 	Conds []string
 	Args  []any
 }
 
-// And adds a condition in which ? stands for the parameter.
+// And adds a condition, in which ? stands for the argument.
 func (w *Where) And(cond string, arg any) {
 	w.Args = append(w.Args, arg)
 	out := make([]byte, 0, len(cond)+4)
@@ -161,6 +164,7 @@ func (w *Where) And(cond string, arg any) {
 	w.Conds = append(w.Conds, string(out))
 }
 
+// Sql returns the conditions joined by and, for a where clause. Without conditions it is true for each row.
 func (w *Where) Sql() string {
 	out := "true"
 	for _, c := range w.Conds {
@@ -169,29 +173,30 @@ func (w *Where) Sql() string {
 	return out
 }
 
-// Namespace restricts to one, unless any will do.
+// Namespace restricts to a namespace, unless it is [core.AnyNamespace].
 func (w *Where) Namespace(column, namespace string) {
 	if namespace != core.AnyNamespace {
 		w.And(column+" = ?", namespace)
 	}
 }
 
-// NotOwned leaves out what belongs to monitors.
+// NotOwned leaves out rows that belong to monitors.
 func (w *Where) NotOwned(column string) {
 	w.And("substr("+column+", 1, 8) <> ?", "monitor:")
 }
 
-// NotOwnedTask leaves out tasks that belong to monitors, and trials of definitions. Other nouns may have such names.
+// NotOwnedTask leaves out tasks that belong to monitors, and trial tasks. Definitions of other nouns may have such names.
 func (w *Where) NotOwnedTask(column string) {
 	w.NotOwned(column)
 	w.And("substr("+column+", 1, "+strconv.Itoa(len(task.TrialPrefix))+") <> ?", task.TrialPrefix)
 }
 
-// Cursors are opaque to callers, so that what is inside can change.
+// EncodeCursor makes a cursor. Cursors are opaque to callers, so that their content can change.
 func EncodeCursor(parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(Text(parts)))
 }
 
+// DecodeCursor returns the n parts of a cursor, or nil for an empty one. Another text fails with [core.Invalid].
 func DecodeCursor(cursor string, n int) ([]string, error) {
 	if cursor == "" {
 		return nil, nil
@@ -207,6 +212,7 @@ func DecodeCursor(cursor string, n int) ([]string, error) {
 	return parts, nil
 }
 
+// DecodeIDCursor returns the ID of a cursor, or 0 for an empty one. Another text fails with [core.Invalid].
 func DecodeIDCursor(cursor string) (int64, error) {
 	parts, err := DecodeCursor(cursor, 1)
 	if err != nil || parts == nil {
@@ -219,7 +225,7 @@ func DecodeIDCursor(cursor string) (int64, error) {
 	return id, nil
 }
 
-// Page cuts a list that was read one item too long.
+// Page makes a page of a list that was read with one item more than limit.
 func Page[T any](items []T, limit int, cursor func(last T) string) core.Page[T] {
 	p := core.Page[T]{Items: items}
 	if len(items) > limit {

@@ -6,16 +6,16 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// sealedMark is before what is sealed inside a document. No secret begins with
-// it that anybody types. Without a key secrets stand in documents as they are.
+// sealedMark is the prefix of a sealed secret in a document. No secret that a person types begins with it. Without a key, secrets
+// are stored in documents as they are.
 const sealedMark = "\x01sealed:"
 
-// secretive is a definition that knows where its secrets are.
+// secretive is a definition that can map its secrets.
 type secretive[T any] interface {
 	MapSecrets(f func(path string, s core.Secret) core.Secret) T
 }
 
-// PurposeOf binds what is sealed to its definition, and each secret to its place.
+// PurposeOf binds sealed secrets to their definition. The path of each secret is appended to it.
 func PurposeOf(noun, namespace, name string) string { return noun + "/" + namespace + "/" + name + "/" }
 
 // SealIn seals the secrets of a definition for its document.
@@ -35,9 +35,8 @@ func SealIn[T secretive[T]](s *Store, purpose string, v T) (T, error) {
 	return sealed, first
 }
 
-// OpenIn opens the secrets of a definition that was read. One that cannot be
-// opened becomes [core.Redacted], which no save takes for the secret: the
-// definition can be read, and the secret is not lost while its key is away.
+// OpenIn opens the secrets of a definition that was read. A secret that cannot be opened becomes [core.Redacted], which a save
+// does not store in place of the secret. So the definition can be read, and the secret is kept while its key is missing.
 func OpenIn[T secretive[T]](s *Store, purpose string, v T) (opened T, all bool) {
 	all = true
 	opened = v.MapSecrets(func(path string, secret core.Secret) core.Secret {
@@ -58,7 +57,7 @@ func OpenIn[T secretive[T]](s *Store, purpose string, v T) (opened T, all bool) 
 	return opened, all
 }
 
-// ResealDoc is a document with its secrets sealed with a key.
+// ResealDoc returns a document with its secrets sealed under a key.
 func ResealDoc[T secretive[T]](c *Change, key, purpose, doc string) (string, error) {
 	var v T
 	if err := ScanDoc(&v).Scan(doc); err != nil {
@@ -87,21 +86,21 @@ func ResealDoc[T secretive[T]](c *Change, key, purpose, doc string) (string, err
 	return Text(sealed), nil
 }
 
-// sealedWith reports whether a sealed text names a key.
+// sealedWith reports whether a sealed text was sealed under a key.
 func sealedWith(sealed, key string) bool { return strings.Contains(sealed, "."+key+".") }
 
-// Sealer hides small secrets, for a purpose each, under a key that is not in the
-// database. Package seal of internal has it; app plugs it in.
+// Sealer seals small secrets, each for a purpose, under a key that is not in the database. Package internal/seal implements it;
+// app plugs it in.
 type Sealer interface {
-	// Seal answers the name of the key besides.
+	// Seal returns the name of the key and the sealed text.
 	Seal(purpose string, plain []byte) (key, sealed string, err error)
 	Open(purpose, sealed string) ([]byte, error)
-	// Rotate makes another key seal from now on, and answers its name. Those from
-	// before still open until Forget.
+	// Rotate makes a new key for sealing, and returns its name. Older keys still open secrets until Forget.
 	Rotate() (key string, err error)
 	Forget() error
 }
 
+// Sealer returns the sealer of secrets. Without one in the options, the returned sealer fails each call.
 func (s *Store) Sealer() Sealer {
 	if s.Opt.Sealer == nil {
 		return noSealer{}
@@ -109,7 +108,7 @@ func (s *Store) Sealer() Sealer {
 	return s.Opt.Sealer
 }
 
-// noSealer is that of a store that was given none.
+// noSealer is the sealer of a store without one.
 type noSealer struct{}
 
 var errNoSealer = core.Errorf(core.Conflict, "there is no key to seal secrets with").WithHint("set seal_key_file")
@@ -122,11 +121,10 @@ func (noSealer) Rotate() (string, error) { return "", errNoSealer }
 
 func (noSealer) Forget() error { return errNoSealer }
 
-// ResealBatch bounds what is sealed anew in one transaction.
+// ResealBatch bounds the secrets that one transaction seals again.
 const ResealBatch = 500
 
-// SealWith seals, if it is this key that does. With another one the next look
-// would find the same again.
+// SealWith seals if the present key is key. Sealing under another key would make the next pass find the same secret again.
 func (c *Change) SealWith(key, purpose string, plain []byte) (sealed string, err error) {
 	now, sealed, err := c.s.Sealer().Seal(purpose, plain)
 	if err == nil && now != key {
@@ -135,8 +133,7 @@ func (c *Change) SealWith(key, purpose string, plain []byte) (sealed string, err
 	return sealed, err
 }
 
-// Seals reports whether there is a key to seal with. A sealer may know that it
-// was given none.
+// Seals reports whether there is a key to seal with. A sealer without a key may say so by HasKey.
 func (s *Store) Seals() bool {
 	if knows, can := s.Opt.Sealer.(interface{ HasKey() bool }); can {
 		return knows.HasKey()

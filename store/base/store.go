@@ -18,7 +18,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Options says how a store behaves. The zero value works.
+// Options configure a store. The zero value works.
 type Options struct {
 	// SessionTTL is how long a worker's session lives without a renewal. Default: 30s.
 	SessionTTL time.Duration
@@ -28,57 +28,56 @@ type Options struct {
 	Keep Keep
 	// Clock, if set, decides instead of the database's or the system's clock. Tests use it.
 	Clock func() time.Time
-	// Vet, if set, says what is wrong with a task beyond what package task can tell: expressions and selectors that do not compile.
+	// Vet, if set, validates a task beyond the checks of package task: that expressions and selectors compile.
 	Vet func(task.Task) error
-	// Bytes is where artifacts lie. Without it programs cannot be uploaded.
+	// Bytes stores artifacts. Without it programs cannot be uploaded.
 	Bytes Bytes
-	// Sealer hides secrets. Without it none can be kept.
+	// Sealer seals secrets. Without it secrets cannot be stored.
 	Sealer Sealer
-	// RingAgain is how long after a ticket was made it is made again, if its job was not claimed; twice as long after each
-	// time, up to 32 times as long. Default: 30s.
+	// RingAgain is the delay after which a ticket is made again if its job was not claimed. It doubles each time, up to 32 times.
+	// Default: 30s.
 	RingAgain time.Duration
-	// PackFrom is how many jobs a claim must have got for their leases to share a row. Default: 50 on PostgreSQL, 10 on SQLite.
+	// PackFrom is the smallest number of claimed jobs whose leases share a row. Default: 50 on PostgreSQL, 10 on SQLite.
 	PackFrom int
-	// Claims switches mechanisms of the claim path off. Default: none.
+	// Claims switches optimizations of the claim path off. Default: none.
 	Claims Claims
-	// Monotonic, if set, is read beside the clock to notice that it was set. Default: this process's, or nothing where Clock is set.
+	// Monotonic, if set, detects that the clock was set. Default: the monotonic clock of this process; none if Clock is set.
 	Monotonic func() time.Duration
 	// ZoneRelease is the release of this machine's time zone data, such as "2026b". Default: [cron.ZoneRelease].
 	ZoneRelease string
-	// Logger gets what heals by itself at warn. Default: discarded.
+	// Logger gets transient faults, at level warn. Default: discarded.
 	Logger *slog.Logger
-	// Observer hears what happens, for metrics. Default: none.
+	// Observer receives the events of the store, for metrics. Default: none.
 	Observer Observer
 }
 
-// Observer hears what happens in a store. Its methods must not block.
+// Observer receives the events of a store. Its methods must not block.
 type Observer interface {
 	Claimed(queue string, jobs int)
-	// Waited is told, of each job that was claimed, how long after its due time that was.
+	// Waited reports, for each claimed job, the time from its due time to the claim.
 	Waited(queue string, kind task.Kind, lag time.Duration)
 	Settled(queue string, outcome job.Outcome, state job.State, ran time.Duration)
-	// Fired is told of each row of occurrences: of how many nominal times it is, and how late it was decided.
+	// Fired reports a row of occurrences: for how many nominal times it stands, and how late it was decided.
 	Fired(decision schedule.Decision, reason core.Reason, times int, lag time.Duration)
 	Stale(jobs int)
 	Lost(sessions int)
-	// Released is told how many jobs a lost session held, and how long after its last sign they were released.
+	// Released reports how many jobs a lost session held, and how long after its last renewal they were released.
 	Released(jobs int, silent time.Duration)
-	// Checked is told of each check of a monitor that was judged. A check without a latency took 0.
+	// Checked reports a judged check of a monitor. The latency is 0 if the check has none.
 	Checked(kind task.Kind, outcome task.CheckOutcome, latency time.Duration)
-	// Tried is told of each try to deliver a message to a channel of a kind, and what its alerts became.
+	// Tried reports a try to deliver a message to a channel of a kind, and the resulting state of its alerts.
 	Tried(channel string, became alert.State)
-	// Delivered is told of each try to deliver events to a hook, and what came of it: sent, failed or disabled.
+	// Delivered reports a try to deliver events to a hook, with its result: sent, failed or disabled.
 	Delivered(result string, events int)
-	// OverQuota is told of each request that a quota of its namespace had no room for.
+	// OverQuota reports a request that a quota of its namespace refused.
 	OverQuota(namespace, quota string)
-	// KeptOut is told how many jobs of a queue were refused because it was full, dropped or throttled, by the reason.
+	// KeptOut reports how many jobs of a queue were refused because it was full, dropped or throttled, by reason.
 	KeptOut(queue string, why core.Reason, jobs int)
-	// Took is told of each transition. It failed by a fault of the store, and not
-	// because what was asked for cannot be.
+	// Took reports a transition. failed is set for a fault of the store, not for a refused request.
 	Took(transition string, d time.Duration, failed bool)
 }
 
-// WithDefaults fills what was left out.
+// WithDefaults sets the defaults of zero options.
 func (o Options) WithDefaults() Options {
 	if o.SessionTTL == 0 {
 		o.SessionTTL = job.DefaultSessionTTL.D()
@@ -120,23 +119,23 @@ func (o Options) WithDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Observer == nil {
-		o.Observer = deaf{}
+		o.Observer = noObserver{}
 	}
 	return o
 }
 
-// Store is what all parts of a store stand on: the database, the clock, and who waits for what.
+// Store is the base of all parts of a store: the database, the clock, and the hub of wake-ups.
 type Store struct {
-	db       DB
-	Far      bool // it is a [Foreseer]
-	SQL      Dialect
-	Opt      Options
-	Hub      *Hub
-	watch    watch
-	hearing  hearing
-	outdated outdated
-	refusal  atomic.Pointer[refusal]
-	unopened rate.Sometimes // tells of secrets that cannot be opened
+	db           DB
+	Far          bool // the database is a [Foreseer]
+	SQL          Dialect
+	Opt          Options
+	Hub          *Hub
+	watch        watch
+	availability availability
+	outdated     outdated
+	refusal      atomic.Pointer[refusal]
+	unopened     rate.Sometimes // logs secrets that cannot be opened
 
 	Closing context.Context // ends with Close
 	close   context.CancelFunc
@@ -148,11 +147,11 @@ type Store struct {
 	closers  []func()
 }
 
-// New is a store without any noun.
+// New returns a store without the parts for nouns.
 func New(db DB, o Options) *Store {
 	_, far := db.(Foreseer)
 	s := &Store{db: db, Far: far, SQL: db.Dialect(), Opt: o.WithDefaults(), Hub: NewHub(), unopened: rate.Sometimes{Interval: time.Minute}}
-	s.hearing.since = s.processNow()
+	s.availability.since = s.processNow()
 	s.Closing, s.close = context.WithCancel(context.Background())
 	if db, is := db.(Epochal); is {
 		db.OnEpoch(s.forget)
@@ -160,14 +159,20 @@ func New(db DB, o Options) *Store {
 	return s
 }
 
-// OnClose has fn run when the store is closed, OnClockSet after a clock that was set has been followed, OnShift to follow it,
-// and OnAudit in a transition that writes a definition.
-func (s *Store) OnClose(fn func())                            { s.closers = append(s.closers, fn) }
-func (s *Store) OnClockSet(fn func())                         { s.clockSet = append(s.clockSet, fn) }
-func (s *Store) OnShift(fn func(c *Change, step Step) error)  { s.shift = fn }
+// OnClose, OnClockSet, OnShift and OnAudit register functions. OnClose runs fn when the store is closed, OnClockSet after a step
+// of the clock was followed, OnShift to follow it, and OnAudit in a transition that writes a definition.
+func (s *Store) OnClose(fn func()) { s.closers = append(s.closers, fn) }
+
+// OnClockSet registers fn to run in this process after the clock was set. Several may be registered.
+func (s *Store) OnClockSet(fn func()) { s.clockSet = append(s.clockSet, fn) }
+
+// OnShift registers fn to run in the transaction that shifts stored times after the clock was set. The last one counts.
+func (s *Store) OnShift(fn func(c *Change, step Step) error) { s.shift = fn }
+
+// OnAudit registers fn to run in each transaction that writes an audit entry, with the entry as JSON.
 func (s *Store) OnAudit(fn func(c *Change, doc string) error) { s.audited = fn }
 
-// OnCreate has fn run in a transition that makes a thing of a noun.
+// OnCreate registers fn to run in a transition that creates an object of a noun.
 func (s *Store) OnCreate(fn func(c *Change, noun, namespace, name string) error) { s.created = fn }
 
 // Close closes the database. Transitions under way are committed or rolled back.
@@ -179,35 +184,34 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
-// DB is the database underneath, for what only one of the two can do.
+// DB returns the database, for features that only one of the two databases has.
 func (s *Store) DB() DB { return s.db }
 
-// Run carries wake-ups between this process and others until ctx ends, or until
-// this program is found to be too old for the database, which is the error. A
-// store without it works, at the pace of [Options.Poll].
+// Run carries wake-ups between this process and others until ctx ends. It returns an error if this program is found to be too old
+// for the database. A store without Run works, at the pace of [Options.Poll].
 func (s *Store) Run(ctx context.Context) error {
-	if !s.Far { // no other process can migrate it meanwhile
-		return s.db.Wakeups().Run(ctx, s.Hub.heard)
+	if !s.Far { // no other process can migrate the database meanwhile
+		return s.db.Wakeups().Run(ctx, s.Hub.wakeAnnounced)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	heard := make(chan error, 1)
 	go func() {
 		defer stop()
-		heard <- s.db.Wakeups().Run(ctx, s.Hub.heard)
+		heard <- s.db.Wakeups().Run(ctx, s.Hub.wakeAnnounced)
 	}()
 	err := s.followSchema(ctx)
 	stop()
 	return errors.Join(err, <-heard)
 }
 
-// Write runs a transition, tells the observer, and after the commit wakes whom
-// it concerns. One that finds the clock set is begun again once it was followed.
+// Write runs a transition, reports it to the observer, and wakes its topics after the commit. If the transition finds that the
+// clock was set, the clock is followed, and the transition begins again.
 func (s *Store) Write(ctx context.Context, name string, fn func(c *Change) error) error {
 	return s.WriteAhead(ctx, name, nil, fn)
 }
 
-// isFault tells what went wrong here from what a caller asked for and did not get, or did not wait for.
+// isFault reports whether an error is a fault of the store: not a refused request, and not a caller that left.
 func isFault(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
@@ -215,7 +219,7 @@ func isFault(err error) bool {
 	return !core.Refused(err) && core.CodeOf(err) != core.Unauthorized
 }
 
-// WriteAhead is write where it is known what fn asks first: ahead asks the same.
+// WriteAhead is Write for a transition whose first queries are known. ahead makes the same queries as fn.
 func (s *Store) WriteAhead(ctx context.Context, name string, ahead func(c *Change), fn func(c *Change) error) error {
 	begun := time.Now()
 	if err := s.outdated.as(core.Unavailable); err != nil {
@@ -228,7 +232,7 @@ func (s *Store) WriteAhead(ctx context.Context, name string, ahead func(c *Chang
 		}
 	}
 	s.Opt.Observer.Took(name, time.Since(begun), isFault(err))
-	s.Hears(ctx, err)
+	s.NoteAvailability(ctx, err)
 	s.SawOutdated(err)
 	s.sawRefusal(err)
 	if err == nil {
@@ -254,7 +258,7 @@ func (s *Store) try(ctx context.Context, ahead func(c *Change), fn func(c *Chang
 		}
 	}
 	err = write(ctx, func(tx Tx, at Moment) error {
-		again := *asked // what an earlier try has gathered is gone with it
+		again := *asked // drops the effects of an earlier try
 		c = &again
 		c.Tx, c.SQL, c.Now, c.Stable = tx, s.SQL, core.Micro(at.Now), core.Micro(at.Stable)
 		c.Number, c.Oldest = at.Number, at.Oldest
@@ -284,7 +288,7 @@ func (s *Store) try(ctx context.Context, ahead func(c *Change), fn func(c *Chang
 	return c, err
 }
 
-// Begin is a transition that is asked for now and has no transaction yet.
+// Begin returns a transition that begins now and has no transaction yet.
 func (s *Store) Begin(ctx context.Context) *Change {
 	c := &Change{Ctx: ctx, Begun: time.Now(), s: s}
 	if s.Opt.Monotonic != nil {
@@ -293,8 +297,7 @@ func (s *Store) Begin(ctx context.Context) *Change {
 	return c
 }
 
-// Change is one transition under way: its transaction, its one instant, and
-// whom to wake when it has been committed.
+// Change is one transition under way: its transaction, its instant, and the topics to wake after its commit.
 type Change struct {
 	Ctx     context.Context
 	Tx      Tx
@@ -305,27 +308,27 @@ type Change struct {
 	Oldest  int64                    // [Moment.Oldest]
 	Version func(table string) int64 // [Moment.Version]
 	Hooks   int64                    // [Moment.Hooks]
-	Begun   time.Time                // when it was asked for, by the monotonic clock
+	Begun   time.Time                // when the transition was requested, by the monotonic clock
 	asked   time.Duration            // the same by [Options.Monotonic]
 	s       *Store
 	wakes   []string
-	// announced is set when other processes hear of them with the commit.
+	// announced is set if the commit announces the topics to other processes.
 	announced bool
 	then      []func()
 	before    []func() error
-	// foreign is set in a transaction that its caller commits.
+	// Foreign is set in a transaction that its caller commits.
 	Foreign bool
-	// clock is what was known of it when it was compared; zero before.
+	// Clock is the row of the clock when it was last compared; zero before.
 	Clock ClockRow
-	// wakesEarly is set where claims are woken within the transaction: one that
-	// waits has been told of all that any transaction before has done.
+	// WakesEarly is set if claims are woken within the transaction: then a waiting claim has been woken by every earlier
+	// transaction that concerns it.
 	WakesEarly bool
-	unsure     bool // a clock that was set is no reason to begin again, but nothing is trusted
+	unsure     bool // a step of the clock does not begin the transition again, but no elapsed time is trusted
 
-	kept []any // see kept
+	kept []any // see [Kept]
 }
 
-// Kept answers what a room keeps for the length of a transition, a T of its own. It is zero when it is first asked for.
+// Kept returns the state of type T that a package keeps for the length of a transition. It is zero at first.
 func Kept[T any](c *Change) *T {
 	for _, k := range c.kept {
 		if v, is := k.(*T); is {
@@ -337,7 +340,7 @@ func Kept[T any](c *Change) *T {
 	return v
 }
 
-// wakeEarly wakes claims before the commit, where they can join it.
+// wakeEarly wakes claims before the commit, if they can join it.
 func (c *Change) wakeEarly(woke func(int)) {
 	if woke == nil {
 		return
@@ -356,19 +359,18 @@ func (c *Change) wakeEarly(woke func(int)) {
 	}
 }
 
-// Base is the store that the transition changes.
+// Base returns the store of the transition.
 func (c *Change) Base() *Store { return c.s }
 
-// After runs fn when the transition has been committed. In a transaction of the
-// caller's the commit is not seen, and it does not run.
+// After registers fn to run after the commit. In a transaction of the caller, the commit is not seen, and fn does not run.
 func (c *Change) After(fn func()) { c.then = append(c.then, fn) }
 
-// Before runs fn at the end of the transition, within its transaction: what comes there once for all that has happened,
-// and what is locked last. There is no such end in a transaction of the caller's.
+// Before registers fn to run at the end of the transition, within its transaction: for work that is done once for the whole
+// transition, and for rows that are locked last. A transaction of the caller has no such end.
 func (c *Change) Before(fn func() error) { c.before = append(c.before, fn) }
 
-// Observe tells the observer of what has happened once it has: what is begun again after a fault is counted once, and what
-// is taken back is not. In a transaction of the caller's it is told at once.
+// Observe runs fn after the commit: a transition that begins again is reported once, and one that is rolled back is not. In a
+// transaction of the caller, fn runs at once.
 func (c *Change) Observe(fn func(o Observer)) {
 	if c.Foreign {
 		fn(c.s.Opt.Observer)
@@ -377,6 +379,7 @@ func (c *Change) Observe(fn func(o Observer)) {
 	c.After(func() { fn(c.s.Opt.Observer) })
 }
 
+// Wake wakes the goroutines that wait for a topic, after the commit. A repeated topic is woken once.
 func (c *Change) Wake(topic string) {
 	for _, t := range c.wakes {
 		if t == topic {
@@ -386,21 +389,21 @@ func (c *Change) Wake(topic string) {
 	c.wakes = append(c.wakes, topic)
 }
 
-// Wakes are the topics that the transition wakes after its commit.
+// Wakes returns the topics that the transition wakes after its commit.
 func (c *Change) Wakes() []string { return c.wakes }
 
-type deaf struct{}
+type noObserver struct{}
 
-func (deaf) Claimed(string, int)                                      {}
-func (deaf) Waited(string, task.Kind, time.Duration)                  {}
-func (deaf) Released(int, time.Duration)                              {}
-func (deaf) Settled(string, job.Outcome, job.State, time.Duration)    {}
-func (deaf) Fired(schedule.Decision, core.Reason, int, time.Duration) {}
-func (deaf) Stale(int)                                                {}
-func (deaf) Lost(int)                                                 {}
-func (deaf) Checked(task.Kind, task.CheckOutcome, time.Duration)      {}
-func (deaf) Tried(string, alert.State)                                {}
-func (deaf) Delivered(string, int)                                    {}
-func (deaf) OverQuota(string, string)                                 {}
-func (deaf) KeptOut(string, core.Reason, int)                         {}
-func (deaf) Took(string, time.Duration, bool)                         {}
+func (noObserver) Claimed(string, int)                                      {}
+func (noObserver) Waited(string, task.Kind, time.Duration)                  {}
+func (noObserver) Released(int, time.Duration)                              {}
+func (noObserver) Settled(string, job.Outcome, job.State, time.Duration)    {}
+func (noObserver) Fired(schedule.Decision, core.Reason, int, time.Duration) {}
+func (noObserver) Stale(int)                                                {}
+func (noObserver) Lost(int)                                                 {}
+func (noObserver) Checked(task.Kind, task.CheckOutcome, time.Duration)      {}
+func (noObserver) Tried(string, alert.State)                                {}
+func (noObserver) Delivered(string, int)                                    {}
+func (noObserver) OverQuota(string, string)                                 {}
+func (noObserver) KeptOut(string, core.Reason, int)                         {}
+func (noObserver) Took(string, time.Duration, bool)                         {}

@@ -7,8 +7,7 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// Success is an attempt that went well, as a batch carries it. Its job ends
-// whatever its row says, so the row need not be read before.
+// Success is a successful attempt, as a row of a batch. Its job ends whatever the row of the job says, so that is not read first.
 type Success struct {
 	JobID     int64   `json:"job_id"`
 	Lease     int64   `json:"lease"`
@@ -19,7 +18,7 @@ type Success struct {
 	LogCut    int     `json:"log_cut"`
 }
 
-// Succeeded is what settling a [Success] needs to know of the job.
+// Succeeded has the fields of a job that settling its [Success] needs.
 type Succeeded struct {
 	Ref        job.Ref
 	Queue      string
@@ -30,15 +29,17 @@ type Succeeded struct {
 	DueAt      int64
 	TaskID     int64
 	Attempt    int
-	Limited    int64 // 1: it was under keys of limits
+	Limited    int64 // 1: the job was under limit keys
 }
 
+// Placeholder returns the name of the nth argument of a statement, from 1.
 func Placeholder(n int) string { return "$" + strconv.Itoa(n) }
 
-// AnySession holds each lease: of a finish in a transaction of the program that
-// has the store, which need not say who it is.
+// AnySession stands for the session of any lease. A finish in a transaction of the embedding program uses it, because the program
+// need not name its session.
 const AnySession = ""
 
+// JobIDs returns the jobs of results, in their order.
 func JobIDs(fs []job.Finish) []int64 {
 	ids := make([]int64, len(fs))
 	for i := range fs {
@@ -47,6 +48,7 @@ func JobIDs(fs []job.Finish) []int64 {
 	return ids
 }
 
+// Bit returns 1 for true and 0 for false, as columns hold it.
 func Bit(b bool) int {
 	if b {
 		return 1

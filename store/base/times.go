@@ -6,11 +6,13 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
+// OneDay is 24 hours, whatever the zone.
 const OneDay = 24 * time.Hour
 
-// HourOf is the hour that an instant falls in, since 1970.
+// HourOf returns the hour of an instant, counted since 1970.
 func HourOf(t time.Time) int64 { return t.Unix() / int64(time.Hour/time.Second) }
 
+// NamespaceOr returns the given namespace, or the default one for "".
 func NamespaceOr(given string) string {
 	if given == "" {
 		return core.DefaultNamespace
@@ -18,16 +20,16 @@ func NamespaceOr(given string) string {
 	return given
 }
 
-// RollGrace is how long after its end an hour is rolled up. A check that ended
-// later than that stays out of it: none may run that long.
+// RollGrace is the delay from the end of an hour to its roll-up. No check may run longer; one that ended later is left out.
 const RollGrace = 20 * time.Minute
 
-const KeepHours = 100 * 24 * time.Hour // of monitors' results; days stay for ever
+const KeepHours = 100 * 24 * time.Hour // retention of hourly rows of monitors; daily rows are kept for ever
 
-const TidyStep = 2000 // rows of each that one pass removes
+const TidyStep = 2000 // rows of a table that one pass checks or deletes
 
-const LogHour = int64(time.Hour / time.Microsecond) // by which bytes of logs are counted
+const LogHour = int64(time.Hour / time.Microsecond) // bytes of logs are counted by this time, one hour
 
+// LaterOf returns the later of two times.
 func LaterOf(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

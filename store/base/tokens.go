@@ -9,24 +9,23 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// SecretPrefix lets people and scanners see what a leaked string is.
+// SecretPrefix lets people and scanners recognize a leaked secret.
 const SecretPrefix = "belfry_"
 
-// HashSecret is what is kept of a secret. Secrets are 256 random bits, so a
-// plain hash is as good as a slow one and costs a request nothing.
+// HashSecret returns the stored hash of a secret. Secrets are 256 random bits, so a fast hash is as safe as a slow one.
 func HashSecret(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
 
-// NewSecret is a secret that cannot be guessed.
+// NewSecret returns a random secret of 256 bits, after a prefix.
 func NewSecret(prefix string) string {
 	raw := make([]byte, 32)
 	rand.Read(raw) //nolint:errcheck // never fails, by its documentation
 	return prefix + base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// OwnedBy is the namespace in whose audit a token stands, or none.
+// OwnedBy returns the namespace in whose audit a token is recorded; empty for a token of all namespaces.
 func OwnedBy(namespace string) string {
 	if namespace == core.AnyNamespace {
 		return ""

@@ -4,9 +4,9 @@ import (
 	"slices"
 )
 
-const LookFirst = 1_000 // before it is looked further, four times as far each time
+const LookFirst = 1_000 // rows of the first look of a search; each further look reads four times as many
 
-// Span restricts to one id, or to those between two.
+// Span restricts to one id, or to ids between two.
 func (w *Where) Span(key string, id, after, before int64) {
 	if id > 0 {
 		w.And(key+" = ?", id)
@@ -19,19 +19,19 @@ func (w *Where) Span(key string, id, after, before int64) {
 	}
 }
 
-// Equals restricts to a value, if one is asked for.
+// Equals restricts to a value, unless it is empty.
 func (w *Where) Equals(column, value string) {
 	if value != "" {
 		w.And(column+" = ?", value)
 	}
 }
 
-// Clone is a copy that can grow by itself.
+// Clone returns an independent copy.
 func (w *Where) Clone() *Where {
 	return &Where{slices.Clone(w.Conds), slices.Clone(w.Args)}
 }
 
-// Beyond goes on after an id.
+// Beyond restricts to ids after an id, in an order.
 func (w *Where) Beyond(key string, id int64, order string) {
 	if id == 0 {
 		return

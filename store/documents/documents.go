@@ -1,4 +1,5 @@
-// Package documents keeps definitions that are kept as a whole: channels, alert rules, hooks, maintenance windows, status pages.
+// Package documents keeps definitions that are stored as a whole: channels, alert rules, hooks, maintenance windows, status
+// pages.
 package documents
 
 import (
@@ -16,56 +17,57 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Document is a definition that is kept as a whole: a channel, an alert rule, a
-// hook, a window of maintenance, a status page.
+// Document is a definition that is stored as a whole: a channel, an alert rule, a hook, a maintenance window, a status page.
 type Document interface {
 	alert.Channel | alert.Rule | hook.Hook | monitor.Window | public.StatusPage
 }
 
-// kind of document: what the store has to know about a type of them.
+// Kind describes a type of document to the store.
 type Kind[T Document] struct {
-	Noun     string // in the table, the audit and texts
+	Noun     string // in the table, the audit log and texts
 	List     string // the command that lists them
 	Head     func(*T) Head
 	Defaults func(T) T
 	Validate func(T, time.Time) error
-	// keep puts back the secrets of the old one where the new one has none of
-	// its own.
+	// Keep restores the secrets of the old document for which the new one has no values.
 	Keep func(fresh, old T) T
-	// sealed is the document as it lies in the database, and opened undoes that.
-	// Both are nil where there is no secret.
+	// Sealed returns the stored form of a document with sealed secrets, and Opened undoes that. Both are nil for a type without
+	// secrets.
 	Sealed func(*base.Store, T) (T, error)
 	Opened func(*base.Store, T) T
-	// shown is the document as everyone may see it who may read it.
+	// Shown returns the document for readers, without secrets.
 	Shown func(T) T
-	// shorter is it as plans and the audit have it. It may be nil.
+	// Shorter returns the form for plans and the audit log. It may be nil.
 	Shorter func(T) T
-	// Bulky is a field that is too large for lists, by its name in JSON, and BulkyMark what they have in its place, which
-	// Keep knows when it is saved; empty: none.
+	// Bulky is the JSON name of a field that is too large for lists, and BulkyMark its replacement in lists. Keep recognizes
+	// BulkyMark when a document is saved. Both are empty if there is no such field.
 	Bulky, BulkyMark string
-	// check refuses one that names what is not there, free one that others name.
+	// Check rejects a document that refers to missing objects. Free rejects the deletion of a document that others refer to.
 	// Either may be nil.
 	Check, Free func(c *base.Change, d T) error
-	// touch has looked at again what a change of one in a namespace may concern.
-	// It may be nil.
+	// Touch schedules another look at everything in a namespace that a change may concern. It may be nil.
 	Touch func(c *base.Change, namespace string) error
-	// Saved and Deleted write what goes with one that was just written or removed. They may be nil.
+	// Saved and Deleted write the rows that belong to a saved or deleted document. They may be nil.
 	Saved, Deleted func(c *base.Change, d T) error
 }
 
-// Head is where a document keeps what the store gives it.
+// Head points to the fields of a document that the store sets.
 type Head struct {
 	Namespace, Name      *string
 	Id, Generation       *int64
 	CreatedAt, UpdatedAt *time.Time
 }
 
+// Same returns its argument. It is the Shown of kinds without secrets.
 func Same[T any](v T) T { return v }
 
+// Older returns its first argument. It is the Keep of kinds that keep nothing of the stored document.
 func Older[T any](fresh, _ T) T { return fresh }
 
+// Columns are the columns that [Kind.Scan] reads, in its order.
 const Columns = `id, namespace, name, generation, doc, created_at, updated_at`
 
+// Scan reads one row of [Columns]. Secrets are still sealed.
 func (k Kind[T]) Scan(rows base.Rows) (d T, err error) {
 	var id, generation, created, updated int64
 	var namespace, name string
@@ -76,7 +78,7 @@ func (k Kind[T]) Scan(rows base.Rows) (d T, err error) {
 	return d, err
 }
 
-// Written is the document without what the store adds.
+// Written returns the document without the fields that the store sets.
 func (k Kind[T]) Written(d T) T {
 	h := k.Head(&d)
 	*h.Id, *h.Generation = 0, 0
@@ -84,6 +86,8 @@ func (k Kind[T]) Written(d T) T {
 	return d
 }
 
+// Read reads one document in a transaction. lock is the suffix that locks the row, or "". A missing document fails with
+// [core.NotFound].
 func (k Kind[T]) Read(ctx context.Context, tx base.Tx, namespace, name, lock string) (d T, err error) {
 	d, found, err := base.First(ctx, tx, k.Scan, `
 		select `+Columns+`
@@ -95,7 +99,7 @@ func (k Kind[T]) Read(ctx context.Context, tx base.Tx, namespace, name, lock str
 	return d, err
 }
 
-// Open is the document with its secrets. As it is read it has them sealed.
+// Open returns the document with opened secrets. A document is read with sealed secrets.
 func (k Kind[T]) Open(s *base.Store, d T) T {
 	if k.Opened == nil {
 		return d
@@ -103,7 +107,7 @@ func (k Kind[T]) Open(s *base.Store, d T) T {
 	return k.Opened(s, d)
 }
 
-// doc is the document as it lies in the database.
+// doc returns the stored form of a document.
 func (k Kind[T]) doc(s *base.Store, d T) (doc string, err error) {
 	if k.Sealed != nil {
 		if d, err = k.Sealed(s, d); err != nil {
@@ -113,7 +117,7 @@ func (k Kind[T]) doc(s *base.Store, d T) (doc string, err error) {
 	return base.Text(k.Written(d)), nil
 }
 
-// Brief is the document as plans and the audit have it.
+// Brief returns the form of a document for plans and the audit log.
 func (k Kind[T]) Brief(d T) T {
 	d = k.Shown(d)
 	if k.Shorter != nil {
@@ -122,7 +126,7 @@ func (k Kind[T]) Brief(d T) T {
 	return d
 }
 
-// listed are the columns of a list.
+// listed returns the columns of a list.
 func (k Kind[T]) listed(sql base.Dialect) string {
 	if k.Bulky == "" {
 		return Columns
@@ -130,12 +134,12 @@ func (k Kind[T]) listed(sql base.Dialect) string {
 	return strings.Replace(Columns, "doc", sql.Marked("doc", k.Bulky, k.BulkyMark), 1)
 }
 
-// All reads those of a namespace, by name.
+// All reads the documents of a namespace, by name.
 func (k Kind[T]) All(ctx context.Context, tx base.Tx, namespace string) ([]T, error) {
 	return k.all(ctx, tx, namespace, Columns)
 }
 
-// Light is All as lists are, without what is too large for them.
+// Light is All without bulky fields, as for lists.
 func (k Kind[T]) Light(ctx context.Context, tx base.Tx, sql base.Dialect, namespace string) ([]T, error) {
 	return k.all(ctx, tx, namespace, k.listed(sql))
 }
@@ -151,10 +155,10 @@ func (k Kind[T]) all(ctx context.Context, tx base.Tx, namespace, columns string)
 		order by namespace, name`, w.Args...)
 }
 
-// save creates or replaces one, and answers the one before.
+// save creates or replaces a document, and returns the previous one.
 func (k Kind[T]) save(c *base.Change, d T) (saved, old T, err error) {
 	h := k.Head(&d)
-	// Locked, or what is kept of it could be what another edit has just replaced.
+	// Locked: otherwise the kept values could be those that another edit has just replaced.
 	old, err = k.Read(c.Ctx, c.Tx, *h.Namespace, *h.Name, c.SQL.ForUpdate("documents"))
 	isNew := core.CodeOf(err) == core.NotFound
 	if err != nil && !isNew {
@@ -238,7 +242,7 @@ func (k Kind[T]) insert(c *base.Change, d T) (T, error) {
 func (k Kind[T]) delete(c *base.Change, d T) error {
 	h := k.Head(&d)
 	if k.Free != nil {
-		// Locked before it is judged: what is being saved that names it is waited for.
+		// Locked before the check, so that it waits for a save that refers to the document.
 		if _, err := k.Read(c.Ctx, c.Tx, *h.Namespace, *h.Name, c.SQL.ForUpdate("documents")); err != nil {
 			return err
 		}
@@ -262,7 +266,7 @@ func (k Kind[T]) delete(c *base.Change, d T) error {
 	return c.Audit("delete", k.Noun, *h.Namespace, *h.Name, "", k.Brief(d), nil)
 }
 
-// Save is a whole transition around save.
+// Save is a transition with save.
 func Save[T Document](ctx context.Context, s *base.Store, k Kind[T], d T) (saved T, err error) {
 	d = k.Defaults(d)
 	err = s.Write(ctx, "save "+Spoken(k.Noun), func(c *base.Change) error {
@@ -272,6 +276,7 @@ func Save[T Document](ctx context.Context, s *base.Store, k Kind[T], d T) (saved
 	return k.Shown(saved), err
 }
 
+// Delete deletes a document. It fails with [core.NotFound] if there is none, and with [core.Conflict] if something uses it.
 func Delete[T Document](ctx context.Context, s *base.Store, k Kind[T], namespace, name string) error {
 	return s.Write(ctx, "delete "+Spoken(k.Noun), func(c *base.Change) error {
 		d, err := k.Read(ctx, c.Tx, namespace, name, c.SQL.ForUpdate("documents"))
@@ -285,6 +290,7 @@ func Delete[T Document](ctx context.Context, s *base.Store, k Kind[T], namespace
 	})
 }
 
+// Read reads one document. A missing one fails with [core.NotFound].
 func Read[T Document](ctx context.Context, s *base.Store, k Kind[T], namespace, name string) (d T, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		d, err = k.Read(ctx, tx, namespace, name, "")
@@ -293,6 +299,7 @@ func Read[T Document](ctx context.Context, s *base.Store, k Kind[T], namespace, 
 	return d, err
 }
 
+// List returns one page of the documents of a kind, by namespace and name, with secrets redacted.
 func List[T Document](ctx context.Context, s *base.Store, k Kind[T], f view.DocumentFilter) (p core.Page[T], err error) {
 	w, limit, err := base.NameWhere(f.Namespace, f.Paging)
 	if err != nil {
@@ -300,22 +307,21 @@ func List[T Document](ctx context.Context, s *base.Store, k Kind[T], f view.Docu
 	}
 	w.And("noun = ?", k.Noun)
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
-		all, err := base.Collect(ctx, tx, k.Scan, `
+		p, err = base.CollectPage(ctx, tx, limit, k.Scan, func(d T) string { h := k.Head(&d); return base.EncodeCursor(*h.Namespace, *h.Name) }, `
 			select `+k.listed(s.SQL)+`
 			from belfry.documents
 			where `+w.Sql()+`
 			order by namespace, name
 			limit `+strconv.Itoa(limit+1), w.Args...)
-		for i := range all {
-			all[i] = k.Shown(all[i])
+		for i := range p.Items {
+			p.Items[i] = k.Shown(p.Items[i])
 		}
-		p = base.Page(all, limit, func(d T) string { h := k.Head(&d); return base.EncodeCursor(*h.Namespace, *h.Name) })
 		return err
 	})
 	return p, err
 }
 
-// Apply writes those of a manifest.
+// Apply writes the documents of a manifest.
 func (k Kind[T]) Apply(c *base.Change, list string, ds []T) ([]view.Change, error) {
 	var changes []view.Change
 	for i, d := range ds {
@@ -333,9 +339,8 @@ func (k Kind[T]) Apply(c *base.Change, list string, ds []T) ([]view.Change, erro
 	return changes, nil
 }
 
-// WithSecrets adds to a line of the plan the fields that differ in what is not
-// shown, without what they hold, and those that hold secrets which were not
-// compared.
+// WithSecrets adds secret fields to a line of the plan, without their values: fields that differ but are not shown, and fields
+// that were not compared.
 func WithSecrets(ch view.Change, really, hidden []string) view.Change {
 	shown := map[string]bool{}
 	for _, f := range ch.Fields {
@@ -355,7 +360,7 @@ func WithSecrets(ch view.Change, really, hidden []string) view.Change {
 	return ch
 }
 
-// Prune deletes those of a namespace that a manifest does not name.
+// Prune deletes the documents of a namespace that a manifest does not name.
 func (k Kind[T]) Prune(c *base.Change, namespace string, named []T) ([]view.Change, error) {
 	keep := map[string]bool{}
 	for _, d := range named {
@@ -381,7 +386,7 @@ func (k Kind[T]) Prune(c *base.Change, namespace string, named []T) ([]view.Chan
 	return changes, nil
 }
 
-// Spoken is a noun as it stands in a sentence.
+// Spoken returns a noun in the form for sentences.
 func Spoken(noun string) string {
 	out := []byte(noun)
 	for i := range out {
@@ -392,7 +397,7 @@ func Spoken(noun string) string {
 	return string(out)
 }
 
-// expect is that of a document. One that is not there has no version.
+// expect checks the version that the caller expects of a document. A missing document has no version.
 func (k Kind[T]) expect(c *base.Change, name string, old T) error {
 	present := ""
 	if v, is := any(old).(interface{ Version() string }); is {

@@ -19,17 +19,17 @@ type bulk struct {
 	name      string
 	namespace string
 	sel       view.Selection
-	unfit     func(job.State) bool // of jobs that are left, and why
+	unfit     func(job.State) bool // states of jobs that are left alone
 	why       string
-	do        func(c *Change, rows []jobs.JobRow, out *view.Selected) error // to jobs that are locked
+	do        func(c *Change, rows []jobs.JobRow, out *view.Selected) error // applied to locked jobs
 }
 
-// bulkAtOnce bounds how many jobs a bulk action is done to in one transaction: to 10,000 it took SQLite four seconds, in
-// which no other transition could write.
+// bulkAtOnce bounds the jobs of a bulk action in one transaction. With 10,000 jobs SQLite took four seconds, in which no other
+// transition could write.
 const bulkAtOnce = 500
 
-// bulk runs a bulk action, in parts. A dry run of it is a read: it waits for no writer and holds up none. When a part fails
-// those before it are done, and a caller that asks again goes on from there.
+// bulk runs a bulk action in parts. A dry run is a read: it waits for no writer and holds up none. If a part fails, the parts
+// before it stay done, and a repeated call continues from there.
 func (s *Store) bulk(ctx context.Context, b bulk) (out view.Selected, err error) {
 	if b.sel.DryRun {
 		err = s.read(ctx, func(c *Change) error {
@@ -69,7 +69,7 @@ func (s *Store) bulk(ctx context.Context, b bulk) (out view.Selected, err error)
 	return out, nil
 }
 
-// readSelection reads the search of a selection by the clock that decides.
+// readSelection evaluates the search of a selection with the clock of the database.
 func (s *Store) readSelection(ctx context.Context, sel view.Selection) (view.Selection, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -81,8 +81,7 @@ func (s *Store) readSelection(ctx context.Context, sel view.Selection) (view.Sel
 	return sel, sel.Validate()
 }
 
-// selectJobs finds and locks the jobs of a bulk action. Those for which unfit
-// holds are left.
+// selectJobs finds and locks the jobs of a bulk action. It leaves out the jobs for which unfit is true.
 func (c *Change) selectJobs(b bulk) ([]jobs.JobRow, view.Selected, error) {
 	sel, unfit := b.sel, b.unfit
 	out := view.Selected{IDs: []int64{}, Left: map[int64]string{}}
@@ -120,13 +119,12 @@ func (c *Change) selectJobs(b bulk) ([]jobs.JobRow, view.Selected, error) {
 	return fit, out, nil
 }
 
-// heldJobs reads jobs, live and finished, and locks the live ones unless it is
-// for a dry run.
+// heldJobs reads jobs, live and finished. It locks the live ones, except for a dry run.
 func (c *Change) heldJobs(ids []int64, dry bool) ([]jobs.JobRow, error) {
 	if dry {
 		return c.s.jobs.JobsByID(c.Ctx, c.Tx, ids)
 	}
-	// One that a retry brings back between the two looks, or a cancel ends again, is in neither: it is looked for again.
+	// A job that a retry or a cancel moves between the two reads is in neither result: it is looked up again.
 	var rows []jobs.JobRow
 	for range maxLooks {
 		live, err := c.jobs().LockJobs(ids)
@@ -146,7 +144,7 @@ func (c *Change) heldJobs(ids []int64, dry bool) ([]jobs.JobRow, error) {
 		if len(ids) == 0 || c.SQL.ForUpdate("jobs") == "" {
 			return rows, nil
 		}
-		// One statement sees each job in one of the two tables, so those that it does not see are not there.
+		// One statement sees each job in one of the two tables, so jobs that it does not see do not exist.
 		if ids, err = base.Collect(c.Ctx, c.Tx, base.ScanInt, `
 			select id from belfry.jobs where `+c.SQL.In("id", 1)+`
 			union all
@@ -157,11 +155,11 @@ func (c *Change) heldJobs(ids []int64, dry bool) ([]jobs.JobRow, error) {
 	return nil, core.Errorf(core.Conflict, "job %d is canceled and retried by others all the time", ids[0]).WithHint("try again")
 }
 
-// maxLooks is how often a job is looked for that moves between the live and the finished ones. Five people who cancel and
-// retry one as fast as they can made more than four looks miss.
+// maxLooks bounds the looks for a job that moves between the live and the finished jobs. Five people who canceled and retried
+// one job as fast as they could made more than four looks miss.
 const maxLooks = 100
 
-// afterParts says of an error in a bulk action that parts of it are done.
+// afterParts adds to the error of a bulk action that parts of it are done.
 func afterParts(err error, done int) error {
 	if done == 0 {
 		return err
@@ -178,10 +176,8 @@ func (s *Store) read(ctx context.Context, fn func(c *Change) error) error {
 	})
 }
 
-// filterJobs finds the oldest jobs that a filter names and an action fits, from
-// the cursor on, and says where to go on. Ids only grow, so what is done to some
-// of them, and what cannot be done to others, moves none into or out of what is
-// to come.
+// filterJobs returns the oldest jobs after the cursor that match a filter and fit an action, and the next cursor. Ids only
+// grow, so actions on some jobs, done or refused, do not change which jobs follow.
 func (c *Change) filterJobs(namespace string, sel view.Selection, unfit func(job.State) bool, out *view.Selected) (ids []int64, err error) {
 	f := *sel.Filter
 	f.Namespace = namespace
@@ -207,7 +203,7 @@ func (c *Change) filterJobs(namespace string, sel view.Selection, unfit func(job
 		}
 		out.Count = &count
 	}
-	rows, l, err := c.s.searchJobs(c.Ctx, c.Tx, f, after, limit, lookBulk, "asc")
+	rows, l, err := c.s.searchJobs(c.Ctx, c.Tx, f, after, limit, maxBulkRows, "asc")
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +216,7 @@ func (c *Change) filterJobs(namespace string, sel view.Selection, unfit func(job
 	return ids, nil
 }
 
-// withDone adds the finished ones among ids to the live ones that are locked.
+// withDone adds the finished jobs among ids to the locked live ones.
 func (c *Change) withDone(ids []int64, live []jobs.JobRow) ([]jobs.JobRow, error) {
 	if len(live) == len(ids) || len(ids) == 0 {
 		return live, nil
@@ -229,7 +225,7 @@ func (c *Change) withDone(ids []int64, live []jobs.JobRow) ([]jobs.JobRow, error
 	return append(live, done...), err
 }
 
-// auditJobs writes one row for one job, and one for a whole batch.
+// auditJobs writes one audit row for one job, or one for a whole batch.
 func (c *Change) auditJobs(action string, rows []jobs.JobRow, note string) error {
 	perNamespace := map[string][]int64{}
 	for _, r := range rows {

@@ -10,8 +10,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// CancelJobs ends jobs that wait and asks those that run to end. Ended jobs
-// are left, with the reason.
+// CancelJobs ends waiting jobs and asks running jobs to end. Ended jobs are left alone, with the reason.
 func (s *Store) CancelJobs(ctx context.Context, namespace string, sel view.Selection) (out view.Selected, err error) {
 	if sel, err = s.readSelection(ctx, sel); err != nil {
 		return out, err

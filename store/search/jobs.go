@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/store/windows"
 )
 
-// Job is one job, live or finished.
+// Job returns one job, live or finished.
 func (s *Store) Job(ctx context.Context, namespace string, id int64) (j job.Job, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		row, err := s.jobs.ReadJob(ctx, tx, namespace, id)
@@ -39,7 +39,7 @@ func (s *Store) Jobs(ctx context.Context, f job.Filter) (p core.Page[job.Job], e
 	}
 	limit := f.Bound()
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
-		rows, l, err := s.searchJobs(ctx, tx, f, before, limit+1, lookList, "desc")
+		rows, l, err := s.searchJobs(ctx, tx, f, before, limit+1, maxListRows, "desc")
 		if err != nil {
 			return err
 		}

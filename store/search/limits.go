@@ -13,13 +13,13 @@ import (
 
 func (c *Change) limits() *limits.Change { return c.s.jobs.Limits().In(c.Change) }
 
-// letInLater has jobs that were brought back be let in by the engine where their tasks have limits.
-func (c *Change) letInLater(moved []int64, tasks map[int64]task.Task, rows []jobs.JobRow) error {
+// admitLater leaves retried jobs whose tasks have limits to the engine for admission.
+func (c *Change) admitLater(moved []int64, tasks map[int64]task.Task, rows []jobs.JobRow) error {
 	there := make(map[int64]bool, len(moved))
 	for _, id := range moved {
 		there[id] = true
 	}
-	holds, err := c.limits().Hold(len(rows), func(i int) (*job.Job, []job.Gate) { return &rows[i].Job, job.GatesOf(tasks[rows[i].TaskID]) })
+	holds, err := c.limits().HasLimits(len(rows), func(i int) (*job.Job, []job.Gate) { return &rows[i].Job, job.GatesOf(tasks[rows[i].TaskID]) })
 	if err != nil {
 		return err
 	}
@@ -29,10 +29,10 @@ func (c *Change) letInLater(moved []int64, tasks map[int64]task.Task, rows []job
 			held = append(held, rows[i].ID)
 		}
 	}
-	return c.limits().Anew(held)
+	return c.limits().AdmitAgain(held)
 }
 
-// FollowLimits has a change of a task's limits take effect. The first ones hold back what is ready and has no lease.
+// FollowLimits applies a change of a task's limits. The first limits of a task hold back its ready jobs without a lease.
 func (c *Change) FollowLimits(old, t task.Task) error {
 	return c.followLimits(job.TaskOwner(t.ID), job.GatesOf(old), job.GatesOf(t))
 }

@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// A piece of log lies in the database as one byte, which says how the rest is written, and the rest.
+// A stored piece of log is one byte that names the encoding, and the encoded text.
 const (
 	logPlain   = 0
 	logDeflate = 1 // RFC 1951
 )
 
-// logPackFrom is from how many bytes on a piece is compressed. Shorter ones, a line each, gain nothing.
+// logPackFrom is the size in bytes from which a piece is compressed. Compression saves nothing on shorter pieces of one line.
 const logPackFrom = 200
 
 var deflaters = sync.Pool{New: func() any {
@@ -26,7 +26,7 @@ var deflaters = sync.Pool{New: func() any {
 	return w
 }}
 
-// packLog is a piece as it is kept, in hexadecimal digits: batches carry text.
+// packLog returns the stored form of a piece in hexadecimal digits, because batches carry text.
 func packLog(text string) string {
 	var b bytes.Buffer
 	if len(text) >= logPackFrom {
@@ -45,7 +45,7 @@ func packLog(text string) string {
 	return hex.EncodeToString(b.Bytes())
 }
 
-// unpackLog is the text of a piece.
+// unpackLog returns the text of a stored piece.
 func unpackLog(kept []byte) (string, error) {
 	if len(kept) == 0 {
 		return "", fmt.Errorf("a piece of log is empty")

@@ -17,27 +17,27 @@ func TestAPieceOfLogComesBackAsItWas(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(kept) > len(text)+1 {
-			t.Fatalf("%d bytes take %d", len(text), len(kept))
+			t.Fatalf("%d bytes are stored as %d, want at most one more", len(text), len(kept))
 		}
 		got, err := unpackLog(kept)
 		if err != nil || got != text {
-			t.Fatalf("got %q, %v", got, err)
+			t.Fatalf("unpacked piece: got %q, %v, want %q", got, err, text)
 		}
 	})
 	for _, bad := range [][]byte{nil, {7, 'a'}, {logDeflate, 0xff}} {
 		if _, err := unpackLog(bad); err == nil {
-			t.Errorf("%v was read", bad)
+			t.Errorf("unpack %v: got no error", bad)
 		}
 	}
 }
 
-func TestLogsAreKeptSmall(t *testing.T) {
+func TestOrdinaryLogsAreCompressed(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	for i := range 600 {
 		b.WriteString("2026-11-23T20:00:00Z level=INFO msg=\"copied a file\" bytes=1048576 name=photo-" + strings.Repeat("x", i%7) + "\n")
 	}
 	if kept := len(packLog(b.String())) / 2; kept*8 > b.Len() {
-		t.Errorf("%d bytes of an ordinary log take %d", b.Len(), kept)
+		t.Errorf("%d bytes of an ordinary log are stored as %d, want at most an eighth", b.Len(), kept)
 	}
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/belfry-run/belfry/store/quotas"
 )
 
-// meterLogs ends logs where the quotas of their namespaces have no room for more: with a line of its own, behind which
-// nothing is kept, so the job goes on and a worker of any version knows how to go on.
+// meterLogs ends logs for which the quota of their namespace has no room. Such a log gets a last line, and later pieces are
+// dropped without an error, so the job continues with workers of any version.
 func (c *Change) meterLogs(session string, rows []logRow, owners map[job.Ref]string) ([]logRow, error) {
 	rooms := map[string]*quotas.LogRoom{}
 	namespaces := base.Unique(slices.Collect(maps.Values(owners)))
-	slices.Sort(namespaces) // in one order, because each has a lock
+	slices.Sort(namespaces) // in a fixed order, because each namespace has a lock
 	for _, namespace := range namespaces {
 		room, err := c.quotas().LogRoom(namespace)
 		if err != nil {
@@ -68,7 +68,7 @@ func (c *Change) meterLogs(session string, rows []logRow, owners map[job.Ref]str
 	return let, nil
 }
 
-// freshOf are the pieces of a batch that will be written.
+// freshOf returns the pieces of a batch that will be written.
 func (c *Change) freshOf(session string, rows []logRow) (map[piece]bool, error) {
 	type id struct {
 		JobID int64 `json:"job_id"`
@@ -90,14 +90,14 @@ func (c *Change) freshOf(session string, rows []logRow) (map[piece]bool, error) 
 	return fresh, err
 }
 
-// upTo is the whole lines of a piece that have so many bytes at most.
+// upTo cuts a piece after the last whole line within so many bytes.
 func (r logRow) upTo(bytes int64) logRow {
 	r.Body = r.Body[:strings.LastIndexByte(r.Body[:bytes], '\n')+1]
 	r.Size = int64(len(r.Body))
 	return r
 }
 
-// ending is the line with which a log ends for which there is no room.
+// ending returns the last line of a log that exceeds the quota.
 func (r logRow) ending(why error, at int64) logRow {
 	var e *core.Error
 	if !errors.As(why, &e) {

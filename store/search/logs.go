@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// logRow is a piece of log as a batch carries it.
+// logRow is a piece of log in a batch.
 type logRow struct {
 	JobID  int64  `json:"job_id"`
 	Lease  int64  `json:"lease"`
@@ -21,14 +21,13 @@ type logRow struct {
 	Body   string `json:"body"` // packed last
 }
 
-// piece is what a piece of log is known by.
+// piece identifies a piece of log.
 type piece struct {
 	job.Ref
 	seq int
 }
 
-// Append keeps pieces of logs. Only the session that holds a job may write its
-// log, under the lease it holds it by.
+// Append stores pieces of logs. Only the session that holds a job may write its log, under the same lease.
 func (s *Store) Append(ctx context.Context, session string, ls []job.LogPiece) error {
 	if len(ls) > core.MaxBatch {
 		return core.Errorf(core.TooLarge, "%d pieces of log in one call", len(ls)).WithHint("send at most %d", core.MaxBatch)
@@ -45,10 +44,10 @@ func (s *Store) Append(ctx context.Context, session string, ls []job.LogPiece) e
 			}
 			seen[id] = true
 			clean, _ := core.CleanText(l.Text, job.MaxLogPiece)
-			if clean == "" { // a row that no limit of bytes would bound
+			if clean == "" { // no limit of bytes would bound such rows
 				continue
 			}
-			rows = append(rows, logRow{l.JobID, l.Lease, l.Seq, string(l.Stream), base.Micros(c.plausible(l.At)), int64(len(clean)), clean})
+			rows = append(rows, logRow{l.JobID, l.Lease, l.Seq, string(l.Stream), base.Micros(c.plausibleTime(l.At)), int64(len(clean)), clean})
 		}
 		owners, err := c.boundLogs(session, rows)
 		if err != nil {
@@ -72,14 +71,15 @@ func (s *Store) Append(ctx context.Context, session string, ls []job.LogPiece) e
 	})
 }
 
-// freshPieces are those of a batch that a session may write, that are not there yet, and whose log has not ended. Only one
-// session may write under a lease, and it waits for each answer, so looking before writing is enough to drop what comes twice.
+// freshPieces selects the pieces of a batch that the session may write, that are not stored yet, and whose log has not ended.
+// Only one session may write under a lease, and it waits for each answer, so a look before the write is enough to drop
+// duplicates.
 var freshPieces = `(select session from belfry.live where id = t.job_id and number = t.lease) = $1
 			and not exists (select 1 from belfry.logs l where l.job_id = t.job_id and l.lease = t.lease and l.seq in (t.seq, ` + strconv.Itoa(job.LastLogSeq) + `))`
 
-// plausible replaces the time of a worker whose clock is far off. Logs lie in
-// partitions by time, and one of 1970 would be pruned at once.
-func (c *Change) plausible(at time.Time) time.Time {
+// plausibleTime replaces the time of a worker whose clock is far off. Logs are partitioned by time, and a piece of 1970 would
+// be pruned at once.
+func (c *Change) plausibleTime(at time.Time) time.Time {
 	if d := c.Now.Sub(at); d > job.LogLate || d < -job.LogEarly {
 		return c.Now
 	}
@@ -122,8 +122,7 @@ func (s *Store) Logs(ctx context.Context, namespace string, id int64, f job.LogF
 		if lines == nil {
 			lines = []job.LogLine{}
 		}
-		// The cursor is there even on the last page: who follows a log asks
-		// for what comes after it.
+		// The cursor is set even on the last page: a reader that follows a log continues from it.
 		p = core.Page[job.LogLine]{Items: lines, Next: f.Cursor}
 		if n := len(lines); n > 0 {
 			p.Next = base.EncodeCursor(strconv.FormatInt(lines[n-1].Lease, 10), strconv.Itoa(lines[n-1].Seq))

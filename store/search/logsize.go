@@ -9,28 +9,26 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// logSizes remember how much of each attempt's log was kept, so that a worker
-// that is not trusted cannot fill the database. A node that comes to know
-// of an attempt later begins with what is there.
+// logSizes caches the stored size of each attempt's log, so that an untrusted worker cannot fill the database. A node that sees
+// an attempt for the first time starts from the stored size.
 type logSizes struct {
 	mu    sync.Mutex
 	known map[logWriter]logSize
 }
 
-// logSize is how much was kept of a log, how much may be, and the namespace in whose quota it counts, if any does.
+// logSize is the stored size of a log, its limit, and the namespace whose quota it counts against, if any.
 type logSize struct {
 	kept, most int64
 	owner      string
 }
 
-// logWriter is an attempt and who says that it is his.
+// logWriter is an attempt with the session that claims to hold it.
 type logWriter struct {
 	session string
 	ref     job.Ref
 }
 
-// maxLogSizes bounds the attempts that are remembered. Those that write go on
-// to be.
+// maxLogSizes bounds the cached attempts. Attempts that write are cached again.
 const maxLogSizes = 10_000
 
 func (l *logSizes) of(w logWriter) (size logSize, known bool) {
@@ -49,13 +47,12 @@ func (l *logSizes) keep(w logWriter, size logSize) {
 	l.known[w] = size
 }
 
-// maxPieces bounds the pieces of a log, each of which is a row, however small: they are numbered from 0, and each number is
-// there once.
+// maxPieces bounds the pieces of a log. Each piece is a row, however small. Pieces are numbered from 0, and each number exists
+// once.
 const maxPieces = 1 << 20
 
-// boundLogs refuses what would make the log of an attempt longer than its task
-// allows. Honest workers end theirs before, and say so in it. It answers the
-// namespaces in whose quotas the logs count.
+// boundLogs rejects pieces that would exceed the log size that the task allows. Honest workers end their log before, and say so
+// in it. It returns the namespaces whose quotas the logs count against.
 func (c *Change) boundLogs(session string, rows []logRow) (owners map[job.Ref]string, err error) {
 	grown := map[job.Ref]int64{}
 	owners = map[job.Ref]string{}
@@ -89,7 +86,7 @@ func (c *Change) logSize(ref job.Ref) (size logSize, err error) {
 	}
 	type owned struct {
 		task  int64
-		owner string // checks have none: their logs leave with the result
+		owner string // checks have no owner: their logs are deleted with the result
 	}
 	of, found, err := base.First(c.Ctx, c.Tx, func(r base.Rows) (o owned, err error) { return o, r.Scan(&o.task, &o.owner) },
 		`select task_id, case when trigger = 'check' then '' else namespace end from belfry.jobs where id = $1`, ref.JobID)

@@ -10,12 +10,11 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// pieceSize is a piece of a log and where it lies in it.
+// pieceSize is a piece of a log and its position in the log.
 type pieceSize struct{ lease, seq, size, at, offset int64 }
 
-// LogText answers a part of a job's log by byte, its last lines, or the lines
-// that a search finds. It reads the sizes of all pieces, and the texts of those
-// it answers.
+// LogText returns a part of a job's log by byte offset, its last lines, or the lines that a search finds. It reads the sizes of
+// all pieces, and only the texts that it returns.
 func (s *Store) LogText(ctx context.Context, namespace string, id int64, q job.LogQuery) (out job.LogText, err error) {
 	match, err := q.Match()
 	if err != nil {
@@ -82,7 +81,7 @@ func (s *Store) logPieces(ctx context.Context, tx base.Tx, id int64, q job.LogQu
 	}, `select lease, seq, size, at from belfry.logs where `+w.Sql()+` order by lease, seq`, w.Args...)
 }
 
-// logBytes reads the bytes from an offset on.
+// logBytes reads bytes from an offset on.
 func (s *Store) logBytes(ctx context.Context, tx base.Tx, id int64, q job.LogQuery, pieces []pieceSize, from, limit int64) (string, time.Time, error) {
 	first, n := -1, 0
 	for i, p := range pieces {

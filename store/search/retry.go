@@ -17,8 +17,8 @@ import (
 	"github.com/belfry-run/belfry/workflow"
 )
 
-// RetryJobs makes failed, canceled and skipped jobs ready again, with all
-// their attempts back and under the task as it is now.
+// RetryJobs makes failed, canceled and skipped jobs ready again, with all their attempts, under the present version of their
+// task.
 func (s *Store) RetryJobs(ctx context.Context, namespace string, sel view.Selection) (out view.Selected, err error) {
 	if sel, err = s.readSelection(ctx, sel); err != nil {
 		return out, err
@@ -26,7 +26,7 @@ func (s *Store) RetryJobs(ctx context.Context, namespace string, sel view.Select
 	unfit := func(st job.State) bool { return !st.Final() || st == job.Succeeded }
 	if sel.Filter != nil && len(sel.Filter.States) == 0 {
 		f := *sel.Filter
-		f.States = []job.State{job.Failed} // dead jobs; others only when asked for
+		f.States = []job.State{job.Failed} // failed jobs only; other states on request
 		sel.Filter = &f
 	}
 	return s.bulk(ctx, bulk{name: "retry", namespace: namespace, sel: sel, unfit: unfit, why: "cannot be retried",
@@ -40,10 +40,10 @@ func (s *Store) RetryJobs(ctx context.Context, namespace string, sel view.Select
 			if err := holdCycles(c, rows); err != nil {
 				return err
 			}
-			if err := c.workflows().HoldRuns(runs, nil); err != nil { // before their jobs, as by those who retry one
+			if err := c.workflows().HoldRuns(runs, nil); err != nil { // before the jobs, in the same order as the retry of one run
 				return err
 			}
-			left, err := c.bringBack(rows)
+			left, err := c.moveBack(rows)
 			if err != nil {
 				return err
 			}
@@ -61,15 +61,15 @@ func (s *Store) RetryJobs(ctx context.Context, namespace string, sel view.Select
 					back = append(back, r.ID)
 				}
 			}
-			if err := c.workflows().RetryPlainly(back); err != nil {
+			if err := c.workflows().ClearRetryStart(back); err != nil {
 				return err
 			}
 			return c.auditJobs("retry", done, sel.Note)
 		}})
 }
 
-// holdCycles locks cycles if any of some jobs was a member of one, whose timing is locked with that: runs of workflows come
-// after them.
+// holdCycles locks cycles if any of the jobs was a member of one. This lock covers the timing of members. Runs of workflows are
+// locked after it.
 func holdCycles(c *Change, rows []jobs.JobRow) error {
 	if !slices.ContainsFunc(rows, func(r jobs.JobRow) bool { return r.Trigger == job.TriggerCycle }) {
 		return nil
@@ -77,9 +77,8 @@ func holdCycles(c *Change, rows []jobs.JobRow) error {
 	return locks.Cycles(c.Change)
 }
 
-// bringBack moves finished jobs to the live ones. It answers those it could
-// not move and why.
-func (c *Change) bringBack(rows []jobs.JobRow) (left map[int64]string, err error) {
+// moveBack moves finished jobs back to the live ones. It returns the jobs that it could not move, with the reason.
+func (c *Change) moveBack(rows []jobs.JobRow) (left map[int64]string, err error) {
 	taskIDs := make([]int64, len(rows))
 	for i, r := range rows {
 		taskIDs[i] = r.TaskID
@@ -93,54 +92,84 @@ func (c *Change) bringBack(rows []jobs.JobRow) (left map[int64]string, err error
 		return nil, err
 	}
 	left = map[int64]string{}
-	cycles := map[int64]bool{} // that are brought back
+	cycles := map[int64]bool{} // cycles that are retried
 	var ids []int64
 	for _, r := range rows {
-		if _, ok := tasks[r.TaskID]; !ok {
-			left[r.ID] = "its task was deleted"
+		why, err := c.inTheWay(r, tasks, queues, cycles)
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			left[r.ID] = why
 			continue
-		}
-		if !slices.Contains(queues, r.Queue) {
-			left[r.ID] = "its queue was deleted"
-			continue
-		}
-		if t := tasks[r.TaskID]; t.Cycle != nil {
-			t.ID = r.TaskID
-			live, err := c.s.cycles.LiveCycles(c.Ctx, c.Tx, t)
-			if err != nil {
-				return nil, err
-			}
-			if len(live) > 0 || cycles[t.ID] {
-				left[r.ID] = "another run of the cycle is under way"
-				continue
-			}
-			cycles[t.ID] = true
-		}
-		if r.Kind == task.KindWorkflow && tasks[r.TaskID].Kind != r.Kind {
-			left[r.ID] = "its task is no longer a workflow"
-			continue
-		}
-		if r.Trigger == job.TriggerStep {
-			left[r.ID] = "it is a step: retry its workflow"
-			continue
-		}
-		if r.Trigger == job.TriggerCycle {
-			held, err := c.cycles().HoldMember(r)
-			if err != nil {
-				return nil, err
-			}
-			if !held {
-				left[r.ID] = "a cycle runs its task now"
-				continue
-			}
 		}
 		ids = append(ids, r.ID)
 		if c.Wake(base.TopicQueue(r.Queue)); task.RunByEngine(tasks[r.TaskID].Kind) {
 			c.Wake(base.TopicEngine)
 		}
 	}
-	var turned turns.Again
-	var moved []int64
+	turned, moved, err := c.insertBack(ids)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.programs().HoldBack(moved, rows, tasks); err != nil {
+		return nil, err
+	}
+	if err := c.admitLater(moved, tasks, rows); err != nil {
+		return nil, err
+	}
+	if err := c.s.jobs.Turns().In(c.Change).PlaceAgain(turned); err != nil {
+		return nil, err
+	}
+	if err := c.whyNotBack(ids, moved, left); err != nil {
+		return nil, err
+	}
+	c.Wake(base.TopicJobs)
+	_, err = c.Tx.Exec(c.Ctx, `delete from belfry.jobs_done where `+c.SQL.In("id", 1), c.SQL.List(moved))
+	return left, err
+}
+
+// inTheWay returns the reason why a finished job cannot be moved back, or "". It adds the job's cycle to retried, because a cycle
+// has one run at a time.
+func (c *Change) inTheWay(r jobs.JobRow, tasks map[int64]task.Task, queues []string, retried map[int64]bool) (why string, err error) {
+	if _, ok := tasks[r.TaskID]; !ok {
+		return "its task was deleted", nil
+	}
+	if !slices.Contains(queues, r.Queue) {
+		return "its queue was deleted", nil
+	}
+	if t := tasks[r.TaskID]; t.Cycle != nil {
+		t.ID = r.TaskID
+		live, err := c.s.cycles.LiveCycles(c.Ctx, c.Tx, t)
+		if err != nil {
+			return "", err
+		}
+		if len(live) > 0 || retried[t.ID] {
+			return "another run of the cycle is under way", nil
+		}
+		retried[t.ID] = true
+	}
+	if r.Kind == task.KindWorkflow && tasks[r.TaskID].Kind != r.Kind {
+		return "its task is no longer a workflow", nil
+	}
+	if r.Trigger == job.TriggerStep {
+		return "it is a step: retry its workflow", nil
+	}
+	if r.Trigger == job.TriggerCycle {
+		held, err := c.cycles().HoldMember(r)
+		if err != nil {
+			return "", err
+		}
+		if !held {
+			return "a cycle runs its task now", nil
+		}
+	}
+	return "", nil
+}
+
+// insertBack inserts the live rows of finished jobs, with their last attempts, and returns those that it inserted: the active key
+// of a job may be taken.
+func (c *Change) insertBack(ids []int64) (turned turns.Again, moved []int64, err error) {
 	_, err = base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (string, error) {
 		queue, err := turned.Scan(rows)
 		moved = append(moved, turned.Last)
@@ -158,33 +187,17 @@ func (c *Change) bringBack(rows []jobs.JobRow) (left map[int64]string, err error
 		on conflict do nothing
 		returning queue, id, `+turns.BaseOf, c.SQL.List(ids), base.Micros(c.Now))
 	if err != nil {
-		return nil, err
+		return turned, nil, err
 	}
-	if _, err := c.Tx.Exec(c.Ctx, `
+	_, err = c.Tx.Exec(c.Ctx, `
 		insert into belfry.attempts (job_id, number, lease, session, worker, claimed_at, started_at, ended_at, outcome, error, exit_code, signal, log_cut)
 		select `+jobs.LastAttempt+`
 		from belfry.jobs_done
-		where `+c.SQL.In("id", 1)+` and outcome <> ''`, c.SQL.List(moved)); err != nil {
-		return nil, err
-	}
-	if err := c.programs().HoldBack(moved, rows, tasks); err != nil {
-		return nil, err
-	}
-	if err := c.letInLater(moved, tasks, rows); err != nil {
-		return nil, err
-	}
-	if err := c.s.jobs.Turns().In(c.Change).PlaceAgain(turned); err != nil {
-		return nil, err
-	}
-	if err := c.whyNotBack(ids, moved, left); err != nil {
-		return nil, err
-	}
-	c.Wake(base.TopicJobs)
-	_, err = c.Tx.Exec(c.Ctx, `delete from belfry.jobs_done where `+c.SQL.In("id", 1), c.SQL.List(moved))
-	return left, err
+		where `+c.SQL.In("id", 1)+` and outcome <> ''`, c.SQL.List(moved))
+	return turned, moved, err
 }
 
-// whyNotBack says of jobs that were not moved why: an active key is taken, or they were retried meanwhile.
+// whyNotBack sets the reason for jobs that were not moved: their active key is taken, or they were retried meanwhile.
 func (c *Change) whyNotBack(ids, moved []int64, left map[int64]string) error {
 	var not []int64
 	for _, id := range ids {
@@ -204,8 +217,7 @@ func (c *Change) whyNotBack(ids, moved []int64, left map[int64]string) error {
 	return err
 }
 
-// CancelCycle ends the run of a cycle that is under way, and one that is about
-// to begin. The member that runs is asked to end.
+// CancelCycle ends the run of a cycle that is in progress, and a run that waits to begin. The running member is asked to end.
 func (s *Store) CancelCycle(ctx context.Context, namespace, name, note string) (out view.Selected, err error) {
 	namespace = base.NamespaceOr(namespace)
 	var live []int64
@@ -225,7 +237,7 @@ func (s *Store) CancelCycle(ctx context.Context, namespace, name, note string) (
 	return s.CancelJobs(ctx, namespace, view.Selection{IDs: live, Note: note})
 }
 
-// RetryWorkflow has a run of a workflow that ended go on: with the steps that did not succeed, or from a step on.
+// RetryWorkflow continues an ended workflow run with the steps that did not succeed, or from a step on.
 func (s *Store) RetryWorkflow(ctx context.Context, namespace string, id int64, r workflow.Retrying) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -250,7 +262,7 @@ func (s *Store) RetryWorkflow(ctx context.Context, namespace string, id int64, r
 		if rows[0].State == job.Succeeded && r.From == "" {
 			return core.Errorf(core.Conflict, "workflow run %d succeeded", id).WithHint("name the step to begin at: belfry workflow retry %d --from STEP", id)
 		}
-		left, err := c.bringBack(rows)
+		left, err := c.moveBack(rows)
 		if err != nil {
 			return err
 		}

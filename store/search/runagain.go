@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// RunJobAgain makes a new job of a finished one, with the same input or another.
+// RunJobAgain creates a new job from a finished one, with the same input or another.
 func (s *Store) RunJobAgain(ctx context.Context, namespace string, id int64, r job.RunAgain) (out job.Enqueued, err error) {
 	err = s.write(ctx, "run-again", func(c *Change) error {
 		old, err := s.jobs.ReadJob(ctx, c.Tx, namespace, id)
@@ -20,12 +20,12 @@ func (s *Store) RunJobAgain(ctx context.Context, namespace string, id int64, r j
 		if err != nil {
 			return err
 		}
-		if err := c.queues().CheckQueue("queue", n.Queue); core.CodeOf(err) == core.Invalid { // it is gone, and the task names another by now
+		if err := c.queues().CheckQueue("queue", n.Queue); core.CodeOf(err) == core.Invalid { // the queue was deleted, and the task names another one
 			n.Queue = ""
 		} else if err != nil {
 			return err
 		}
-		if core.CodeOf(c.tasks().AllowJobs([]job.NewJob{n})) == core.Invalid { // not any more: it runs as its task does
+		if core.CodeOf(c.tasks().AllowJobs([]job.NewJob{n})) == core.Invalid { // no longer allowed: use the queue and priority of the task
 			n.Queue, n.Priority = "", nil
 		}
 		made, err := c.jobs().Enqueue([]job.NewJob{n})
@@ -44,7 +44,7 @@ func (s *Store) RunJobAgain(ctx context.Context, namespace string, id int64, r j
 	return out, err
 }
 
-// addRunAgain says which job another was made from, and which were made from it.
+// addRunAgain sets the job from which a job was created, and the jobs created from it.
 func addRunAgain(ctx context.Context, tx base.Tx, j *job.Job) (err error) {
 	if j.RunAgainOf, _, err = base.First(ctx, tx, base.ScanInt, `select of_id from belfry.runs_again where job_id = $1`, j.ID); err != nil {
 		return err

@@ -15,27 +15,27 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-const lookList = 10_000 // for a page
+const maxListRows = 10_000 // for a page
 
-const lookBulk = 50_000 // for a batch of a bulk action
+const maxBulkRows = 50_000 // for a batch of a bulk action
 
 const LookCount = 10_000 // for a number
 
-const lookState = 4_000 // for a number of each state
+const maxStateRows = 4_000 // for a number of each state
 
-// walk is one table in the order of job ids, as far as a filter is for it. An
-// index answers what is in narrow; all has the rest of the terms too.
+// walk is a search through one table in the order of job ids. narrow holds the terms that an index answers, and all holds every
+// term.
 type walk struct {
 	rows   string // select of whole jobs
 	from   string // the same without columns
-	keys   string // where the ids of narrow stand
+	keys   string // table of the ids that match narrow
 	key    string
 	narrow *base.Where
 	all    *base.Where
-	exact  bool // there is no rest
+	exact  bool // narrow holds every term
 }
 
-// walks are the tables that a filter is for, and how each is walked.
+// walks returns the tables that a filter concerns, with their walks.
 func (s *Store) walks(ctx context.Context, tx base.Tx, f job.Filter) ([]walk, error) {
 	var live, final []job.State
 	for _, st := range f.States {
@@ -62,7 +62,7 @@ func (s *Store) walks(ctx context.Context, tx base.Tx, f job.Filter) ([]walk, er
 				q.Equals("session", f.Session)
 			case scheduleID > 0:
 				q.And("schedule_id = ?", scheduleID)
-				q.Conds = append(q.Conds, "schedule_id > 0") // or the partial index is not taken
+				q.Conds = append(q.Conds, "schedule_id > 0") // without this the partial index is not used
 			case keys == "belfry.jobs_done" && slices.Equal(states, []job.State{job.Failed}):
 				q.Conds = append(q.Conds, inState(states))
 			case keys == "belfry.jobs_done":
@@ -92,8 +92,7 @@ func (s *Store) walks(ctx context.Context, tx base.Tx, f job.Filter) ([]walk, er
 	return out, nil
 }
 
-// jobTerms adds the terms of a filter but for its states. A schedule that was
-// found has a name and a namespace that need no look.
+// jobTerms adds the terms of a filter except its states. A schedule that was found implies name and namespace.
 func jobTerms(w *base.Where, f job.Filter, scheduled bool, attempt string) {
 	if !scheduled {
 		w.Namespace("namespace", base.NamespaceOr(f.Namespace))
@@ -103,7 +102,7 @@ func jobTerms(w *base.Where, f job.Filter, scheduled bool, attempt string) {
 	w.Equals("queue", f.Queue)
 	w.Equals("kind", string(f.Kind))
 	w.Equals("trigger", string(f.Trigger))
-	if f.Trigger == "" && f.Task == "" && slices.Equal(f.States, []job.State{job.Failed}) { // a trial that failed is no dead job
+	if f.Trigger == "" && f.Task == "" && slices.Equal(f.States, []job.State{job.Failed}) { // a failed trial is not a dead job
 		w.And("trigger <> ?", string(job.TriggerTrial))
 	}
 	w.Equals("reason", string(f.Reason))
@@ -128,8 +127,8 @@ func jobTerms(w *base.Where, f job.Filter, scheduled bool, attempt string) {
 	}
 }
 
-// scheduleOf is the id of the schedule that has the filter's name now, by which
-// jobs are found: 0 when there is none, or when several namespaces have one.
+// scheduleOf returns the id of the schedule that now has the filter's name. It is 0 if there is none, or if several namespaces
+// have one.
 func (s *Store) scheduleOf(ctx context.Context, tx base.Tx, f job.Filter) (int64, error) {
 	if f.Schedule == "" || f.Namespace == core.AnyNamespace {
 		return 0, nil
@@ -138,13 +137,12 @@ func (s *Store) scheduleOf(ctx context.Context, tx base.Tx, f job.Filter) (int64
 	return id, err
 }
 
-// idMargin is how far the order of ids and that of creation may be apart: a
-// job has its id before its transaction ends, and clocks are set back a little.
+// idMargin is the largest difference between the order of ids and of creation. A job has its id before its transaction ends,
+// and clocks are set back a little.
 const idMargin = 10 * time.Minute
 
-// idSpan is between which ids the jobs of a span of creation lie, both
-// excluded, and 0 for no bound. It keeps a search for what is long ago from
-// walking through all that came since.
+// idSpan returns the ids around the jobs created in a span, both excluded, and 0 for no bound. So a search for old jobs does
+// not walk through all later ones.
 func (s *Store) idSpan(ctx context.Context, tx base.Tx, f job.Filter) (after, before int64, err error) {
 	if f.ID > 0 {
 		return 0, 0, nil
@@ -160,8 +158,8 @@ func (s *Store) idSpan(ctx context.Context, tx base.Tx, f job.Filter) (after, be
 	return after, before, err
 }
 
-// idsAt halves the range of ids of finished jobs until it knows one that was
-// created before an instant, and one that was not, close to each other.
+// idsAt bisects the ids of finished jobs. It returns an id created before an instant and one created after it, close to each
+// other.
 func (s *Store) idsAt(ctx context.Context, tx base.Tx, at time.Time) (below, above int64, err error) {
 	type seen struct{ id, created int64 }
 	probe := func(query string, args ...any) (seen, bool, error) {
@@ -190,7 +188,7 @@ func (s *Store) idsAt(ctx context.Context, tx base.Tx, at time.Time) (below, abo
 			return 0, 0, err
 		case p.created < us && p.id > lo.id:
 			lo = p
-		case p.created < us: // nothing between: all the rest is above
+		case p.created < us: // no job between: the rest is above
 			lo.id = mid
 		default:
 			hi = p
@@ -199,14 +197,14 @@ func (s *Store) idsAt(ctx context.Context, tx base.Tx, at time.Time) (below, abo
 	return lo.id, hi.id, nil
 }
 
-// looks is how far a search got.
-type looks struct {
+// extent is the extent of a search.
+type extent struct {
 	rows  int
-	until int64 // the last id it looked at, when it stopped before the end; 0: it looked at all
+	until int64 // the last id looked at, if the search stopped before the end; 0: it is complete
 }
 
-// stretch is the next part of a walk: from beyond on, so many rows far.
-func (s *Store) stretch(ctx context.Context, tx base.Tx, w walk, beyond int64, rows int, order string) (end int64, n int, err error) {
+// nextPart returns the end of the next part of a walk: so many rows after beyond.
+func (s *Store) nextPart(ctx context.Context, tx base.Tx, w walk, beyond int64, rows int, order string) (end int64, n int, err error) {
 	q := w.narrow.Clone()
 	q.Beyond(w.key, beyond, order)
 	last := map[string]string{"desc": "min", "asc": "max"}[order]
@@ -217,9 +215,9 @@ func (s *Store) stretch(ctx context.Context, tx base.Tx, w walk, beyond int64, r
 	return r.end, int(r.n), err
 }
 
-// visit takes the parts of a walk one after the other, until take has enough,
-// nothing is left, or so many rows were looked at. An exact walk is one part.
-func (s *Store) visit(ctx context.Context, tx base.Tx, w walk, beyond int64, look int, order string, take func(w *base.Where) (enough bool, err error)) (l looks, err error) {
+// visit goes through a walk part by part, until take has enough, nothing is left, or so many rows were looked at. An exact walk
+// is one part.
+func (s *Store) visit(ctx context.Context, tx base.Tx, w walk, beyond int64, look int, order string, take func(w *base.Where) (enough bool, err error)) (l extent, err error) {
 	if w.exact {
 		q := w.all.Clone()
 		q.Beyond(w.key, beyond, order)
@@ -228,9 +226,9 @@ func (s *Store) visit(ctx context.Context, tx base.Tx, w walk, beyond int64, loo
 	}
 	for step := base.LookFirst; ; step *= 4 {
 		step = min(step, look-l.rows)
-		end, n, err := s.stretch(ctx, tx, w, beyond, step, order)
+		end, n, err := s.nextPart(ctx, tx, w, beyond, step, order)
 		if err != nil || n == 0 {
-			return looks{rows: l.rows}, err
+			return extent{rows: l.rows}, err
 		}
 		q := w.all.Clone()
 		q.Beyond(w.key, beyond, order)
@@ -241,34 +239,37 @@ func (s *Store) visit(ctx context.Context, tx base.Tx, w walk, beyond int64, loo
 			return l, err
 		}
 		if n < step {
-			return looks{rows: l.rows}, nil
+			return extent{rows: l.rows}, nil
 		}
 	}
 }
 
-// searchJobs finds jobs by id, newest or oldest first, beyond one. It answers
-// how far it looked if that is not the end.
-func (s *Store) searchJobs(ctx context.Context, tx base.Tx, f job.Filter, beyond int64, limit, look int, order string) (all []jobs.JobRow, l looks, err error) {
+// searchJobs returns jobs after an id, newest or oldest first. If the search stops before the end, it also returns how far it
+// looked.
+func (s *Store) searchJobs(ctx context.Context, tx base.Tx, f job.Filter, beyond int64, limit, look int, order string) (all []jobs.JobRow, l extent, err error) {
 	walks, err := s.walks(ctx, tx, f)
 	if err != nil {
 		return nil, l, err
 	}
 	for _, w := range walks {
 		var found []jobs.JobRow
+		full := false
 		part, err := s.visit(ctx, tx, w, beyond, look, order, func(q *base.Where) (bool, error) {
-			rows, err := base.Collect(ctx, tx, jobs.ScanJob, w.rows+` where `+q.Sql()+` order by `+w.key+` `+order+` limit `+strconv.Itoa(limit-len(found)), q.Args...)
+			room := limit - len(found)
+			rows, more, err := base.CollectSome(ctx, tx, room, jobs.ScanJob, w.rows+` where `+q.Sql()+` order by `+w.key+` `+order+` limit `+strconv.Itoa(room), q.Args...)
 			found = append(found, rows...)
-			return len(found) >= limit, err
+			full = more || len(found) >= limit
+			return full, err
 		})
 		if err != nil {
 			return nil, l, err
 		}
 		l.rows += part.rows
-		if len(found) >= limit {
-			part.until = found[limit-1].ID
+		if full {
+			part.until = found[len(found)-1].ID
 		}
 		if part.until > 0 && (l.until == 0 || (part.until > l.until) == (order == "desc")) {
-			l.until = part.until // no further than the one that got least far
+			l.until = part.until // only as far as the shortest of the walks
 		}
 		all = append(all, found...)
 	}
@@ -280,9 +281,8 @@ func (s *Store) searchJobs(ctx context.Context, tx base.Tx, f job.Filter, beyond
 	return all[:min(len(all), limit)], l, nil
 }
 
-// CountJobs counts what a filter finds, as far as the cap and no further, and
-// looks at so many rows and no more: what it answers costs the same beside ten
-// million jobs.
+// CountJobs counts the jobs that match a filter, up to a cap. It looks at a bounded number of rows, so its cost does not depend
+// on the number of jobs.
 func (s *Store) CountJobs(ctx context.Context, f job.Filter, o view.CountOptions) (out job.Count, err error) {
 	if err := f.Validate(); err != nil {
 		return out, err
@@ -299,7 +299,7 @@ func (s *Store) CountJobs(ctx context.Context, f job.Filter, o view.CountOptions
 			}
 			one := f
 			one.States = []job.State{st}
-			if out.States[st], err = s.CountIn(ctx, tx, one, o.Bound(), lookState); err != nil {
+			if out.States[st], err = s.CountIn(ctx, tx, one, o.Bound(), maxStateRows); err != nil {
 				return err
 			}
 		}
@@ -308,6 +308,8 @@ func (s *Store) CountJobs(ctx context.Context, f job.Filter, o view.CountOptions
 	return out, err
 }
 
+// CountIn counts the jobs of a filter up to limit, and reads at most look rows of the list. The answer
+// reports whether there are more.
 func (s *Store) CountIn(ctx context.Context, tx base.Tx, f job.Filter, limit, look int) (out core.Counted, err error) {
 	walks, err := s.walks(ctx, tx, f)
 	if err != nil {
@@ -342,9 +344,8 @@ func (s *Store) countPart(ctx context.Context, tx base.Tx, from string, q *base.
 	return err
 }
 
-// countWaiting counts live jobs of one state by the index of that state, where
-// their order does not matter: the few that are scheduled are found beside a
-// million that are ready.
+// countWaiting counts live jobs of one state with the index of that state, where the order does not matter. It finds a few
+// scheduled jobs beside a million ready ones.
 func (s *Store) countWaiting(ctx context.Context, tx base.Tx, w walk, f job.Filter, look int, out *core.Counted) error {
 	q := w.all.Clone()
 	part := ` from belfry.jobs where state = '` + string(f.States[0]) + `'`
@@ -361,8 +362,8 @@ func (s *Store) countWaiting(ctx context.Context, tx base.Tx, w walk, f job.Filt
 	return s.countPart(ctx, tx, `(select *`+part+` limit `+strconv.Itoa(look)+`) as jobs left join belfry.running on job_id = id`, q, look, out)
 }
 
-// inState is the condition on the states, all live or all final. They are
-// Belfry's own words, and written out so that partial indexes apply.
+// inState returns the condition on states that are all live or all final. The states are constants of Belfry, and are written
+// out so that partial indexes apply.
 func inState(states []job.State) string {
 	if len(states) == 0 {
 		return "true"

@@ -14,16 +14,15 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Bounds of what an overview reads for the list "needs attention".
+// Bounds of the reads for the list "needs attention" of an overview.
 const (
-	usualRuns  = 20        // past runs of a task, of which the median is usual
-	lostWithin = time.Hour // since a worker was lost
+	usualRuns  = 20        // past runs of a task; their median is the usual duration
+	lostWithin = time.Hour // age of the worker losses shown
 	lateAfter  = 10 * time.Second
-	afterwards = 100 // jobs of a task after its last failure
+	afterwards = 100 // jobs of a task that are read after its last failure
 )
 
-// overviewDay adds up ended jobs by half hours. It sums the rows that
-// the count of failures sums.
+// overviewDay sums ended jobs by half hours. It sums the same rows as the count of failures.
 func (s *Store) overviewDay(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) (err error) {
 	w := &base.Where{}
 	w.Namespace("namespace", namespace)
@@ -48,7 +47,7 @@ func (s *Store) overviewDay(ctx context.Context, tx base.Tx, namespace string, o
 	return err
 }
 
-// overviewLatest adds what ended since the last roll-up, or the figures would lag a minute behind the lists.
+// overviewLatest adds the jobs that ended since the last roll-up. Without them the figures would lag a minute behind the lists.
 func (s *Store) overviewLatest(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) error {
 	latest, err := s.history.LatestIn(ctx, tx, namespace, o.Now)
 	for _, m := range latest {
@@ -63,8 +62,8 @@ func (s *Store) overviewLatest(ctx context.Context, tx base.Tx, namespace string
 	return err
 }
 
-// overviewFailing groups the latest failures by task, and leaves out tasks that
-// have succeeded since. Checks of monitors are told of by their incidents.
+// overviewFailing groups the latest failures by task, and leaves out tasks that have succeeded since. Checks of monitors are
+// shown by their incidents.
 func (s *Store) overviewFailing(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) error {
 	w := &base.Where{}
 	w.Namespace("namespace", namespace)
@@ -117,7 +116,7 @@ func (s *Store) overviewFailing(ctx context.Context, tx base.Tx, namespace strin
 	return nil
 }
 
-// overviewUsual says how long tasks that run take by their last good runs.
+// overviewUsual sets the usual duration of running tasks, from their last successful runs.
 func (s *Store) overviewUsual(ctx context.Context, tx base.Tx, _ string, o *view.Overview) error {
 	type of struct{ namespace, task string }
 	known := map[of]core.Duration{}
@@ -145,7 +144,7 @@ func (s *Store) overviewUsual(ctx context.Context, tx base.Tx, _ string, o *view
 	return nil
 }
 
-// overviewLost lists workers for a namespace that did not renew, and have not come back under their name.
+// overviewLost lists lost workers for a namespace that have not come back under the same name.
 func (s *Store) overviewLost(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) (err error) {
 	o.Lost, err = base.Collect(ctx, tx, func(r base.Rows) (l view.LostWorker, err error) {
 		return l, r.Scan(&l.Session, &l.Name, base.ScanTime(&l.At))
@@ -162,7 +161,7 @@ func (s *Store) overviewLost(ctx context.Context, tx base.Tx, namespace string, 
 	return err
 }
 
-// overviewLate lists schedules that are overdue, the most overdue first.
+// overviewLate lists overdue schedules, the most overdue first.
 func (s *Store) overviewLate(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) (err error) {
 	w := &base.Where{}
 	w.And("next_at <= ?", base.Micros(o.Now.Add(-lateAfter)))
@@ -181,7 +180,7 @@ func (s *Store) overviewLate(ctx context.Context, tx base.Tx, namespace string, 
 	return err
 }
 
-// quarters adds up the starts of a forecast by quarters of an hour.
+// quarters sums the starts of a forecast by quarters of an hour.
 func quarters(loads []schedule.Load) []view.Starts {
 	all := []view.Starts{}
 	for _, l := range loads {

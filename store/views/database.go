@@ -11,8 +11,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// DatabaseHealth looks at the database as an operator would, and counts
-// nothing: numbers of rows are the planner's, or spans of ids.
+// DatabaseHealth inspects the database for an operator. It counts no rows: numbers of rows are estimates of the planner, or
+// spans of ids.
 func (s *Store) DatabaseHealth(ctx context.Context) (d view.DatabaseHealth, err error) {
 	if d, err = s.DB().Inspect(ctx); err != nil {
 		return d, err

@@ -13,18 +13,16 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// judgedPause is how long more judged checks are gathered before those who wait are
-// told: with many monitors there is always one, and each answer is followed by
-// a look at rows.
+// judgedPause is the time for which further judged checks are gathered before watchers are woken. With many monitors there is
+// always one, and each answer is followed by a read of rows.
 const judgedPause = 100 * time.Millisecond
 
 // eventBatch bounds the events of one kind in one answer.
 const eventBatch = 200
 
-// seen is how far a watcher has come: the last audit row, job, lease and end.
-// Many jobs can share a lease or the instant of their end, so the last job of
-// either is part of it. Nothing is written for watchers; what they see is read
-// from what is there, and judged checks from what this process remembers.
+// seen is the position of a watcher: the last audit row, job, lease and end. Many jobs can share a lease or the instant of
+// their end, so the last job of each is part of the position. Nothing is written for watchers: their events come from existing
+// rows, and judged checks from the memory of this process.
 type seen struct {
 	audit, job, lease, leaseJob, done, doneJob, life, judged int64
 }
@@ -54,8 +52,8 @@ func decodeSeen(cursor string) (n seen, err error) {
 	return n, nil
 }
 
-// Events answers what changed since a cursor and the cursor to go on from. It
-// waits up to wait for something to change. An empty cursor means from now on.
+// Events returns the changes since a cursor, and the next cursor. It waits for a change for at most wait. An empty cursor means
+// from now on.
 func (s *Store) Events(ctx context.Context, namespace, cursor string, wait time.Duration) (events []view.Event, next string, err error) {
 	if namespace == "" {
 		namespace = core.DefaultNamespace
@@ -89,8 +87,8 @@ func (s *Store) Events(ctx context.Context, namespace, cursor string, wait time.
 	}
 }
 
-// awaitEvents returns when it is worth to look at rows again, with what was
-// judged meanwhile, which takes no look, or when the time is over.
+// awaitEvents waits until another read of rows is worthwhile, or the time is over. It also returns when checks were judged, and
+// then with their events, which need no read.
 func (s *Store) awaitEvents(ctx context.Context, namespace string, from *seen, woken <-chan struct{}, again, ends <-chan time.Time) (events []view.Event, over bool) {
 	for {
 		rung := s.Hub.On(base.TopicJudged)
@@ -159,7 +157,7 @@ func (s *Store) events(ctx context.Context, namespace string, from seen) (all []
 			{jobs.SelectLive + ` where id > $1 order by id`, []any{from.job}, func(j jobs.JobRow) { to.job = j.ID }, func(j jobs.JobRow) time.Time { return j.CreatedAt }},
 			{jobs.SelectLeased + ` from belfry.running cross join belfry.jobs where id = job_id and number >= $1 and (number, job_id) > ($1, $2) order by number, job_id`, []any{from.lease, from.leaseJob},
 				func(j jobs.JobRow) { to.lease, to.leaseJob = j.Lease, j.ID }, func(j jobs.JobRow) time.Time { return j.ClaimedAt }},
-			// The first condition says nothing new, but partitions go by it, and packs above.
+			// The first condition is implied by the second, but it selects partitions and packs.
 			{jobs.SelectDone + ` where finished_at >= $1 and (finished_at, id) > ($1, $2) order by finished_at, id`, []any{from.done, from.doneJob},
 				func(j jobs.JobRow) { to.done, to.doneJob = base.Micros(j.FinishedAt), j.ID }, func(j jobs.JobRow) time.Time { return j.FinishedAt }},
 		} {

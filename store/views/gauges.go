@@ -8,12 +8,12 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Gauges is how monitors are and what alerts wait, for metrics.
+// Gauges holds the metrics of monitors and pending alerts.
 type Gauges struct {
 	Now      time.Time
 	Monitors map[monitor.Status]int64
 	States   []MonitorGauge // the oldest monitors that are up or down
-	Channels []ChannelGauge // those with alerts that wait
+	Channels []ChannelGauge // channels with pending alerts
 }
 
 // MonitorGauge is a monitor that is up or down.
@@ -22,15 +22,14 @@ type MonitorGauge struct {
 	Up              bool
 }
 
-// ChannelGauge is what waits for a channel.
+// ChannelGauge holds the pending alerts of a channel.
 type ChannelGauge struct {
 	Namespace, Channel string
 	Pending            int64
-	OldestAt           time.Time // when the oldest alert was written that is due or was tried; zero: there is none
+	OldestAt           time.Time // creation of the oldest alert that is due or was tried; zero: none
 }
 
-// Gauges reads at most so many monitors and channels one by one. The numbers of
-// monitors by status are of all.
+// Gauges reads at most so many single monitors and channels. The numbers of monitors by status cover all monitors.
 func (s *Store) Gauges(ctx context.Context, monitors, channels int) (g Gauges, err error) {
 	if g.Now, err = s.Now(ctx); err != nil {
 		return g, err

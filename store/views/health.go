@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Health asks the database everything that has to be right.
+// Health reads the health of all parts from the database.
 func (s *Store) Health(ctx context.Context) (h view.Health, err error) {
 	if h.Database, err = s.DB().Version(ctx); err != nil {
 		return h, err
@@ -40,9 +40,8 @@ func (s *Store) Health(ctx context.Context) (h view.Health, err error) {
 	return h, err
 }
 
-// Alive reports a fault of this process that another would not have: on SQLite,
-// that the file cannot be read. A server that is away comes back by itself, and
-// to start a node again does not help it.
+// Alive reports a fault of this process that a restart can cure: on SQLite, that the file cannot be read. An unreachable
+// PostgreSQL server comes back by itself, and restarting a node does not help.
 func (s *Store) Alive(ctx context.Context) error {
 	if db, ok := s.DB().(interface {
 		Alive(ctx context.Context) error

@@ -25,13 +25,12 @@ const (
 	overviewRows   = 20
 	overviewQueues = 100
 	overviewLeases = 1000
-	overviewReady  = 4 * base.LookFirst // ready jobs of a queue among which those of a namespace are counted
+	overviewReady  = 4 * base.LookFirst // ready jobs of a queue that are read to count those of a namespace
 	overviewAhead  = 2000               // schedules, for the next 24 hours
 )
 
-// Overview is the state of things in one answer. Each of its statements walks
-// an index as far as it shows, and what it counts ends at a cap; rates come from
-// roll-ups.
+// Overview returns the present state of all areas in one answer. Each statement walks an index only as far as it shows, and
+// counts up to a cap. Rates come from roll-ups.
 func (s *Store) Overview(ctx context.Context, namespace string) (o view.Overview, err error) {
 	h, err := s.Health(ctx)
 	if err != nil {
@@ -119,11 +118,11 @@ func (s *Store) overviewFailed(ctx context.Context, tx base.Tx, namespace string
 	return err
 }
 
-// scheduleLag is how long the most overdue schedule of a namespace waits.
+// scheduleLag returns the delay of the most overdue schedule of a namespace.
 func (s *Store) scheduleLag(ctx context.Context, tx base.Tx, namespace string, now time.Time) (core.Duration, error) {
 	w := &base.Where{}
 	w.And("next_at <= ?", base.Micros(now))
-	w.Namespace("coalesce(namespace, '')", namespace) // or SQLite reads the namespace in the order of names
+	w.Namespace("coalesce(namespace, '')", namespace) // otherwise SQLite reads the namespace in the order of names
 	oldest, found, err := base.First(ctx, tx, base.ScanInt, `select next_at from belfry.schedules where next_at > 0 and `+w.Sql()+` order by next_at limit 1`, w.Args...)
 	if !found {
 		return 0, err
@@ -131,8 +130,7 @@ func (s *Store) scheduleLag(ctx context.Context, tx base.Tx, namespace string, n
 	return core.Duration(max(0, now.Sub(base.Instant(oldest)))), err
 }
 
-// overviewQueues looks at the first in line of each queue, and counts those of
-// the namespace among them.
+// overviewQueues reads the first ready jobs of each queue, and counts those of the namespace among them.
 func (s *Store) overviewQueues(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) error {
 	queues, err := base.Collect(ctx, tx, queues.ScanQueue, `select `+queues.QueueColumns+` from belfry.queues order by name limit `+strconv.Itoa(overviewQueues))
 	if err != nil {
@@ -174,8 +172,7 @@ func (s *Store) overviewQueues(ctx context.Context, tx base.Tx, namespace string
 	return nil
 }
 
-// readyOf counts what is ready in a queue, and answers since when the first in
-// line of the namespace is.
+// readyOf counts the ready jobs of a queue, and returns the time since which the first job of the namespace is ready.
 func (s *Store) readyOf(ctx context.Context, tx base.Tx, namespace, queue string, ready *core.Counted) (since int64, err error) {
 	if namespace == core.AnyNamespace {
 		n, _, err := base.First(ctx, tx, base.ScanInt, `select count(*) from (select 1`+s.ReadyIn()+` limit `+strconv.Itoa(base.LookFirst+1)+`) as bounded`, queue)

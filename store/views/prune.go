@@ -13,25 +13,24 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// keepKeys is for transactions that began before their keys expired, and look later.
+// keepKeys is the extra time for transactions that began before their keys expired and look later.
 const keepKeys = 10 * time.Second
 
-const keepSessions = 7 * 24 * time.Hour // ended ones
+const keepSessions = 7 * 24 * time.Hour // ended sessions
 
-const keepTokens = 30 * 24 * time.Hour // expired and revoked ones; each sign-in through a provider makes one
+const keepTokens = 30 * 24 * time.Hour // expired and revoked tokens; each sign-in through a provider creates one
 
-const keepAudit = 400 * 24 * time.Hour // a year, and a little
+const keepAudit = 400 * 24 * time.Hour // a year, and a margin
 
 const keepAlerts = 400 * 24 * time.Hour
 
-const keepRemovals = 24 * time.Hour // of removals without an end
+const keepRemovals = 24 * time.Hour // removals without an end
 
-// Prune removes what retention no longer keeps, a bounded part at a time, and
-// reports whether there is more.
+// Prune deletes rows past retention, a bounded number at a time, and reports whether there may be more.
 func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 	keep := s.Opt.Keep
 	if err := s.DB().Read(ctx, func(tx base.Tx) error {
-		// Jobs that are not rolled up yet are in no history but their own.
+		// Jobs that are not rolled up yet are in no other history, so they stay.
 		m, err := s.history.JobMark(ctx, tx)
 		keep.Before = base.Instant(max(1, m.Minute*60_000_000))
 		return err
@@ -96,8 +95,7 @@ func (s *Store) Prune(ctx context.Context) (more bool, err error) {
 	return more || trials, err
 }
 
-// pruneMonitorHistory removes results and roll-ups that are not kept. Results that are
-// not rolled up yet stay.
+// pruneMonitorHistory deletes results and roll-ups past retention. Results that are not rolled up yet stay.
 func (c *Change) pruneMonitorHistory() (more bool, err error) {
 	at, err := c.s.uptime.Rolled(c.Ctx, c.Tx)
 	if err != nil {
@@ -119,16 +117,16 @@ func (c *Change) pruneMonitorHistory() (more bool, err error) {
 	return more, nil
 }
 
-// old are rows of a table that are not kept.
+// old selects the rows of a table that are past retention.
 type old struct {
 	table  string
 	key    string // its primary key
-	which  string // they are, by $1, and in which order they go
+	which  string // condition, with $1 as the cutoff, and order of deletion
 	cutoff int64
 }
 
-// removeOld removes a part of them, and reports whether there is more. A row that another transaction is changing may be
-// none of them when it has: PostgreSQL would wait for it, and then look again at its key alone.
+// removeOld deletes a bounded number of these rows, and reports whether there may be more. A row that another transaction is
+// changing is skipped, because it may no longer match afterwards: PostgreSQL would wait for it, and then check its key alone.
 func (c *Change) removeOld(o old) (more bool, err error) {
 	n, err := c.Tx.Exec(c.Ctx, `
 		delete from belfry.`+o.table+`

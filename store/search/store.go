@@ -1,4 +1,6 @@
-// Package search keeps the search for jobs, what is done to many at once, and logs.
+// Package search keeps the search for jobs, bulk actions, and logs. [Store] reads live and finished jobs in the order of their
+// ids, and stops after a bounded number of rows. A bulk action works in parts, each one transaction, and returns what it left
+// out with the reason.
 package search
 
 import (
@@ -16,7 +18,7 @@ import (
 	"github.com/belfry-run/belfry/store/workflows"
 )
 
-// Store keeps the search for jobs, what is done to many at once, and logs.
+// Store keeps the search for jobs, bulk actions, and logs.
 type Store struct {
 	*base.Store
 	cycles    *cycles.Store
@@ -38,13 +40,13 @@ func New(b *base.Store, cycles *cycles.Store, jobs *jobs.Store, leftovers *lefto
 	return &Store{Store: b, cycles: cycles, jobs: jobs, leftovers: leftovers, programs: programs, queues: queues, quotas: quotas, steps: steps, tasks: tasks, workflows: workflows}
 }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition in progress, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
 func (c *Change) cycles() *cycles.Change { return c.s.cycles.In(c.Change) }

@@ -1,4 +1,5 @@
-// Package views keeps the overviews, the gauges and the health of a database.
+// Package views keeps the overviews, the gauges and the health of a database. [Store] only reads, mostly through the packages
+// of the nouns. Pages repeat these reads while they are open, so counts end at a bound.
 package views
 
 import (
@@ -43,13 +44,13 @@ func New(b *base.Store, history *history.Store, hooks *hooks.Store, monitors *mo
 	return &Store{Store: b, history: history, hooks: hooks, monitors: monitors, schedules: schedules, search: search, steps: steps, tasks: tasks, trials: trials, turns: turns, uptime: uptime, workers: workers, workflows: workflows, zones: zones}
 }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition in progress, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
 func (c *Change) hooks() *hooks.Change { return c.s.hooks.In(c.Change) }
