@@ -10,10 +10,9 @@ import (
 // RollBatch bounds the rows that one transaction writes.
 const RollBatch = 1000
 
-// RollAgain sets marks back that lie ahead: they were moved while the clock was,
-// and until it has passed them nothing would be rolled up. Hours come to the same
-// however often that is. For the days of schedules, what has ended while the
-// clock was ahead counts twice.
+// RollAgain resets marks in the future. They were moved while the clock was ahead, and nothing would be rolled up until it has
+// passed them. Rolling up an hour again gives the same result. In the days of schedules, jobs that ended while the clock was
+// ahead count twice.
 func (s *Store) RollAgain(ctx context.Context) error {
 	return s.write(ctx, "roll up again", func(c *Change) error {
 		hour := c.Now.Add(-time.Hour - base.RollGrace).Truncate(time.Hour)

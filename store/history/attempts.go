@@ -10,8 +10,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Attempts lists the ended attempts of a job, oldest first. The one that ended
-// the job stands in the job's own row.
+// Attempts lists the ended attempts of a job, oldest first. The attempt that ended the job is stored in the job's own row.
 func (s *Store) Attempts(ctx context.Context, namespace string, id int64) (all []job.Attempt, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		if _, err := s.jobs.ReadJob(ctx, tx, namespace, id); err != nil {
@@ -50,7 +49,7 @@ func scanAttempt(rows base.Rows) (a job.Attempt, err error) {
 	return a, err
 }
 
-// addDetails puts them into the attempts of a job.
+// addDetails adds the stored details to the attempts of a job.
 func addDetails(ctx context.Context, tx base.Tx, j int64, attempts []job.Attempt) error {
 	type detail struct {
 		lease int64

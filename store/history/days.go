@@ -6,7 +6,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// addTotals adds what a minute came to to the days of a table. Its key says what they are of.
+// addTotals adds the totals of a minute to the days of a table. key is the column that identifies their subject.
 func addTotals[T any](c *Change, table, key string, rows []T) error {
 	for part := range slices.Chunk(rows, RollBatch) {
 		from, args := c.SQL.Table(1, "t", base.BatchOf(part))

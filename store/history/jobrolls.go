@@ -12,34 +12,34 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Finished jobs are rolled up minute by minute, twice: as soon as a minute is
-// over, so that rates are fresh, and once more when what ended in it has been
-// committed, which is when it counts for the days of schedules too.
+// Finished jobs are rolled up minute by minute, twice. The first roll-up follows as soon as a minute is over, so that rates are
+// fresh. The second follows when all jobs that ended in the minute are committed. It also counts for the days of schedules.
 //
-// The rows of a minute replace each other. Those of days are added to, so they
-// go together with the mark, which moves from schedule to schedule of a minute:
-// a node that finds that it has moved, wrote nothing. Claims and finishes
-// do nothing here.
+// The rows of a minute replace each other. The rows of days are added to, so they are written together with the mark. The mark
+// moves from schedule to schedule within a minute: a node that finds that it has moved writes nothing. Claims and finishes do
+// nothing here.
 const (
-	// jobGrace is how long after its end a minute is final. Jobs committed
-	// later than that, by a transaction that was open for so long, are in no day.
+	// jobGrace is the time after which a minute is final. Jobs committed later, by a transaction that was open so long, are in
+	// no day.
 	jobGrace = 2 * time.Minute
 
 	KeepMinutes = 48 * time.Hour
 	KeepDays    = 400 * 24 * time.Hour
 )
 
-// jobMark is how far finished jobs were rolled up.
+// jobMark is the point up to which finished jobs are rolled up.
 type jobMark struct{ Minute, after int64 }
 
+// MinuteOf returns the minute of an instant, counted since 1970.
 func MinuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
+// JobMark returns how far the roll-up of ended jobs has come: its minute, and its position within the minute.
 func (s *Store) JobMark(ctx context.Context, tx base.Tx) (m jobMark, err error) {
 	m, _, err = base.First(ctx, tx, func(r base.Rows) (m jobMark, err error) { return m, r.Scan(&m.Minute, &m.after) }, `select minute, after from belfry.rolled_jobs`)
 	return m, err
 }
 
-// rolled is what a minute comes to.
+// rolled holds the totals of a minute.
 type rolled struct {
 	minutes  []minuteRow
 	days     []dayRow
@@ -60,7 +60,7 @@ func (s *Store) RollJobs(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	last := MinuteOf(now.Add(-jobGrace)) // the first that is not final yet
+	last := MinuteOf(now.Add(-jobGrace)) // the first minute that is not final yet
 	if m.Minute > MinuteOf(now) {
 		return true, s.RollAgain(ctx)
 	}
@@ -77,8 +77,7 @@ func (s *Store) RollJobs(ctx context.Context) (more bool, err error) {
 	return true, s.writeFinal(ctx, m, what)
 }
 
-// freshMinute writes the rates of a minute that is just over. Jobs committed
-// later come when the minute is final.
+// freshMinute writes the rates of a minute that has just ended. Jobs committed later are added when the minute is final.
 func (s *Store) freshMinute(ctx context.Context, minute int64) error {
 	what, err := s.minute(ctx, minute)
 	if err != nil || len(what.minutes) == 0 {
@@ -87,8 +86,7 @@ func (s *Store) freshMinute(ctx context.Context, minute int64) error {
 	return s.write(ctx, "roll up minute", func(c *Change) error { return c.writeMinute(minute, what.minutes) })
 }
 
-// skipMinutes moves the mark over a time in which nothing ended: to begin
-// with, and when no node rolled up.
+// skipMinutes moves the mark past minutes in which no job ended: at the first start, and after a time without a node.
 func (s *Store) skipMinutes(ctx context.Context, m jobMark, last int64) error {
 	to := last
 	err := s.DB().Read(ctx, func(tx base.Tx) error {
@@ -110,7 +108,7 @@ func (s *Store) skipMinutes(ctx context.Context, m jobMark, last int64) error {
 	if err != nil {
 		return err
 	}
-	if to == m.Minute { // something ended in it
+	if to == m.Minute { // a job ended in it
 		what, err := s.minute(ctx, m.Minute)
 		if err != nil {
 			return err
@@ -123,14 +121,13 @@ func (s *Store) skipMinutes(ctx context.Context, m jobMark, last int64) error {
 	})
 }
 
-// moveMark moves the mark, unless another node has.
+// moveMark moves the mark, unless another node has moved it.
 func (c *Change) moveMark(from, to jobMark) (bool, error) {
 	n, err := c.Tx.Exec(c.Ctx, `update belfry.rolled_jobs set minute = $1, after = $2 where minute = $3 and after = $4`, to.Minute, to.after, from.Minute, from.after)
 	return n == 1, err
 }
 
-// minute reads what ended in a minute. Checks count for no day: they have a
-// history of their own.
+// minute reads the jobs that ended in a minute. Checks count for no day: they have a history of their own.
 func (s *Store) minute(ctx context.Context, minute int64) (out rolled, err error) {
 	lo, hi := minute*60_000_000, (minute+1)*60_000_000
 	type group struct {
@@ -222,13 +219,13 @@ func (s *Store) minute(ctx context.Context, minute int64) (out rolled, err error
 	return out, err
 }
 
-// writeFinal writes a minute for good, in parts.
+// writeFinal writes a final minute, in parts.
 func (s *Store) writeFinal(ctx context.Context, m jobMark, what rolled) error {
 	days := slices.DeleteFunc(what.days, func(d dayRow) bool { return d.ScheduleID <= m.after })
 	for {
 		n := min(len(days), RollBatch)
 		for n > 0 && n < len(days) && days[n].ScheduleID == days[n-1].ScheduleID {
-			n++ // the mark knows whole schedules only
+			n++ // the mark can only stand between two schedules
 		}
 		part := days[:n]
 		days = days[len(part):]

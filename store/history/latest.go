@@ -13,13 +13,13 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// countLatest is how many jobs that ended since the last roll-up are counted one by one.
+// countLatest bounds the jobs since the last roll-up that are counted one by one.
 const countLatest = 10 * base.LookFirst
 
-// LatestIn is what ended in minutes that have no roll-up yet: the present one, and the one before until it is rolled up. No
-// more than countLatest jobs are counted, those that ended first.
+// LatestIn returns the totals of minutes without a roll-up: the present minute, and the previous one until it is rolled up. It
+// counts at most countLatest jobs, the earliest ends first.
 func (s *Store) LatestIn(ctx context.Context, tx base.Tx, namespace string, now time.Time) ([]job.MinuteTotals, error) {
-	// A roll-up writes all queues of a minute at once. The newest may be later than now, where the clock was set back.
+	// A roll-up writes all queues of a minute at once. The newest minute may be in the future if the clock was set back.
 	newest, _, err := base.First(ctx, tx, base.ScanInt, `select minute from belfry.job_minutes order by minute desc limit 1`)
 	if err != nil {
 		return nil, err

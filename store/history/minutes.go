@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// minuteRow is what a minute comes to for a queue.
+// minuteRow holds the totals of a queue in a minute.
 type minuteRow struct {
 	Namespace string `json:"namespace"`
 	Queue     string `json:"queue"`
@@ -23,6 +23,7 @@ type minuteRow struct {
 	LagMost   int64  `json:"lag_most"`
 }
 
+// MinuteColumns are the columns that [ScanMinute] reads, in its order.
 const MinuteColumns = `minute, namespace, queue, ok, failed, canceled, skipped, ran, started, lag, lag_most`
 
 func (c *Change) writeMinute(minute int64, rows []minuteRow) error {
@@ -39,7 +40,7 @@ func (c *Change) writeMinute(minute int64, rows []minuteRow) error {
 	return err
 }
 
-// JobMinutes says what ended in each of the last minutes, oldest first.
+// JobMinutes returns the totals of each of the last minutes, oldest first.
 func (s *Store) JobMinutes(ctx context.Context, q job.MinuteQuery) (all []job.MinuteTotals, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -58,6 +59,7 @@ func (s *Store) JobMinutes(ctx context.Context, q job.MinuteQuery) (all []job.Mi
 	return all, err
 }
 
+// MinutesIn returns the totals of each minute from an instant on, oldest first. "" counts all namespaces or queues.
 func (s *Store) MinutesIn(ctx context.Context, tx base.Tx, namespace, queue string, from time.Time) ([]job.MinuteTotals, error) {
 	w := &base.Where{}
 	w.And("minute >= ?", MinuteOf(from))
@@ -79,6 +81,7 @@ type minuteOfQueue struct {
 	Queue string
 }
 
+// ScanMinute reads one row of [MinuteColumns].
 func ScanMinute(r base.Rows) (m minuteOfQueue, err error) {
 	var minute, ran, lag, most int64
 	var namespace string
@@ -87,7 +90,7 @@ func ScanMinute(r base.Rows) (m minuteOfQueue, err error) {
 	return m, err
 }
 
-// InMicros is a span that is kept in microseconds.
+// InMicros converts a stored number of microseconds.
 func InMicros(us int64) core.Duration {
 	return core.Duration(time.Duration(us) * time.Microsecond)
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Recorded looks for what is stale in the answers to finishes of a session: one that says again what it said before, under
-// the same lease and with the same outcome, is answered as recorded. Its state is known if it ended its job.
+// Recorded corrects stale answers to finishes of a session. A finish that repeats an earlier one, with the same lease and
+// outcome, is answered as recorded. The answer has the state of the job if the attempt ended it.
 //
-// It looks only for outcomes that only a worker reports. An attempt that was canceled, timed out or was handed back may
-// have been ended by a node, and then what its worker says is late.
+// It corrects only outcomes that only a worker reports. A node may have ended an attempt that was canceled, timed out or handed
+// back, and then the worker's finish is late.
 func (s *Store) Recorded(ctx context.Context, session string, fs []job.Finish, answers []job.Finished) error {
 	if !slices.ContainsFunc(answers, func(a job.Finished) bool { return a.Stale }) {
 		return nil
@@ -22,7 +22,7 @@ func (s *Store) Recorded(ctx context.Context, session string, fs []job.Finish, a
 	for i := range answers {
 		a := &answers[i]
 		if _, again := said[a.Ref]; again {
-			continue // the same attempt twice in one batch is stale the second time
+			continue // the same attempt twice in one batch: the second is stale
 		}
 		said[a.Ref] = fs[i].Outcome
 		switch fs[i].Outcome {
@@ -58,7 +58,7 @@ func (s *Store) Recorded(ctx context.Context, session string, fs []job.Finish, a
 	})
 }
 
-// end is how an attempt is recorded, and what its job became if that ended it.
+// end is a recorded attempt, with the state of its job if the attempt ended the job.
 type end struct {
 	ref     job.Ref
 	session string

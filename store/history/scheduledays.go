@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// dayRow is what a minute adds to a day of a schedule.
+// dayRow holds the totals that a minute adds to a day of a schedule.
 type dayRow struct {
 	Day        int64 `json:"day"` // since 1970, of the schedule's calendar
 	ScheduleID int64 `json:"schedule_id"`
@@ -25,11 +25,11 @@ type dayRow struct {
 	Ran        int64 `json:"ran"`
 }
 
-// liveLook bounds what is counted of a schedule since the last roll-up.
+// liveLook bounds the rows of a schedule that are counted since the last roll-up.
 const liveLook = 5000
 
-// ScheduleDays says what became of a schedule's runs, day by day. Runs that are not
-// rolled up yet are counted as they are.
+// ScheduleDays returns the totals of a schedule's runs, day by day. Runs that are not rolled up yet are counted from their
+// rows.
 func (s *Store) ScheduleDays(ctx context.Context, q view.DaysQuery) (out view.ScheduleDays, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -82,13 +82,13 @@ func (s *Store) rolledDays(ctx context.Context, tx base.Tx, schedule int64, q vi
 	return err
 }
 
-// liveDays adds what was not rolled up yet.
+// liveDays adds the runs that are not rolled up yet.
 func (s *Store) liveDays(ctx context.Context, tx base.Tx, schedule int64, zone *time.Location, days map[int64]*view.DayTotals) (partial bool, err error) {
 	m, err := s.JobMark(ctx, tx)
 	if err != nil {
 		return false, err
 	}
-	if m.after >= schedule { // its part of that minute was
+	if m.after >= schedule { // the schedule's part of that minute is rolled up
 		m.Minute++
 	}
 	type end struct {
@@ -127,17 +127,17 @@ func dayOf[K comparable](days map[K]*view.DayTotals, at K) *view.DayTotals {
 	return d
 }
 
-// dayIn is the day of an instant in microseconds where a zone is, since 1970.
-// All instants of a quarter of an hour have the same: so do offsets of zones.
+// dayIn returns the day, since 1970, of an instant in microseconds in a time zone. All instants of a quarter of an hour share
+// their day, because offsets of zones are multiples of it.
 func dayIn(zone *time.Location, at int64) int64 {
 	if zone == nil {
-		zone = time.UTC // of a schedule that is gone
+		zone = time.UTC // the schedule was deleted
 	}
 	y, m, d := base.Instant(at).In(zone).Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix() / 86400
 }
 
-// zonesOf are the zones that schedules are read in.
+// zonesOf returns the time zones of schedules.
 func (s *Store) zonesOf(ctx context.Context, tx base.Tx, ids []int64) (map[int64]*time.Location, error) {
 	zones := map[int64]*time.Location{}
 	if len(ids) == 0 {

@@ -15,10 +15,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Strips says how schedules went lately: their last jobs, what runs or waits,
-// and the nominal times that were skipped. Names that are none are left out.
-// It is three statements for all of them, and reads of each schedule as many
-// rows as it answers.
+// Strips returns the recent history of schedules: their last jobs, running and waiting jobs, and skipped nominal times. Unknown
+// names are left out. It takes three statements for all schedules, and reads as many rows of each as it returns.
 func (s *Store) Strips(ctx context.Context, q view.StripQuery) (all []view.Strip, err error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -38,8 +36,7 @@ func (s *Store) Strips(ctx context.Context, q view.StripQuery) (all []view.Strip
 	return all, err
 }
 
-// maxLiveOfStrips bounds the live jobs of all strips: a schedule that buffers
-// has many.
+// maxLiveOfStrips bounds the live jobs of all strips: a schedule that buffers has many.
 const maxLiveOfStrips = 1000
 
 func (s *Store) fillStrips(ctx context.Context, tx base.Tx, all []view.Strip, n int) error {
@@ -66,8 +63,8 @@ func (s *Store) fillStrips(ctx context.Context, tx base.Tx, all []view.Strip, n 
 		from belfry.occurrences o
 		where o.schedule_id = s.id
 		order by o.nominal desc`} {
-		// One text for each schedule, because only so do both databases walk an
-		// index as far as asked for each of them, in one statement.
+		// One text for each schedule: only in this form do both databases walk an index within the limit of each schedule, in
+		// one statement.
 		texts, err := base.Collect(ctx, tx, func(r base.Rows) (t stripText, err error) { return t, r.Scan(&t.schedule, &t.lines) }, `
 			select s.id, coalesce((select string_agg(line, ';') from (`+lines+` limit `+strconv.Itoa(n)+`) as latest), '')
 			from belfry.schedules s
@@ -91,7 +88,7 @@ func (s *Store) fillStrips(ctx context.Context, tx base.Tx, all []view.Strip, n 
 	return nil
 }
 
-// stripText is the last of a schedule, a line for each.
+// stripText holds the last rows of a schedule, one line each.
 type stripText struct {
 	schedule int64
 	lines    string

@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// taskDayRow is what a minute adds to a day of a task.
+// taskDayRow holds the totals that a minute adds to a day of a task.
 type taskDayRow struct {
 	Day      int64 `json:"day"` // since 1970, of UTC
 	TaskID   int64 `json:"task_id"`
@@ -19,8 +19,7 @@ type taskDayRow struct {
 	Ran      int64 `json:"ran"`
 }
 
-// TaskDays says what became of the jobs of tasks, day by day in UTC, as far as
-// it is rolled up.
+// TaskDays returns the totals of the jobs of tasks, day by day in UTC, up to the last roll-up.
 func (s *Store) TaskDays(ctx context.Context, q view.TaskDaysQuery) (out view.TaskDaysFound, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -72,7 +71,7 @@ func (s *Store) TaskDays(ctx context.Context, q view.TaskDaysQuery) (out view.Ta
 	return out, err
 }
 
-// tasksNamed puts the tasks into an answer, and says where each of them is there.
+// tasksNamed adds the tasks to an answer, and returns the index of each task in it.
 func (s *Store) tasksNamed(ctx context.Context, tx base.Tx, q view.TaskDaysQuery, out *view.TaskDaysFound) (at map[int64]int, err error) {
 	w := &base.Where{}
 	w.Namespace("namespace", q.Namespace)

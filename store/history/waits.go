@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// opposites are names of checks, or how they end, with what they say when they do not hold.
+// opposites maps the names of checks, or the ends of names, to their negation.
 var opposites = [][2]string{
 	{"queue exists", "queue does not exist"},
 	{" is not paused", " is paused"},
@@ -22,8 +22,8 @@ var opposites = [][2]string{
 	{" is there", " is missing"},
 }
 
-// notSo is what a check says that does not hold.
-func notSo(name string) string {
+// negation returns the negation of a check's name.
+func negation(name string) string {
 	for _, o := range opposites {
 		if rest, is := strings.CutSuffix(name, o[0]); is {
 			return rest + o[1]
@@ -32,13 +32,13 @@ func notSo(name string) string {
 	return "not so: " + name
 }
 
-// noneHas says what all of the workers lack of a requirement.
+// noneHas describes the part of a requirement that no worker meets.
 func noneHas(d task.Requirement, workers []job.WorkerState) string {
 	var all []string
 	for i, x := range workers {
 		var lacks []string
 		for _, text := range d.Unmet(x.Has) {
-			text, _, _ = strings.Cut(text, " (it ") // what this one has instead
+			text, _, _ = strings.Cut(text, " (it ") // cuts off what this worker has instead
 			lacks = append(lacks, text)
 		}
 		if i == 0 {

@@ -20,8 +20,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Why explains why a job is where it is: everything that has to be right for
-// it to run, in the order it is looked at, and the first thing that is not.
+// Why explains the state of a job: all conditions for its start, in the order of their evaluation, and the first that does not
+// hold.
 func (s *Store) Why(ctx context.Context, namespace string, id int64) (w job.Why, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Store) Why(ctx context.Context, namespace string, id int64) (w job.Why,
 			return nil
 		case row.State == job.Running:
 			return s.whyRunning(ctx, tx, row.Job, now, &w)
-		case row.Kind == task.KindWorkflow && row.State == job.Waiting && row.Reason == "": // or it waits for a limit
+		case row.Kind == task.KindWorkflow && row.State == job.Waiting && row.Reason == "": // otherwise the workflow waits for a limit
 			status, err := s.workflows.StatusIn(ctx, tx, row.ID)
 			w.Summary, w.Next = core.Or(status.Why, "Its steps run."), status.Next()
 			return err
@@ -90,7 +90,7 @@ func (s *Store) whyRunning(ctx context.Context, tx base.Tx, j job.Job, now time.
 	return nil
 }
 
-// whyCycle says which member a cycle is at, and what that one waits for.
+// whyCycle explains which member a cycle has reached, and why that member waits.
 func (s *Store) whyCycle(ctx context.Context, tx base.Tx, j job.Job, w *job.Why) error {
 	run, found, err := base.First(ctx, tx, cycles.ScanRun, `select doc from belfry.cycle_runs where job_id = $1`, j.ID)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Store) whyCycle(ctx context.Context, tx base.Tx, j job.Job, w *job.Why)
 	return nil
 }
 
-// whyWaiting walks through what stands between a job and its start.
+// whyWaiting checks all conditions between a job and its start.
 func (s *Store) whyWaiting(ctx context.Context, tx base.Tx, row jobs.JobRow, now time.Time, w *job.Why) error {
 	queue, err := s.queues.ReadQueue(ctx, tx, row.Queue)
 	missing := core.CodeOf(err) == core.NotFound
@@ -164,8 +164,8 @@ func (s *Store) whyWaiting(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 		core.Check{Name: "queue exists", OK: !missing, Detail: row.Queue, Fix: "belfry queue create " + row.Queue},
 		core.Check{Name: "queue is not paused", OK: queue.PausedAt.IsZero(), Detail: pausedText(queue), Fix: "belfry queue resume " + row.Queue},
 	)
-	lacked := ""                     // of the workers
-	if !task.RunByEngine(row.Kind) { // which no worker takes, and no limit of a queue holds back
+	lacked := ""                     // requirements that no worker meets
+	if !task.RunByEngine(row.Kind) { // jobs of the engine need no worker and no slot of a queue
 		w.Checks = append(w.Checks, core.Check{Name: "queue is under its global limit", OK: queue.GlobalLimit == 0 || stats.Running < queue.GlobalLimit,
 			Detail: limitText(queue, stats), Fix: "wait, or raise the limit with belfry queue update"})
 		tasks, err := s.tasks.TasksByID(ctx, tx, []int64{row.TaskID})
@@ -184,7 +184,7 @@ func (s *Store) whyWaiting(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 	}
 	for _, c := range w.Checks {
 		if !c.OK {
-			text := notSo(c.Name)
+			text := negation(c.Name)
 			if strings.HasPrefix(c.Name, "a worker ") {
 				text = lacked
 			}
@@ -204,7 +204,7 @@ func (s *Store) whyWaiting(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 	return nil
 }
 
-// whyWait says which signal, or the end of which job, a job was put off for.
+// whyWait explains which signal, or the end of which job, a snoozed job waits for.
 func (s *Store) whyWait(ctx context.Context, tx base.Tx, row jobs.JobRow, now time.Time, w *job.Why) error {
 	if row.Kind != task.KindFunc && row.Kind != task.KindProgram || row.State != job.Scheduled || row.Attempt == 0 || row.DueAt.Before(now) {
 		return nil
@@ -222,7 +222,7 @@ func (s *Store) whyWait(ctx context.Context, tx base.Tx, row jobs.JobRow, now ti
 	return err
 }
 
-// whyDue is [dueCheck], and says what joined a job that waits for its window.
+// whyDue is [dueCheck] with the number of requests that joined a debounced job.
 func (s *Store) whyDue(ctx context.Context, tx base.Tx, row jobs.JobRow, now time.Time) (core.Check, error) {
 	c := dueCheck(row.Job, now)
 	if row.Attempt > 0 || !row.DueAt.After(now) {
@@ -239,7 +239,7 @@ func (s *Store) whyDue(ctx context.Context, tx base.Tx, row jobs.JobRow, now tim
 	c.Detail += ", when its window ends: " + joinedText(*row.Debounced)
 	if d := tasks[row.TaskID].Debounce; d != nil {
 		if d.Key != "" {
-			value := flow.KeyValues([]string{d.Key}, flow.KeySource{Namespace: row.Namespace, Task: row.Task, Queue: row.Queue, Input: row.Input})[0]
+			value := flow.KeyValue(d.Key, flow.KeySource{Namespace: row.Namespace, Task: row.Task, Queue: row.Queue, Input: row.Input})
 			c.Detail += fmt.Sprintf(", key %q of %s", value, d.Key)
 		}
 		c.Detail += fmt.Sprintf("; each moves its start by %s, to %s at the latest", d.Window, core.Stamp(row.CreatedAt.Add(d.Longest())))
@@ -269,7 +269,7 @@ func dueCheck(j job.Job, now time.Time) core.Check {
 	return c
 }
 
-// failedTries says how many tries a job has behind it that did not go well.
+// failedTries describes the failed attempts of a job.
 func failedTries(j job.Job) string {
 	text := fmt.Sprintf("%d failed", j.Failures)
 	if j.Infra > 0 {
@@ -296,7 +296,7 @@ func limitText(q job.Queue, s job.QueueStats) string {
 	return fmt.Sprintf("%d of %d running", s.Running, q.GlobalLimit)
 }
 
-// workerChecks narrows the living workers down to those that could run a job, and says what none has.
+// workerChecks narrows the living workers down to those that could run a job, and describes what no worker has.
 func workerChecks(j job.Job, d task.Requirement, workers []job.WorkerState, w *job.Why) (checks []core.Check, lacked string) {
 	left := workers
 	for _, step := range []struct {
@@ -330,13 +330,14 @@ func workerChecks(j job.Job, d task.Requirement, workers []job.WorkerState, w *j
 			break
 		}
 	}
-	for _, x := range left {
+	w.More = max(0, len(left)-job.ShownWorkers)
+	for _, x := range left[:len(left)-w.More] {
 		w.Workers = append(w.Workers, x.Name+" "+x.Session)
 	}
 	return checks, lacked
 }
 
-// lacking says what the first of the workers lack.
+// lacking describes what the first workers lack.
 func lacking(d task.Requirement, workers []job.WorkerState) string {
 	const shown = 5
 	var b strings.Builder
@@ -360,7 +361,8 @@ func kindFix(j job.Job) string {
 	return "start a worker that runs it"
 }
 
-// ageingText says what the wait of a job has made of its priority; empty: its queue does not age, and nothing.
+// ageingText describes the effect of ageing on a job's priority. It is empty if ageing has not raised the job and its queue
+// does not age.
 func ageingText(q job.Queue, j job.Job) string {
 	switch {
 	case j.Aged > 0:
@@ -375,7 +377,7 @@ func ageingText(q job.Queue, j job.Job) string {
 	return ""
 }
 
-// whyBehind says how many jobs go first.
+// whyBehind reports how many jobs go first.
 func (s *Store) whyBehind(ctx context.Context, tx base.Tx, j job.Job, stats job.QueueStats, w *job.Why) error {
 	if j.State != job.Ready {
 		return nil
@@ -394,13 +396,13 @@ func (s *Store) whyBehind(ctx context.Context, tx base.Tx, j job.Job, stats job.
 	return err
 }
 
-// whyLimited says which limit a job waits for, and when its turn comes.
+// whyLimited explains which limit a job waits for, and when its turn comes.
 func (s *Store) whyLimited(ctx context.Context, tx base.Tx, row jobs.JobRow, now time.Time, w *job.Why) error {
 	tasks, err := s.tasks.TasksByID(ctx, tx, []int64{row.TaskID})
 	if err != nil {
 		return err
 	}
-	under, err := s.limits.UnderOf(ctx, tx, row.Job, tasks[row.TaskID])
+	under, err := s.limits.LimitsOf(ctx, tx, row.Job, tasks[row.TaskID])
 	for _, u := range under {
 		noun, name, _ := strings.Cut(u.Gate.Owner, ":")
 		of := ""
@@ -429,19 +431,22 @@ func (s *Store) whyLimited(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 		case u.Gone:
 			check.Detail = "it was removed, and the engine lets the job in at its next look"
 		case u.Gate.Running > 0 && u.Gate.Pace.IsZero():
-			check.Detail = fmt.Sprintf("%s: %d of %d are ready or running", key, u.Entered, u.Gate.Running)
+			check.Detail = fmt.Sprintf("%s: %d of %d are ready or running", key, u.Admitted, u.Gate.Running)
 		case u.Gate.Running > 0:
-			check.Detail = fmt.Sprintf("%s: %d of %d are ready or running, and the rate lets the next begin from %s on", key, u.Entered, u.Gate.Running, core.Stamp(u.From))
+			check.Detail = fmt.Sprintf("%s: %d of %d are ready or running, and the rate lets the next begin from %s on", key, u.Admitted, u.Gate.Running, core.Stamp(u.From))
 		default:
 			check.Detail = fmt.Sprintf("%s: its rate lets the next begin from %s on", key, core.Stamp(u.From))
 		}
 		if u.Waits && !u.Gone {
 			if check.Detail += fmt.Sprintf(", %d wait before it", u.Before); !u.Gate.Pace.IsZero() {
 				at := u.From.Add(time.Duration(int64(u.Before)*u.Gate.Pace.Every) * time.Microsecond)
-				if at.Before(now) {
-					at = now
+				switch {
+				case at.After(now):
+					check.Detail += fmt.Sprintf(", its turn comes at %s at the earliest", core.Stamp(at))
+				case u.Gate.Running == 0 && u.Admitted > 0: // a rate admits no more jobs than may begin at once
+					check.Detail += fmt.Sprintf(", its turn comes when workers have started the jobs before it: %d are ready or running", u.Admitted)
+					check.Fix = "look for workers: belfry worker list; or raise the limit: belfry " + noun + " limits " + name
 				}
-				check.Detail += fmt.Sprintf(", its turn comes at %s at the earliest", core.Stamp(at))
 			}
 		}
 		w.Checks = append(w.Checks, check)
@@ -449,7 +454,7 @@ func (s *Store) whyLimited(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 	return err
 }
 
-// whyProgram looks for what a program cannot start without.
+// whyProgram looks for missing preconditions of a program.
 func (s *Store) whyProgram(ctx context.Context, tx base.Tx, row jobs.JobRow, w *job.Why) error {
 	tasks, err := s.tasks.TasksByID(ctx, tx, []int64{row.TaskID})
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// foreseen are answers that came with the begin of a transaction.
+// foreseen holds the answers that came with the begin of a transaction.
 type foreseen struct {
 	types   *pgtype.Map
 	answers []answer
 }
 
-// answer is what a query found, as it came.
+// answer is the raw answer to a query.
 type answer struct {
 	base.Statement
 	fields []pgconn.FieldDescription
@@ -48,7 +48,7 @@ func (f *foreseen) collect(s base.Statement, res pgx.BatchResults) error {
 	return nil
 }
 
-// take is the answer to a query, once.
+// take returns the answer to a query, once.
 func (f *foreseen) take(query string, args []any) (base.Rows, bool) {
 	if f == nil {
 		return nil, false
@@ -62,11 +62,11 @@ func (f *foreseen) take(query string, args []any) (base.Rows, bool) {
 	return nil, false
 }
 
-// answerRows walks through an answer.
+// answerRows iterates over an answer.
 type answerRows struct {
 	answer
 	types *pgtype.Map
-	at    int // behind the row that is read
+	at    int // index after the current row
 }
 
 func (r *answerRows) Next() bool {

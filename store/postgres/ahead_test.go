@@ -179,9 +179,9 @@ func TestRoundTripsOfManyResults(t *testing.T) {
 	}
 }
 
-// TestWhatTravelsWithTheNext: a statement of which nothing is asked is carried
+// TestDeferredStatementsRunBeforeTheNextOne: a statement of which nothing is asked is carried
 // out before the next, and fails it.
-func TestWhatTravelsWithTheNext(t *testing.T) {
+func TestDeferredStatementsRunBeforeTheNextOne(t *testing.T) {
 	t.Parallel()
 	st, c := traced(t, pgtest.Migrated(t, postgres.Migrate), postgres.Options{Wakeups: "poll"})
 	ctx := t.Context()
@@ -245,7 +245,7 @@ func TestWhatTravelsWithTheNext(t *testing.T) {
 	}
 }
 
-func TestWhatIsForeseenIsAnsweredOnceAndNeedNotBeAsked(t *testing.T) {
+func TestPrefetchedQueriesAreAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t, store.Options{}).DB()
 	ctx := t.Context()

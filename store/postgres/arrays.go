@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"encoding/binary"
 	"slices"
 
@@ -8,11 +9,10 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// A batch travels as an array for each column. The driver's codec asks for a
-// plan and makes a value of each element; these write the columns of a
-// [store.Batch] in one go, in the driver's own format, and leave the rest to it.
+// A batch is sent as one array for each column. The driver's codec plans and boxes each element. These plans write the columns
+// of a [base.Batch] in one go, in the driver's own format, and leave everything else to the driver.
 
-func registerArrays(conn *pgx.Conn) {
+func registerArrays(_ context.Context, conn *pgx.Conn) error {
 	types := conn.TypeMap()
 	for _, of := range []struct {
 		name    string
@@ -23,6 +23,7 @@ func registerArrays(conn *pgx.Conn) {
 			types.RegisterType(&pgtype.Type{Name: "_" + of.name, OID: of.array, Codec: arrayCodec{&pgtype.ArrayCodec{ElementType: element}}})
 		}
 	}
+	return nil
 }
 
 type arrayCodec struct{ *pgtype.ArrayCodec }

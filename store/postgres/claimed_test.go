@@ -68,7 +68,7 @@ func TestASessionThatEndsDuringItsClaimLeavesNoLease(t *testing.T) {
 
 // A large claim does not look for leases behind its mark before it picks, and
 // leaves out afterwards what others have claimed there, few at a time or many.
-func TestALargeClaimLeavesOutWhatOthersClaimedBehindItsMark(t *testing.T) {
+func TestALargeClaimLeavesOutJobsLeasedBehindItsMark(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Migrated(t, postgres.Migrate)
 	here, there := openAt(t, dsn, postgres.Options{}), openAt(t, dsn, postgres.Options{})

@@ -11,14 +11,16 @@ import (
 func TestClaimPaths(t *testing.T) {
 	for _, path := range storetest.ClaimPaths {
 		t.Run(path.Name, func(t *testing.T) {
-			opened := func(t *testing.T, o store.Options) *store.Store {
-				t.Helper()
-				o.PackFrom, o.Claims = path.Options.PackFrom, path.Options.Claims
-				return leasesFit(t, open(t, o))
+			by := func(open storetest.Open) storetest.Open {
+				return func(t *testing.T, o store.Options) *store.Store {
+					t.Helper()
+					o.PackFrom, o.Claims = path.Options.PackFrom, path.Options.Claims
+					return leasesFit(t, open(t, o))
+				}
 			}
-			path.Run(t, opened)
+			path.Run(t, by(openReused))
 			t.Run("nodes", func(t *testing.T) { runNodes(t, path.Options) })
-			storetest.RunTx(t, opened, beginPgx)
+			storetest.RunTx(t, by(open), beginPgx)
 		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // What is over for the clean-up may be renewed by a transaction that has not ended. A clean-up that waits for it would remove
 // the renewed row: PostgreSQL does not look again at what a subquery has found.
-func TestACleanUpKeepsWhatIsRenewedMeanwhile(t *testing.T) {
+func TestACleanUpKeepsRowsRenewedMeanwhile(t *testing.T) {
 	t.Parallel()
 	st := openAt(t, pgtest.Migrated(t, postgres.Migrate), postgres.Options{})
 	if _, err := st.CreateTask(t.Context(), task.Task{Name: "t", Kind: task.KindFunc}); err != nil {

@@ -10,7 +10,7 @@ import (
 // Whoever settles a job locks its row and then removes its lease. To follow the
 // clock is to change all leases: if it had theirs before the jobs', each would
 // wait for the other.
-func TestAFinishDoesNotWaitForWhoFollowsTheClock(t *testing.T) {
+func TestAFinishAndAClockShiftDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	st, claim := late(t)
 	id := enqueue(t, st, "t")

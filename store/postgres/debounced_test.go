@@ -16,7 +16,7 @@ import (
 
 // A request in a transaction of the caller's, which nobody can begin again, meets a job that is just being made ready: it
 // waits for what becomes of it, and is a new job then, once, however often it is repeated.
-func TestARequestInATransactionWaitsForWhatItMeets(t *testing.T) {
+func TestADebouncedRequestInATransactionWaitsForTheJobItMeets(t *testing.T) {
 	t.Parallel()
 	st := openAt(t, pgtest.Migrated(t, postgres.Migrate), postgres.Options{})
 	if _, err := st.CreateTask(t.Context(), task.Task{Name: "t", Kind: task.KindFunc, Debounce: &flow.Debounce{Window: core.Duration(time.Hour)}}); err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Dialect is what PostgreSQL says differently.
+// Dialect returns the PostgreSQL form of statements.
 func (db *DB) Dialect() base.Dialect { return dialect{clocked: db.clock != nil} }
 
 type dialect struct {
-	adopted bool // in a transaction of the caller's
+	adopted bool // in a caller's transaction
 	clocked bool // [base.Options.Clock] decides
 }
 
@@ -28,10 +28,9 @@ func (dialect) Table(n int, alias string, b base.Batch) (from string, args []any
 	return fmt.Sprintf("unnest(%s) as %s (%s)", strings.Join(arrays, ", "), alias, strings.Join(names, ", ")), b.Columns()
 }
 
-// ManyTable has one more column, a series whose length the planner cannot know
-// and takes for 1,000. An array it takes for 10, and ten against ten it joins by
-// comparing each with each: 150 ms for a batch of 800 steps of a workflow, where
-// the hash of a join takes 2.
+// ManyTable has one more column: a series whose length the planner cannot know and estimates as 1,000. It estimates an array as
+// 10, and joins ten with ten rows by comparing each pair. For a batch of 800 workflow steps that took 150 ms, and a hash join 2
+// ms.
 func (d dialect) ManyTable(n int, alias string, b base.Batch) (from string, args []any) {
 	cols := b.Cols()
 	names, parts := make([]string, len(cols)+1), make([]string, len(cols)+1)
@@ -49,12 +48,10 @@ func typeOf(c base.Col) string {
 	return "bigint"
 }
 
-// Lease counts what was picked before it draws the number, so that every row is
-// locked by then. Which of the jobs were leased is compared one by one only when
-// some were not: the planner has no faster way to look into a list that it
-// cannot know.
+// Lease counts the picked jobs before it draws the number, so that every row is locked by then. Only if some jobs were leased
+// already are they compared one by one: the planner has no faster way to search a list that it cannot know.
 //
-// Many leases of plain jobs go into one row of packs, others into a row each.
+// Many leases of plain jobs become one row of packs, and others one row each.
 func (d dialect) Lease(parts []base.Part, shares string, n int) string {
 	with, picked := make([]string, len(parts)), make([]string, len(parts))
 	for i, p := range parts {
@@ -85,9 +82,8 @@ func (d dialect) Lease(parts []base.Part, shares string, n int) string {
 		strings.Join(with, ",\n"), strings.Join(picked, " union all "), n, n+1, n+2, n+3, n+4, shares, n+5, d.later(n+2), job.SendTime.Microseconds())
 }
 
-// later is an expression for parameter n, an instant that was read when the
-// transaction began, or for now, which may be long after it: other transactions held
-// what this one had to wait for, or have made what it takes.
+// later is an expression for parameter n, an instant read at the begin of the transaction, or for the present time if that is
+// later. It may be much later: other transactions held rows that this one waited for, or created rows that it takes.
 func (d dialect) later(n int) string {
 	if d.clocked {
 		return fmt.Sprintf("$%d::bigint", n)
@@ -108,36 +104,35 @@ func (d dialect) LeaseNumber(ctx context.Context, tx base.Tx, now int64) (number
 	return number, at, errors.Join(err, rows.Err())
 }
 
-// Walks asks for what [beginSQL] asks for, of a read.
+// Walks sets for a read the same planner options as [beginSQL].
 func (dialect) Walks() string {
 	return `select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true)`
 }
 
-// In compares with an array, which unlike a join can only be planned as look-ups
-// by key.
+// In compares with an array. Unlike a join, this can only be planned as lookups by key.
 func (dialect) In(column string, n int) string { return fmt.Sprintf("%s = any($%d)", column, n) }
 
 // Among is In.
 func (d dialect) Among(column string, n int) string { return d.In(column, n) }
 
-// List is the array itself.
+// List returns the array itself.
 func (dialect) List(values any) any { return values }
 
-// Unhex is a bytea.
+// Unhex returns a bytea.
 func (dialect) Unhex(text string) string { return "decode(" + text + ", 'hex')" }
 
-// Marked is a text again.
+// Marked returns a text.
 func (dialect) Marked(doc, key, mark string) string {
 	return "jsonb_set(" + doc + "::jsonb, '{" + key + "}', to_jsonb('" + mark + "'::text), false)::text"
 }
 
-// SkipLocked leaves rows alone that another transaction is changing.
+// SkipLocked skips rows that another transaction is changing.
 func (dialect) SkipLocked(of string) string { return " for update of " + of + " skip locked" }
 
-// ForUpdate waits for them.
+// ForUpdate waits for such rows.
 func (dialect) ForUpdate(of string) string { return " for update of " + of }
 
-// ForKeyShare holds off those who say ForUpdate alone.
+// ForKeyShare only conflicts with ForUpdate.
 func (dialect) ForKeyShare(of string) string { return " for key share of " + of }
 
 // NextIDs draws from a sequence.

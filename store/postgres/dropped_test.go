@@ -81,7 +81,7 @@ func TestAFullQueueWaitsForNoJobThatItDrops(t *testing.T) {
 }
 
 // A job that another transaction is changing may be dropped when that is done: until then there is nothing to refuse.
-func TestAFullQueueIsNotRefusedForWhatOthersChange(t *testing.T) {
+func TestAFullQueueWaitsForJobsThatAnotherTransactionChanges(t *testing.T) {
 	t.Parallel()
 	st, ctx := open(t, store.Options{}), t.Context()
 	if _, err := st.SaveQueue(ctx, job.Queue{Name: "full", MaxWaiting: 1, OnFull: job.OnFullDropOldest}); err != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// place is where in its history a database is: its epoch, and up to which byte of the log everything is on disk.
-// A negative epoch is that of another server.
+// place is a position in the history of a database: its epoch, and the byte of the log up to which everything is on disk. A
+// negative epoch is that of another server.
 type place struct{ epoch, flushed int64 }
 
 var (
-	// errOtherHistory says that commits may have been lost, and that no epoch has begun since.
+	// errOtherHistory means that commits may have been lost, and that no epoch has begun since.
 	errOtherHistory = errors.New("the server was promoted or restored")
-	// errOldHistory says that this server is not where this process has been since.
+	// errOldHistory means that this server lacks history that this process has seen.
 	errOldHistory = &core.Error{
 		Code:    core.Unavailable,
 		Message: "the database is behind: this process has written to a later one, after a failover",
@@ -29,7 +29,7 @@ var (
 	}
 )
 
-// compare judges what a transaction finds, by what was known before it began.
+// compare checks the place that a transaction finds against the place known before it began.
 func (known place) compare(found place) error {
 	switch {
 	case found.epoch < 0:
@@ -37,17 +37,17 @@ func (known place) compare(found place) error {
 	case found.epoch < known.epoch:
 		return errOldHistory
 	case found.epoch == known.epoch && found.flushed < known.flushed:
-		return errOtherHistory // what was on disk is not: a copy from before
+		return errOtherHistory // data that was on disk is missing: an older copy
 	}
 	return nil
 }
 
-// epochs is how far this process has seen the history of its database.
+// epochs holds the part of the database's history that this process has seen.
 type epochs struct {
 	mu     sync.Mutex
 	known  place
 	begun  []func()
-	system string // the identifier of the server; empty: it does not tell
+	system string // the identifier of the server; empty: unknown
 }
 
 func (e *epochs) last() place {
@@ -56,7 +56,7 @@ func (e *epochs) last() place {
 	return e.known
 }
 
-// arrive notes what a transaction has found, unless it must not go on.
+// arrive records the place that a transaction has found, or returns an error if the transaction must not continue.
 func (e *epochs) arrive(known, found place) error {
 	if err := known.compare(found); err != nil {
 		return err
@@ -78,11 +78,11 @@ func (e *epochs) arrive(known, found place) error {
 	return nil
 }
 
-// OnEpoch has fn run when this process finds that a new epoch has begun: what it remembers of the database may be of
-// a history that is lost. It must not wait for the database.
+// OnEpoch registers fn, which runs when this process finds a new epoch: cached data may be of a lost history. fn must not wait
+// for the database.
 func (db *DB) OnEpoch(fn func()) { db.epochs.begun = append(db.epochs.begun, fn) }
 
-// refuseHistory is for a transaction of the caller's, which cannot wait for a new epoch.
+// refuseHistory returns the error for a caller's transaction, which cannot wait for a new epoch.
 func refuseHistory(err error) error {
 	if errors.Is(err, errOtherHistory) {
 		return coded(core.Unavailable, err, "the database was promoted or restored, and the node has yet to take notice", "begin the transaction again")
@@ -90,20 +90,18 @@ func refuseHistory(err error) error {
 	return err
 }
 
-// skipped is how many numbers of each kind a new epoch leaves out. Numbers drawn in the lost history must
-// not be drawn again: another job would have the id that a client was told, another attempt the lease that a worker
-// holds. It is what 10,000 jobs a second draw in eleven days, and JSON can carry 900,000 such steps.
+// skipped is how many numbers of each kind a new epoch skips. Numbers drawn in the lost history must not be drawn again.
+// Otherwise another job would get an id that a client knows, or another attempt a lease that a worker holds. 10,000 jobs a
+// second draw that many in eleven days, and JSON can represent 900,000 such steps.
 const skipped = "10000000000"
 
-// beginEpoch notes which history the database is on. If that is another than before, or by order, a new epoch begins:
+// beginEpoch records the history of the database. If the history is another one than before, or by order, a new epoch begins:
 //
-//   - All sessions end, so their workers stop what they run. Jobs leased to them are lost, as those of a worker that
-//     is gone.
-//   - All leases get a number that no worker knows, so that nothing comes of what is said under the old one, in
-//     whichever way.
+//   - All sessions end, so their workers stop their jobs. These jobs are lost, as after the loss of a worker.
+//   - All leases get a number that no worker knows, so that reports under the old number have no effect.
 //   - Numbers are skipped.
 //
-// Until that is committed each transaction on this server comes here and waits for it.
+// Until that is committed, each transaction on this server gets here and waits for it.
 func (db *DB) beginEpoch(ctx context.Context, conn *pgxpool.Conn, order bool) error {
 	known := db.epochs.last()
 	var became int64
@@ -114,7 +112,7 @@ func (db *DB) beginEpoch(ctx context.Context, conn *pgxpool.Conn, order bool) er
 		}
 		var found place
 		var was string
-		var wall int64 // by which two servers that are promoted both have epochs of their own
+		var wall int64 // gives two promoted servers different epochs
 		if err := tx.QueryRow(ctx, db.schema.sql(`
 			select number, timeline, `+db.signs.timelineSQL()+`, `+db.signs.lengthSQL()+`, (extract(epoch from clock_timestamp()) * 1000000)::bigint
 			from belfry.epoch
@@ -133,7 +131,7 @@ func (db *DB) beginEpoch(ctx context.Context, conn *pgxpool.Conn, order bool) er
 		switch err := known.compare(found); {
 		case order, errors.Is(err, errOtherHistory):
 		default:
-			return err // another node was faster, or this one has come to an older server
+			return err // another node was faster, or this process has reached an older server
 		}
 		if order || !moved || was != "" {
 			number = max(number+1, known.epoch+1, wall)
@@ -154,7 +152,7 @@ func (db *DB) beginEpoch(ctx context.Context, conn *pgxpool.Conn, order bool) er
 	return nil
 }
 
-// endHistory ends what was begun in the history before. Locks are taken in the order of all transitions.
+// endHistory ends everything that began in the previous history. Locks are taken in the order of all transitions.
 func (db *DB) endHistory(ctx context.Context, tx pgx.Tx, now int64) error {
 	for _, s := range []base.Statement{
 		{SQL: `update belfry.sessions set ended_at = $1, lost = $2 where id in (select id from belfry.sessions where ended_at = 0 order by id for update)`, Args: []any{now, base.LostByEpoch}},
@@ -162,8 +160,8 @@ func (db *DB) endHistory(ctx context.Context, tx pgx.Tx, now int64) error {
 		{SQL: `update belfry.logs set lease = lease + ` + skipped + ` where (job_id, lease) in (select job_id, number from belfry.running)`},
 		{SQL: `update belfry.packs set number = number + ` + skipped},
 		{SQL: `update belfry.leases set number = number + ` + skipped},
-		{SQL: `update belfry.leftovers set seen = 0`},                          // a number of the history before
-		{SQL: `update belfry.hook_version set version = version + ` + skipped}, // or a node knows the hooks of the history before by a number that is given again
+		{SQL: `update belfry.leftovers set seen = 0`},                          // a number of the previous history
+		{SQL: `update belfry.hook_version set version = version + ` + skipped}, // otherwise a node could take hooks of the previous history for those of a repeated number
 		{
 			SQL:  `select count(setval(oid::regclass, nextval(oid::regclass) + ` + skipped + `)) from pg_class where relkind = 'S' and relnamespace = to_regnamespace($1)`,
 			Args: []any{string(db.schema)},
@@ -176,8 +174,8 @@ func (db *DB) endHistory(ctx context.Context, tx pgx.Tx, now int64) error {
 	return nil
 }
 
-// findSystem notes the identifier of the server, and begins an epoch where it is not that of the database before: a dump
-// was restored to another server. A server that does not tell, or not this role, is not compared.
+// findSystem records the identifier of the server. If it differs from that of the database, a dump was restored to another
+// server, and an epoch begins. A server that does not tell its identifier, or not to this role, is not compared.
 func (db *DB) findSystem(ctx context.Context) error {
 	var pg *pgconn.PgError
 	if err := db.pool.QueryRow(ctx, `select system_identifier::text from pg_control_system()`).Scan(&db.epochs.system); err != nil && !errors.As(err, &pg) {

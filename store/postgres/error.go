@@ -12,8 +12,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// translate gives a driver's error a code, by its SQLSTATE and never by its
-// text.
+// translate gives a driver's error a code, by its SQLSTATE and never by its text.
 func translate(err error) error {
 	var own *core.Error
 	if err == nil || errors.As(err, &own) || errors.Is(err, context.Canceled) {
@@ -48,9 +47,11 @@ func translateState(err error, pg *pgconn.PgError) error {
 		return base.ReadOnly(err)
 	case pg.Code == "53100":
 		return base.NoRoom(err)
+	case noConnection(pg):
+		return coded(core.Unavailable, err, "the database is not available: "+pg.Message, "lower max_conns of nodes, end other clients, or raise the limit of the role, max_connections of the server or max_client_conn of PgBouncer")
 	case class == "08", class == "57", class == "53", pg.Code == "3D000", pg.Code == "25P03", pg.Code == "25P04":
 		return coded(core.Unavailable, err, "the database is not available: "+pg.Message, "it is tried again; check the server")
-	case class == "28": // as what the user lacks, it is not the caller's to mend: codes of tokens would end workers
+	case class == "28": // like a missing right, not for the caller to fix: an error code of tokens would end workers
 		return coded(core.Unavailable, err, "the database refused the login", "check user and password of the database address")
 	case class == "40":
 		return coded(core.Unavailable, err, "the database was too busy to settle who goes first", "try again")

@@ -18,6 +18,12 @@ const LongOpen = time.Duration(longOpen) * time.Microsecond
 // SkewOf is what a node makes of the database's clock.
 var SkewOf = skewOf
 
+// ConfigureOpened gives a pool what Open gives its own.
+func ConfigureOpened(cfg *pgxpool.Config) {
+	cfg.MaxConns = 4
+	cfg.AfterConnect = registerArrays
+}
+
 // OpenTraced is Open with a tracer on its connections.
 func OpenTraced(ctx context.Context, dsn string, o Options, tracer pgx.QueryTracer) (*store.Store, error) {
 	o.configure = func(cfg *pgxpool.Config) { cfg.ConnConfig.Tracer = tracer }

@@ -56,7 +56,7 @@ func (k *answers) note(in map[int64]bool, id int64) {
 
 // The disk of the server's log is full: PostgreSQL panics, and its recovery has no room either. What was acknowledged is
 // there when the disk has room again, and the store goes on by itself.
-func TestPostgresFailoverOfAServerWhoseLogIsFull(t *testing.T) {
+func TestPostgresFailoverOfAServerWithAFullLogDisk(t *testing.T) {
 	t.Parallel()
 	disk, why := pgtest.SmallDisk(t, "64m")
 	if why != "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Inspect asks the server's own books. They show no text of any statement:
-// it may carry data. Columns that the role may not see are left out.
+// Inspect reads the statistics of the server. It returns no text of statements, which may contain data. Columns that the role
+// may not see are left out.
 func (db *DB) Inspect(ctx context.Context) (d view.DatabaseHealth, err error) {
 	err = db.pool.QueryRow(ctx, `
 		select pg_database_size(current_database()),
@@ -100,7 +100,7 @@ func (db *DB) inspectSlots(ctx context.Context, d *view.DatabaseHealth) error {
 	return err
 }
 
-// whole is an instant as Belfry keeps it, or none.
+// whole returns an instant in UTC microseconds, or zero.
 func whole(t *time.Time) time.Time {
 	if t == nil {
 		return time.Time{}

@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-func TestTheServerIsLookedInto(t *testing.T) {
+func TestDatabaseHealthOfAServer(t *testing.T) {
 	t.Parallel()
 	ctx, dsn := t.Context(), pgtest.Migrated(t, postgres.Migrate)
 	st := openAt(t, dsn, postgres.Options{})

@@ -86,6 +86,54 @@ func TestADayWithRunsThatWaitIsKept(t *testing.T) {
 	}
 }
 
+// A schedule buffers a run of an old day after the pass has found none there, and commits while the pass waits for the table.
+func TestADayThatGetsARunWhileItIsDroppedIsKept(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Migrated(t, postgres.Migrate)
+	st := openAt(t, dsn, postgres.Options{Options: store.Options{Keep: store.Keep{Age: 10 * 24 * time.Hour}}})
+	day := oldDay(t, dsn, 12, 10)
+	at := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -12).UnixMicro()
+	rollUp(t, st)
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	tx, err := conn.Begin(t.Context())
+	if err == nil {
+		_, err = tx.Exec(t.Context(), fmt.Sprintf(`insert into belfry.occurrences select 1, %[1]d, 0, 1, 'buffered', '', '', 0, %[1]d, %[1]d`, at))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	pruned := make(chan error, 1)
+	prune := func() {
+		_, err := st.Prune(t.Context())
+		pruned <- err
+	}
+	go prune()
+	for waits := false; !waits; {
+		select {
+		case err := <-pruned: // it gave up on the table in use before its wait was seen
+			if err != nil {
+				t.Fatal(err)
+			}
+			go prune()
+		default:
+			waits = number(t, st, "select count(*) from pg_locks where not granted and relation = 'belfry.occurrences'::regclass") > 0
+		}
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-pruned; err != nil {
+		t.Fatal(err)
+	}
+	if !exists(t, st, "occurrences_"+day) {
+		t.Error("a day was dropped with a run that waits")
+	}
+}
+
 func TestADayThatABackfillReachedIsKept(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Migrated(t, postgres.Migrate)
@@ -172,6 +220,76 @@ func TestDaysAreDroppedByCount(t *testing.T) {
 	if n := number(t, st, "select count(*) from belfry.jobs_done"); n != 20 {
 		t.Errorf("%d jobs are left: the days that hold the newest 15 have 20", n)
 	}
+}
+
+// Days that are dropped by count lose neither attempts nor logs of jobs that live, or that ended later. Their age ends those too.
+func TestDaysDroppedByCountKeepTheLogsOfJobsThatStay(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Migrated(t, postgres.Migrate)
+	keep := store.Options{Keep: store.Keep{Jobs: 15, Age: 10 * 24 * time.Hour}}
+	st := openAt(t, dsn, postgres.Options{Options: keep})
+	var names []string
+	for back := 6; back >= 3; back-- {
+		names = append(names, oldDay(t, dsn, back, 10))
+	}
+	live := enqueue(t, st, "t")
+	from := func(back int) time.Time { return time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -back) }
+	late := from(4).Add(time.Hour).UnixMicro() + 1 // a job that ended on a day that is kept
+	exec(t, dsn, fmt.Sprintf("update belfry.jobs set created_at = %d where id = %d", from(6).UnixMicro(), live), fmt.Sprintf("update belfry.jobs_done set created_at = %d where id = %d", from(6).UnixMicro(), late))
+	for _, id := range []int64{live, late} {
+		for back := 6; back >= 3; back-- {
+			at := from(back).Add(2 * time.Hour).UnixMicro()
+			exec(t, dsn,
+				fmt.Sprintf(`insert into belfry.attempts values (%d, 1, %d, '', '', %d, 0, %[3]d, 'snoozed', '', null, '', 0)`, id, back, at),
+				fmt.Sprintf(`insert into belfry.logs values (%d, 1, 1, %d, 'log', %d, 1, '\x0078')`, id, back, at))
+		}
+	}
+	counted := func() {
+		t.Helper()
+		for _, q := range []access.Quota{{}, {LogBytes: 1000}} { // a quota that begins counts what is there
+			if _, err := st.SaveNamespace(t.Context(), access.Namespace{Name: "default", Quota: q}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	counted()
+	rollUp(t, st)
+	expect := func(liveRows, lateRows, rest int64) {
+		t.Helper()
+		for range 2 {
+			if _, err := st.Prune(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, parent := range []string{"attempts", "logs"} {
+				of := func(id int64) int64 {
+					return number(t, st, "select count(*) from belfry."+parent+" where job_id = $1", id)
+				}
+				if got, ended, all := of(live), of(late), number(t, st, "select count(*) from belfry."+parent+"_rest"); got != liveRows || ended != lateRows || all != rest {
+					t.Errorf("%s: %d rows of the live job, %d of the one that ended, %d in the rest; want %d, %d, %d", parent, got, ended, all, liveRows, lateRows, rest)
+				}
+			}
+			if counted, there := number(t, st, "select cast(sum(bytes) as bigint) from belfry.log_use"), number(t, st, "select sum(size) from belfry.logs"); counted != there {
+				t.Errorf("%d bytes of logs are counted, and %d are there", counted, there)
+			}
+		}
+	}
+	expect(4, 5, 4) // the one that ended has a row of fill, too
+	for i, name := range names {
+		for _, parent := range []string{"attempts", "logs"} {
+			if got := exists(t, st, parent+"_"+name); got != (i >= 2) {
+				t.Errorf("day %d of %s is there: %v", i, parent, got)
+			}
+		}
+	}
+	oldDay(t, dsn, 2, 10)
+	counted()
+	exec(t, dsn, fmt.Sprintf("delete from belfry.jobs_done where id = %d", late))
+	rollUp(t, st)
+	expect(4, 1, 3) // the days before the last two go
+	keep.Keep.Age = 5 * 24 * time.Hour
+	st = openAt(t, dsn, postgres.Options{Options: keep})
+	rollUp(t, st)
+	expect(3, 1, 2)
 }
 
 func TestRowsThatCameBeforeTheirDayAreTakenAlong(t *testing.T) {
@@ -277,5 +395,33 @@ func TestNoTransactionIsWithoutABound(t *testing.T) {
 	}
 	if n := number(t, st, "select count(*) from bounds where idle <> '5s' or locks <> '2s'"); n > 0 {
 		t.Errorf("%d changes of the schema have none", n)
+	}
+}
+
+// A node runs with the rights to read and write alone, after another role has migrated: rows of days that it may not create are
+// removed one by one.
+func TestANodeThatOwnsNoTables(t *testing.T) {
+	t.Parallel()
+	server, dsn := narrow(t)
+	if _, _, err := postgres.Migrate(t.Context(), server.URL("postgres")); err != nil {
+		t.Fatal(err)
+	}
+	coming := "logs_" + time.Now().UTC().AddDate(0, 0, 2).Format("20060102")
+	exec(t, server.URL("postgres"), "drop table belfry."+coming, "revoke create on database postgres from narrow", "grant usage on schema belfry to narrow",
+		"grant select, insert, update, delete on all tables in schema belfry to narrow", "grant usage, select on all sequences in schema belfry to narrow")
+	var log strings.Builder
+	st := openAt(t, dsn, postgres.Options{Options: store.Options{Keep: store.Keep{Age: 10 * 24 * time.Hour}, Logger: slog.New(slog.NewTextHandler(&log, nil))}})
+	fill(t, dsn, time.Now().AddDate(0, 0, -40), 7)
+	rollUp(t, st)
+	if more, err := st.Prune(t.Context()); err != nil || more {
+		t.Fatal(more, err)
+	}
+	for parent := range parents {
+		if n := number(t, st, "select count(*) from belfry."+parent); n != 0 {
+			t.Errorf("%d rows of %s are left", n, parent)
+		}
+	}
+	if exists(t, st, coming) || !strings.Contains(log.String(), `msg="the role may not prepare days of history, so their rows are removed one by one" table=logs`) {
+		t.Errorf("the missing day is there, or the log does not say why it is not: %s", log.String())
 	}
 }

@@ -143,8 +143,8 @@ func TestAJobThatRestsAndEndsLeavesLaterOnce(t *testing.T) {
 		c := st.Limits().In(b)
 		begins := &job.Job{ID: id + 1, Namespace: "default", Task: "limited", State: job.Ready, Input: json.RawMessage(`{"key":"own"}`)}
 		under := false
-		err := c.ArriveNew(1, func(int) (*job.Job, []job.Gate, *bool) { return begins, job.GatesOf(limited), &under })
-		return errors.Join(err, c.Rest(id), c.Leave(id))
+		err := c.AdmitNew(1, func(int) (*job.Job, []job.Gate, *bool) { return begins, job.GatesOf(limited), &under })
+		return errors.Join(err, c.ReleaseForRetry(id), c.Release(id))
 	}); err != nil {
 		t.Fatal(err)
 	}

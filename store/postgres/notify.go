@@ -15,31 +15,29 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// How long announcements gather after one was sent. NOTIFY takes a lock of the
-// whole database, until its transaction is committed and flushed, so a busy node
-// sends it once for many and from a transaction that has nothing else to flush.
-// An idle one sends it with the transition that it is about, see
-// [transition.Announce], which saves who waits for the job a journey.
+// Delays in which announcements gather after one was sent. NOTIFY takes a lock on the whole database until its transaction is
+// committed and flushed. So a busy node sends one NOTIFY for many announcements, from a transaction that has nothing else to
+// flush. An idle node sends it with the transition itself, see [transition.Announce]. That saves the waiting workers a round
+// trip.
 const (
 	settle = 2 * time.Millisecond
-	// settleSlow is the same for what no job waits for, [base.CanGather]. A busy
-	// node has such news with each of its calls.
+	// settleSlow is the delay for topics that no job waits for, [base.CanGather]. A busy node has such topics with each call.
 	settleSlow = 25 * time.Millisecond
 )
 
 const notifySQL = "select pg_notify($1, $2)"
 
-// notifier announces and hears by NOTIFY.
+// notifier sends and receives announcements by NOTIFY.
 type notifier struct {
 	pool    *pgxpool.Pool
-	channel string // of all nodes that share a schema, and its name
+	channel string // shared by all nodes of a schema, and named after it
 	log     *slog.Logger
 
 	mu      sync.Mutex
 	pending map[string]bool
 	kick    chan struct{}
-	slow    chan struct{} // kick, for what can wait
-	along   time.Time     // when a transition may carry the next
+	slow    chan struct{} // like kick, for topics that can wait
+	along   time.Time     // earliest time for the next transition that carries announcements
 }
 
 func newNotifier(pool *pgxpool.Pool, channel string, log *slog.Logger) *notifier {
@@ -48,7 +46,7 @@ func newNotifier(pool *pgxpool.Pool, channel string, log *slog.Logger) *notifier
 
 func (n *notifier) Mode() string { return "notify" }
 
-// Announce only notes the topics; Run sends them.
+// Announce only records the topics; Run sends them.
 func (n *notifier) Announce(topics ...string) {
 	if len(topics) == 0 {
 		return
@@ -71,21 +69,21 @@ func (n *notifier) Announce(topics ...string) {
 // hasty reports that a job may wait for a topic.
 func hasty(topic string) bool { return !base.CanGather(topic) }
 
-// Run sends and hears until ctx ends.
+// Run sends and receives until ctx ends.
 func (n *notifier) Run(ctx context.Context, heard func(string)) error {
 	var sender sync.WaitGroup
 	sender.Go(func() { n.send(ctx) })
 	defer sender.Wait()
-	away := false // said once, or a night without the database would be a line a second
+	away := false // logged once: otherwise a night without the database would log a line a second
 	for ctx.Err() == nil {
 		err := n.listen(ctx, func() {
 			if away {
-				n.log.Info("wake-ups are back")
+				n.log.Info("wake-ups work again")
 			}
 			away = false
 		}, heard)
 		if err != nil && ctx.Err() == nil && !away {
-			n.log.Warn("wake-ups interrupted, polling until they are back", "error", err)
+			n.log.Warn("wake-ups interrupted, polling until they work again", "error", err)
 			away = true
 		}
 		heard("")
@@ -98,7 +96,7 @@ func (n *notifier) Run(ctx context.Context, heard func(string)) error {
 }
 
 func (n *notifier) send(ctx context.Context) {
-	var settled time.Time // when what is watched may be sent again
+	var settled time.Time // earliest time for the next slow topics
 	for {
 		select {
 		case <-ctx.Done():
@@ -114,7 +112,7 @@ func (n *notifier) send(ctx context.Context) {
 		}
 		if topics := n.take(); topics != "" {
 			if _, err := n.pool.Exec(ctx, notifySQL, n.channel, topics); err != nil && ctx.Err() == nil {
-				n.log.Debug("wake-up not sent, others will poll", "error", err)
+				n.log.Debug("wake-up not sent, other nodes will poll", "error", err)
 			}
 			settled = time.Now().Add(settleSlow)
 		}
@@ -126,9 +124,8 @@ func (n *notifier) send(ctx context.Context) {
 	}
 }
 
-// alongShare is the part of its time, as one in so many, in which a node may hold
-// NOTIFY's lock for longer than it has to. A commit that waits for others that
-// hold it counts with its wait, so many nodes get out of each other's way.
+// alongShare is the inverse of the share of time in which a node may hold NOTIFY's lock longer than needed. The wait of a
+// commit for other holders counts too, so many nodes avoid each other.
 const alongShare = 5
 
 // mayGoAlong reports that a transition may carry announcements.
@@ -138,15 +135,14 @@ func (n *notifier) mayGoAlong(now time.Time) bool {
 	return !now.Before(n.along)
 }
 
-// wentAlong is told how long the commit of a transition with announcements took.
+// wentAlong records how long the commit of a transition with announcements took.
 func (n *notifier) wentAlong(now time.Time, took time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.along = now.Add(alongShare * took)
 }
 
-// maxPayload is below the 8000 bytes that NOTIFY can carry. A longer payload
-// is sent as "look at everything".
+// maxPayload is below the 8000 bytes that NOTIFY can carry. A longer payload is sent as "look at everything".
 const maxPayload = 7000
 
 func (n *notifier) take() string {
@@ -164,13 +160,13 @@ func payload(topics []string) string {
 	return "*"
 }
 
-// listen hears until its connection breaks. It calls begun once it hears.
+// listen receives until its connection breaks. It calls begun once it receives.
 func (n *notifier) listen(ctx context.Context, begun func(), heard func(string)) error {
 	conn, err := n.pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
-	raw := conn.Hijack() // one that listens, or may, never goes back to the pool
+	raw := conn.Hijack() // a connection that listens, or may listen, never goes back to the pool
 	defer n.discard(ctx, raw)
 	if _, err := raw.Exec(ctx, "listen "+n.channel); err != nil {
 		return err
@@ -191,14 +187,14 @@ func (n *notifier) listen(ctx context.Context, begun func(), heard func(string))
 	}
 }
 
-// discard closes a connection, and does not wait for a server that is away.
+// discard closes a connection, and does not wait for an unreachable server.
 func (n *notifier) discard(ctx context.Context, conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	_ = conn.Close(ctx)
 }
 
-// poller hears nothing.
+// poller receives nothing.
 type poller struct{}
 
 func (poller) Mode() string       { return "poll" }

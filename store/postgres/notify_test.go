@@ -127,6 +127,6 @@ func TestANodeSaysThatWakeUpsAreBack(t *testing.T) {
 			}
 		}
 		says("wake-ups interrupted")
-		says("wake-ups are back")
+		says("wake-ups work again")
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// errRolledBack is a commit of a transaction in which something had failed.
+// errRolledBack is the error for a commit of a transaction in which a statement had failed.
 var errRolledBack = errors.New("the commit was answered with a rollback")
 
-// committed tells a commit from what became of a failed transaction.
+// committed distinguishes a commit from the rollback of a failed transaction.
 func committed(tag pgconn.CommandTag, err error) error {
 	if err == nil && tag.String() != "COMMIT" {
 		err = fmt.Errorf("%w: %q", errRolledBack, tag.String())
@@ -23,8 +23,8 @@ func committed(tag pgconn.CommandTag, err error) error {
 	return err
 }
 
-// outcome is the error of a commit that was to be sent. Unless it is known that
-// nothing was done, it says that something may have been.
+// outcome returns the error of a commit. Unless it is known that nothing was done, the error says that the commit may have
+// happened.
 func (t *transition) outcome(err error) error {
 	if err == nil || notDone(err) || t.open() {
 		return err
@@ -32,10 +32,9 @@ func (t *transition) outcome(err error) error {
 	return base.OutcomeUnknown(err)
 }
 
-// notDone reports that the server answered and says that the transaction has
-// failed. The end of a connection says nothing of a commit under
-// way, except by the limits on a transaction that sits idle. Nor does
-// [pgconn.SafeToRetry]: it holds of a connection that was cut under a statement.
+// notDone reports that the server has answered that the transaction failed. A broken connection proves nothing about a commit
+// in progress, except after the limits on an idle transaction. [pgconn.SafeToRetry] does not prove it either: it also holds for
+// a connection that was cut during a statement.
 func notDone(err error) bool {
 	var pg *pgconn.PgError
 	switch {
@@ -53,7 +52,7 @@ func (t *transition) open() bool {
 	return !c.IsClosed() && !c.IsBusy() && c.TxStatus() != 'I'
 }
 
-// maySend reports why a commit cannot be sent at all.
+// maySend returns the reason why a commit cannot be sent at all.
 func (t *transition) maySend(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -64,11 +63,11 @@ func (t *transition) maySend(ctx context.Context) error {
 	return nil
 }
 
-// commitGrace is how long a commit may take whose caller has left.
+// commitGrace is the time for a commit whose caller has left.
 const commitGrace = 2 * time.Second
 
-// toEnd is the context of a commit. A caller that leaves does not cut it off: that
-// would spare nothing, and leave it open what was done. A deadline does.
+// toEnd returns the context of a commit. A caller that leaves does not cancel the commit: that would save nothing, and leave
+// the outcome unknown. A deadline does cancel it.
 func toEnd(ctx context.Context) (context.Context, context.CancelFunc) {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

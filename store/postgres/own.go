@@ -9,24 +9,19 @@ import (
 	"github.com/belfry-run/belfry/store"
 )
 
-// fewestConns are what a store needs of a pool: one for a transition, and one
-// for a caller in a transaction of the pool's meanwhile.
+// fewestConns is the number of connections that a store needs from a pool. One is for a transition, and one for a caller in a
+// transaction of the pool at the same time.
 const fewestConns = 2
 
-// New is Open on a pool of the caller's, which Close of the store leaves open.
+// New is Open on the caller's pool. Close of the store leaves the pool open.
 //
-// The pool needs at least two connections; four are better, and one more is
-// taken out of it for as long as [base.Store.Run] hears announcements. The settings
-// of the pool hold for the store too: BeforeConnect, tracers, TLS,
-// the way in which queries are sent. MaxConns and SimpleProtocol of the options
-// mean nothing here. Each transaction sets what it needs for itself alone, so a
-// connection goes back as it came, and the pool may lead through a pooler in
-// transaction mode. Then set Wakeups to "poll", and the pool's
-// DefaultQueryExecMode to one that prepares nothing where the pooler cannot carry
-// prepared statements.
+// The pool needs at least two connections, and four are better. [base.Store.Run] takes one more out of it as long as it
+// receives announcements. The settings of the pool apply to the store too: BeforeConnect, tracers, TLS, the query mode.
+// MaxConns and SimpleProtocol of the options have no effect. Each transaction sets its options for itself alone, so a
+// connection goes back unchanged. The pool may lead through a pooler in transaction mode. Then set Wakeups to "poll". If the
+// pooler does not support prepared statements, also set the pool's DefaultQueryExecMode to a mode that prepares nothing.
 //
-// Several stores may share a pool. Those of one schema are nodes of one
-// installation.
+// Several stores may share a pool. Stores with one schema are nodes of one installation.
 func New(ctx context.Context, pool *pgxpool.Pool, o Options) (*store.Store, error) {
 	if pool == nil {
 		return nil, core.InvalidField("pool", "", "must not be nil", "make one with pgxpool.New")

@@ -38,8 +38,8 @@ func selectPacks(jobs, cond string) string {
 	return `select number, session, claimed_at, ` + jobs + ` from belfry.packs where ` + cond
 }
 
-// packsWith reads packs, and of their jobs those among some. Of many jobs the
-// lists are looked into here, and of few where they lie.
+// packsWith reads packs, and those of their jobs that are among jobs. For many jobs the lists are searched here, and for few in
+// the database.
 func packsWith(ctx context.Context, tx base.Tx, jobs []int64, cond string, args ...any) ([]pack, error) {
 	list := `jobs`
 	if len(jobs) < fewSuccesses {
@@ -54,42 +54,34 @@ func packsWith(ctx context.Context, tx base.Tx, jobs []int64, cond string, args 
 	return slices.DeleteFunc(all, func(p pack) bool { return !slices.ContainsFunc(jobs, p.has) }), err
 }
 
-// Unleased looks, for a job, at its own row of leases and at the packs in whose
-// reach it lies. Written as values these can only be planned as look-ups by key,
-// and not as one look at all that is in packs, whose number the planner has no
-// idea of.
+// Unleased looks, for a job, at its own row of leases and at the packs whose range contains it. In the form of values these can
+// only be planned as lookups by key. A single read of all packed jobs is excluded: the planner does not know their number.
 func (dialect) Unleased(column string) string {
 	return strings.ReplaceAll("(select number from belfry.leases where job_id = ?) is null and (select p.number from belfry.packs p where p.last_job >= ? and p.first_job <= ? and ? = any (p.jobs) limit 1) is null", "?", column)
 }
 
-// Pack has nothing to do: Lease packs.
+// Pack does nothing: Lease writes packs.
 func (dialect) Pack(context.Context, base.Tx, base.Pack) (bool, error) { return false, nil }
 
-// UnpackedSince takes them all together: no more than a few packs are there at a
-// time, and an index leads past those that a long transaction elsewhere keeps
-// from being removed. Ten seconds are for transactions that read the clock and
-// then waited.
+// UnpackedSince reads all packs together. There are only a few at a time, and an index skips those that a long transaction
+// elsewhere keeps from being removed. Ten seconds allow for transactions that read the clock and then waited.
 func (dialect) UnpackedSince(column, instant string) string {
 	return fmt.Sprintf(" and %s not in (select unnest(jobs) from belfry.packs where claimed_at >= %s::bigint - 10000000)", column, instant)
 }
 
-// Unpack gives jobs that are leased in a pack, and all the others in it, a row
-// of leases each. Its caller has the rows of some of the jobs locked, so that
-// none of them comes into another pack meanwhile.
+// Unpack replaces the packs of leased jobs by one row of leases for each job in them. The caller has locked the rows of some of
+// the jobs, so none of these gets into another pack meanwhile.
 //
-// The packs are locked by a statement of their own, and what is in them is
-// looked at by the next: a success that had to be waited for has removed its
-// jobs by then, and one that waits for us finds its pack as we left it. So locks
-// are taken in this order everywhere: jobs, packs, leases.
+// One statement locks the packs, and the next reads their content. A success that this one had to wait for has removed its jobs
+// by then. A success that waits for this transaction finds the pack as it leaves it. So locks are taken in the same order
+// everywhere: jobs, packs, leases.
 //
-// Jobs whose rows another transaction holds stay in the pack, and are not waited for:
-// that transaction may be about to remove them, is not
-// ours and may last (see [dialect.leave]), and a row of leases made now would
-// outlive its job.
+// Jobs whose rows another transaction holds stay in the pack without a wait. That transaction may be about to remove them. It
+// may also be a caller's transaction and last long (see [dialect.leave]), and a row of leases made now would outlive its job.
 func (dialect) Unpack(ctx context.Context, tx base.Tx, w base.Packed) error {
 	query, args := `select number from belfry.packs`, []any(nil)
 	switch {
-	case w.Session != "": // by who keeps house, and need not wait for anybody
+	case w.Session != "": // the caller is maintenance, which need not wait
 		query, args = query+` where session = $1 and claimed_at < $2 order by number for update skip locked`, []any{w.Session, w.Before}
 	case w.All:
 		query += ` order by number for update`
@@ -115,7 +107,7 @@ func (dialect) Unpack(ctx context.Context, tx base.Tx, w base.Packed) error {
 	if err != nil || len(numbers) == 0 {
 		return err
 	}
-	// A job whose lease is there in both forms was claimed by a program that knows nothing of packs.
+	// A job with leases in both forms was claimed by a program that does not know packs.
 	if _, err = tx.Exec(ctx, `
 		with free as materialized (
 			select j.id
@@ -130,7 +122,7 @@ func (dialect) Unpack(ctx context.Context, tx base.Tx, w base.Packed) error {
 		on conflict (job_id) do nothing`, numbers); err != nil {
 		return err
 	}
-	// The rest of a list are jobs that another transaction holds, or that are gone.
+	// The rest of a list are jobs that another transaction holds, or that no longer exist.
 	if _, err = tx.Exec(ctx, `
 		update belfry.packs
 		set jobs = held.jobs, living = array_length(held.jobs, 1)

@@ -162,7 +162,7 @@ func TestASuccessOfAJobThatWasPutBackMeanwhileIsStale(t *testing.T) {
 
 // The same in a transaction that is not ours, where what was written has the
 // number of a savepoint. Whoever owns it may commit what else is in it.
-func TestAStaleSuccessInSomebodysSavepointLeavesNothing(t *testing.T) {
+func TestAStaleSuccessInACallersSavepointLeavesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPacking(t, 60)
 	exec, commit := p.begin()
@@ -236,7 +236,7 @@ func TestARetryIsSettledTogetherWithOlderLeases(t *testing.T) {
 
 // What a claim has picked by a view that is older than another claim is looked
 // at once more under the locks.
-func TestUnleasedSeesWhatWasCommittedMeanwhile(t *testing.T) {
+func TestUnleasedSeesClaimsCommittedMeanwhile(t *testing.T) {
 	t.Parallel()
 	p := newPacking(t, 3)
 	free := p.Enqueue(job.NewJob{})
@@ -276,7 +276,7 @@ func (m meddled) Query(ctx context.Context, query string, args ...any) (base.Row
 
 // A few successes are looked for among the rows of leases first, and then in
 // packs. One whose pack is taken apart in between is good.
-func TestAPackThatIsTakenApartBetweenTwoLooksHidesNobody(t *testing.T) {
+func TestAJobWhosePackIsSplitBetweenTwoReadsIsFound(t *testing.T) {
 	t.Parallel()
 	for _, jobs := range []int{3, 60} {
 		p := newPacking(t, jobs)
@@ -307,7 +307,7 @@ func TestAPackThatIsTakenApartBetweenTwoLooksHidesNobody(t *testing.T) {
 
 // A handler that settles its job in a transaction of its own may take its time:
 // those of the same claim do not wait for it, nor does their session.
-func TestAFinishInSomebodysTransactionHoldsUpNobody(t *testing.T) {
+func TestAFinishInACallersTransactionDelaysNoOtherFinish(t *testing.T) {
 	t.Parallel()
 	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead} {
 		p := newPacking(t, 60)

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,16 +11,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// looks is how often two connections are compared. A pooler that is busy gives a client another connection each time,
-// and one that is idle gives the same one to both.
+// looks is the number of comparisons of two connections. A busy pooler gives a client another connection each time, and an idle
+// one gives the same connection to both.
 const looks = 5
 
-// sharesConnections reports that a pooler stands in between which gives each transaction another connection of the
-// server, such as PgBouncer in transaction mode. Then nothing that a session remembers is there for its next
-// transaction: statements that it prepared, and what it listens to.
+// sharesConnections reports that a pooler in between gives each transaction another connection of the server, such as PgBouncer
+// in transaction mode. Then the state of a session is missing in its next transaction: prepared statements and LISTEN.
 //
-// A pooler names processes of its own. One that keeps a connection for a client as long as it stays is as good as none.
-// A server that cannot be reached is not asked: that comes up again.
+// A pooler reports its own process ids. A pooler that keeps a connection for the stay of a client does no harm. An unreachable
+// server is not asked: its error comes up again later.
 func sharesConnections(ctx context.Context, cfg *pgx.ConnConfig) bool {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -32,7 +32,7 @@ func sharesConnections(ctx context.Context, cfg *pgx.ConnConfig) bool {
 	if err != nil {
 		return false
 	}
-	defer one.Close(ctx) //nolint:errcheck // it was for one question
+	defer one.Close(ctx) //nolint:errcheck // the connection served one query
 	first, err := ask(one)
 	if err != nil || first == one.PgConn().PID() {
 		return false
@@ -41,7 +41,7 @@ func sharesConnections(ctx context.Context, cfg *pgx.ConnConfig) bool {
 	if err != nil {
 		return false
 	}
-	defer two.Close(ctx) //nolint:errcheck // it was for some questions
+	defer two.Close(ctx) //nolint:errcheck // the connection served a few queries
 	for range looks {
 		b, errB := ask(two)
 		a, errA := ask(one)
@@ -55,40 +55,40 @@ func sharesConnections(ctx context.Context, cfg *pgx.ConnConfig) bool {
 	return false
 }
 
-// behindPooler leaves out what such a pooler cannot carry.
+// behindPooler turns off the features that such a pooler does not support.
 func (o *Options) behindPooler(cfg *pgxpool.Config) {
 	if cfg.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
 		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 	}
 	if o.Wakeups == "" || o.Wakeups == "notify" {
 		o.Wakeups = "poll"
-		o.Logger.Warn("a pooler in transaction mode stands before the database, so nodes hear nothing of each other and look once a second",
+		o.Logger.Warn("database is behind a pooler in transaction mode, so nodes poll once a second instead of receiving wake-ups",
 			"hint", "set wakeups: poll, or give the node an address without the pooler")
 	}
 }
 
-// shortTimeout is a statement_timeout that the removal of history, or a count on a busy server, may take.
+// shortTimeout is a statement_timeout that a removal of history, or a count on a busy server, may exceed.
 const shortTimeout = 30 * time.Second
 
-// warnOfTimeout looks for a limit that the role or the database sets. It is left as it is: who set it may mean it.
-// Migrations go on without one.
+// warnOfTimeout warns of a statement_timeout of the role or the database. The setting stays, because it may be intended.
+// Migrations run without it.
 func (db *DB) warnOfTimeout(ctx context.Context) error {
 	var millis int64
 	if err := db.pool.QueryRow(ctx, `select setting::bigint from pg_settings where name = 'statement_timeout'`).Scan(&millis); err != nil {
 		return err
 	}
 	if limit := time.Duration(millis) * time.Millisecond; limit > 0 && limit < shortTimeout {
-		db.log.Warn("the database cancels statements of this role early: what takes longer fails", "statement_timeout", limit, "want", shortTimeout)
+		db.log.Warn("database cancels statements of this role early: longer statements fail", "statement_timeout", limit, "want", shortTimeout)
 	}
 	return nil
 }
 
-// roomWithin is how long a transaction waits for a connection where the server, or the role, has fewer than the pool
-// may ask for. Transactions under way give theirs back meanwhile.
+// roomWithin is how long a transaction waits for a connection if the server or the role allows fewer than the pool may open.
+// Transactions in progress release theirs meanwhile.
 const roomWithin = 5 * time.Second
 
-// noConnection reports that the server, or the role, has no connection left.
+// noConnection reports that the server, the role or PgBouncer has no connection left. PgBouncer gives no code of its own.
 func noConnection(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "53300"
+	return errors.As(err, &pg) && (pg.Code == "53300" || strings.HasPrefix(pg.Message, "no more connections allowed"))
 }

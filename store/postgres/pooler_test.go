@@ -88,6 +88,16 @@ func TestPostgresFailoverOfAPoolerInTransactionMode(t *testing.T) {
 	}
 }
 
+// A pooler may admit fewer clients than the pool of a node asks for.
+func TestPostgresFailoverOfAPoolerWithFewClients(t *testing.T) {
+	t.Parallel()
+	server := pgtest.NewServer(t, pgtest.Options{})
+	st := openAt(t, server.Bouncer(t, "transaction", "max_client_conn = 4")("postgres"), postgres.Options{MaxConns: 16})
+	if failed := work(t, 12, 20, func(int) *store.Store { return st }); failed > 0 {
+		t.Errorf("%d calls failed", failed)
+	}
+}
+
 func TestPostgresFailoverOfAPoolerInSessionMode(t *testing.T) {
 	t.Parallel()
 	server := pgtest.NewServer(t, pgtest.Options{})

@@ -1,11 +1,8 @@
-// Package postgres keeps a store in PostgreSQL 15 or newer, for any number of
-// nodes at once.
+// Package postgres keeps a store in PostgreSQL 15 or newer, for any number of nodes at once.
 //
-// It needs no session state: no session-level locks, no prepared statement
-// that outlives a transaction unless the server can keep it. So it works
-// behind a pooler in transaction mode; only waking by NOTIFY needs a
-// connection of its own, and polling takes its place where that is not to be
-// had.
+// It needs no session state: no session-level locks, and no prepared statement that outlives a transaction unless the server
+// can keep it. So it works behind a pooler in transaction mode. Only wake-ups by NOTIFY need a connection of their own, and
+// polling replaces them where there is none.
 package postgres
 
 import (
@@ -30,30 +27,25 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Options says how to open a database. The zero value works.
+// Options are the options to open a database. The zero value works.
 type Options struct {
 	store.Options
 	// MaxConns is the size of the pool. Default: 16.
 	MaxConns int
-	// Wakeups is how nodes learn of each other's work: "notify", the default,
-	// or "poll" where a pooler in transaction mode stands in between.
+	// Wakeups is how nodes learn of each other's work: "notify", the default, or "poll" behind a pooler in transaction mode.
 	Wakeups string
-	// SimpleProtocol prepares nothing, for poolers that cannot carry prepared
-	// statements.
+	// SimpleProtocol prepares nothing, for poolers that do not support prepared statements.
 	SimpleProtocol bool
-	// KeepSchema opens without migrating. A schema that is too old is an error
-	// then.
+	// KeepSchema opens without migrating. A schema that is too old is then an error.
 	KeepSchema bool
-	// Schema is the PostgreSQL schema that has the tables, and nothing else. It is
-	// made where it is missing. Stores of one schema are one store; those of
-	// different ones do not disturb each other. Default: "belfry".
+	// Schema is the PostgreSQL schema for the tables, and nothing else. It is created if it is missing. Stores with one schema
+	// are one store, and stores with different ones do not affect each other. Default: "belfry".
 	Schema string
 
 	configure func(*pgxpool.Config) // for tests
 }
 
-// Open connects and brings the schema up to date. Many nodes may do so at the
-// same moment.
+// Open connects and brings the schema up to date. Many nodes may do so at the same time.
 func Open(ctx context.Context, dsn string, o Options) (*store.Store, error) {
 	db, err := open(ctx, dsn, o)
 	if err != nil {
@@ -62,8 +54,7 @@ func Open(ctx context.Context, dsn string, o Options) (*store.Store, error) {
 	return db.storeOf(ctx, o)
 }
 
-// storeOf brings the schema up to date and makes a store. A fault closes the
-// database.
+// storeOf brings the schema up to date and makes a store. An error closes the database.
 func (db *DB) storeOf(ctx context.Context, o Options) (*store.Store, error) {
 	if err := db.ready(ctx, o.KeepSchema); err != nil {
 		return nil, errors.Join(db.unopened(err), db.Close())
@@ -75,14 +66,13 @@ func (db *DB) storeOf(ctx context.Context, o Options) (*store.Store, error) {
 	return st, nil
 }
 
-// Migrate brings the schema up to date without opening a store, and makes the
-// tables of the coming days: the role that may change the schema can be another
-// than the nodes'.
+// Migrate brings the schema up to date without opening a store, and creates the tables of the coming days. So the role that may
+// change the schema can differ from the role of the nodes.
 func Migrate(ctx context.Context, dsn string) (from, to int64, err error) {
 	return Options{}.Migrate(ctx, dsn)
 }
 
-// Migrate is the same under these options.
+// Migrate is the function [Migrate] with these options.
 func (o Options) Migrate(ctx context.Context, dsn string) (from, to int64, err error) {
 	db, err := open(ctx, dsn, o)
 	if err != nil {
@@ -95,8 +85,8 @@ func (o Options) Migrate(ctx context.Context, dsn string) (from, to int64, err e
 	return from, to, db.unopened(err)
 }
 
-// unopened names, besides the server that does not answer, the address: nothing tries
-// again, and the address may be the mistake.
+// unopened adds the address to the error for an unreachable server: the call is not repeated, and the address may be the
+// mistake.
 func (db *DB) unopened(err error) error {
 	var away *core.Error
 	if err = translate(err); !errors.As(err, &away) || away.Code != core.Unavailable {
@@ -121,7 +111,7 @@ type DB struct {
 	horizon horizon
 	epochs  epochs
 
-	signs              signs // with the texts that ask for them
+	signs              signs // with the SQL that reads them
 	beginSQL, adoptSQL string
 }
 
@@ -144,10 +134,7 @@ func open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = "belfry"
 	}
-	cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
-		registerArrays(conn)
-		return nil
-	}
+	cfg.AfterConnect = registerArrays
 	if o.configure != nil {
 		o.configure(cfg)
 	}
@@ -183,7 +170,7 @@ func wrap(pool *pgxpool.Pool, o Options) (*DB, error) {
 	return db, nil
 }
 
-// oldest is the first server version that has all that is used here.
+// oldest is the first server version with all features used here.
 const oldest = 150000
 
 func (db *DB) ready(ctx context.Context, keepSchema bool) error {
@@ -216,12 +203,10 @@ func (db *DB) ready(ctx context.Context, keepSchema bool) error {
 	return db.addPartitions(ctx, true)
 }
 
-// Pool is the pool underneath, for users who keep tables of their own in the
-// same database.
+// Pool returns the underlying pool, for users who keep their own tables in the same database.
 func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
-// Close waits for connections in use and closes them. A pool of the caller's
-// stays open.
+// Close waits for connections in use and closes them. A caller's pool stays open.
 func (db *DB) Close() error {
 	if !db.foreign {
 		db.pool.Close()
@@ -229,21 +214,17 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// attempts is how often a transaction is begun again after a fault that may
-// pass: a deadlock, a serialization failure, a connection that was cut before
-// anything was sent. One that meets others waits for them each time, and is begun
-// more often.
+// attempts is how often a transaction is begun again after a passing fault: a deadlock, a serialization failure, a connection
+// that was cut before anything was sent. A transaction that meets locked rows waits for them each time, and is begun up to
+// meetings times.
 const (
 	attempts = 4
 	meetings = 30
 )
 
-// beginRead begins a read, and keeps the server from compiling its plans: what
-// is cut off by a limit, or looks for a lease by a value, is priced as if it
-// went through all rows, and the compiling of such a count took a hundred
-// milliseconds where the count itself took five. A node that freezes in a read
-// keeps dead rows from being removed, and days of history from being dropped, so
-// it is bounded as in [beginSQL].
+// beginRead begins a read without compiled plans. The planner prices a statement with a limit, or with a lookup of a lease by
+// value, as if it went through all rows. Compiling such a count took 100 ms, and the count itself 5 ms. A node that freezes in
+// a read prevents the removal of dead rows and of days of history, so the read is bounded as in [beginSQL].
 const beginRead = "begin isolation level repeatable read read only; set local jit = off; set local idle_in_transaction_session_timeout = " + frozenAfter
 
 // Read runs fn in a read-only transaction.
@@ -255,8 +236,7 @@ func (db *DB) Read(ctx context.Context, fn func(tx base.Tx) error) error {
 	})
 }
 
-// retry begins again after a passing fault. A commit whose answer was lost is
-// not repeated: it may have happened.
+// retry begins again after a passing fault. A commit whose answer was lost is not repeated: it may have happened.
 func (db *DB) retry(ctx context.Context, fn func() error) error {
 	begun, met := time.Now(), 0
 	for try := 1; ; try++ {
@@ -279,8 +259,8 @@ func (db *DB) retry(ctx context.Context, fn func() error) error {
 	}
 }
 
-// waitFor waits until others have let go of each row that a transaction has met, which has been taken back. It has none of
-// them while it waits for another.
+// waitFor waits until each locked row that a transaction has met is free. The transaction was rolled back before, so it holds
+// none of them while it waits.
 func waitFor(ctx context.Context, db *DB, met error) (err error) {
 	var m base.Meets
 	errors.As(met, &m)
@@ -295,8 +275,7 @@ func waitFor(ctx context.Context, db *DB, met error) (err error) {
 	return err
 }
 
-// beginError is a fault before anything was done: a pooled connection that a
-// restart of the server had cut, as a rule. Nothing can have happened yet.
+// beginError is a fault before anything was done, usually a pooled connection that a restart of the server had cut.
 type beginError struct{ error }
 
 func (e beginError) Unwrap() error { return e.error }
@@ -315,20 +294,19 @@ func passing(err error) bool {
 	return pgconn.SafeToRetry(err)
 }
 
-// clockSQL reads the time of day and not that of the transaction's begin,
-// which a wait for a lock could leave behind.
+// clockSQL reads the time of day, not that of the transaction's begin, which may be old after a wait for a lock.
 const clockSQL = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint"
 
-// hooksSQL reads the version of all hooks together, which each change of one raises.
+// hooksSQL reads the common version of all hooks, which each change of a hook raises.
 const hooksSQL = `select version from belfry.hook_version`
 
-// adoptSQL is the same for a transaction that may make jobs ready: its number
-// is drawn before the clock is read, as [horizon] needs it.
+// adoptSQL is the same for a transaction that may make jobs ready: its number is drawn before the clock is read, as [horizon]
+// requires.
 func adoptSQL(place string) string {
 	return "select (extract(epoch from clock_timestamp()) * 1000000)::bigint, (" + base.FloorSQL + "), " + place + ", (" + hooksSQL + ") from (select pg_current_xact_id() offset 0) as numbered"
 }
 
-// Adopt wraps the caller's transaction, of pgx or of database/sql.
+// Adopt wraps a caller's transaction, of pgx or of database/sql.
 func (db *DB) Adopt(ctx context.Context, tx any) (base.Tx, base.Dialect, base.Moment, error) {
 	var h base.Tx
 	switch t := tx.(type) {
@@ -347,7 +325,7 @@ func (db *DB) Adopt(ctx context.Context, tx any) (base.Tx, base.Dialect, base.Mo
 	return h, dialect{adopted: true}, at, err
 }
 
-// adopt is what [adoptSQL] answers, if the transaction may write.
+// adopt returns the answer to [adoptSQL], if the transaction may write.
 func (db *DB) adopt(ctx context.Context, tx base.Tx) (at base.Moment, err error) {
 	known := db.epochs.last()
 	rows, err := tx.Query(ctx, db.adoptSQL)
@@ -371,7 +349,7 @@ func (db *DB) adopt(ctx context.Context, tx base.Tx) (at base.Moment, err error)
 	return at, refuseHistory(db.epochs.arrive(known, found))
 }
 
-// Version names the database.
+// Version returns the version of the server.
 func (db *DB) Version(ctx context.Context) (string, error) {
 	var v string
 	if err := db.pool.QueryRow(ctx, "show server_version").Scan(&v); err != nil {
@@ -381,7 +359,7 @@ func (db *DB) Version(ctx context.Context) (string, error) {
 	return "postgres " + v, nil
 }
 
-// Skew compares the clocks, giving the answer half of its journey.
+// Skew compares the clocks, and attributes half of the round trip to the answer.
 func (db *DB) Skew(ctx context.Context) (time.Duration, error) {
 	sent := time.Now()
 	var micros int64
@@ -391,8 +369,8 @@ func (db *DB) Skew(ctx context.Context) (time.Duration, error) {
 	return skewOf(sent, time.Now(), time.UnixMicro(micros)), nil
 }
 
-// skewOf is by how much a clock that was read between two instants of ours differs from ours; 0 is what may be the wait
-// for the answer alone.
+// skewOf returns the difference of a clock that was read between two instants of this process. It is 0 if the wait for the
+// answer alone can explain it.
 func skewOf(sent, answered, theirs time.Time) time.Duration {
 	half := answered.Sub(sent) / 2
 	if skew := sent.Add(half).Sub(theirs); skew.Abs() > half {
@@ -401,7 +379,7 @@ func skewOf(sent, answered, theirs time.Time) time.Duration {
 	return 0
 }
 
-// Wakeups is NOTIFY or nothing.
+// Wakeups returns the notifier or the poller.
 func (db *DB) Wakeups() base.Wakeups { return db.wakeups }
 
 type queryer interface {
@@ -409,7 +387,7 @@ type queryer interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// handle is a transaction as the store sees it.
+// handle is a transaction in the form for the store.
 type handle struct {
 	q      queryer
 	schema schema
@@ -435,7 +413,7 @@ func (h handle) Query(ctx context.Context, query string, args ...any) (base.Rows
 	return rows, nil
 }
 
-// stdHandle is the same over database/sql.
+// stdHandle is the same for database/sql.
 type stdHandle struct {
 	tx     *sql.Tx
 	schema schema
@@ -461,7 +439,7 @@ type stdRows struct{ *sql.Rows }
 
 func (r stdRows) Close() { _ = r.Rows.Close() }
 
-// Scan reads arrays too, which database/sql does not know.
+// Scan also reads arrays, which database/sql does not know.
 func (r stdRows) Scan(dest ...any) error {
 	for i, d := range dest {
 		if list, ok := d.(*[]int64); ok {

@@ -38,7 +38,24 @@ func openAt(t *testing.T, dsn string, o postgres.Options) *store.Store {
 	return st
 }
 
-func TestConformance(t *testing.T) { storetest.Run(t, open) }
+func TestConformance(t *testing.T) { storetest.Run(t, openReused) }
+
+var databases = pgtest.Reused{Migrate: postgres.Migrate, Configure: postgres.ConfigureOpened}
+
+// openReused is open on a database that cases had before, see [pgtest.Reused].
+func openReused(t *testing.T, o store.Options) *store.Store {
+	t.Helper()
+	st, err := postgres.New(t.Context(), databases.Pool(t), postgres.Options{Options: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return st
+}
 
 func TestNodes(t *testing.T) { runNodes(t, store.Options{}) }
 

@@ -12,25 +12,24 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/quotas"
 )
 
-// parents are the tables that lie in partitions of a day.
+// parents are the tables that are partitioned by day.
 var parents = []string{"jobs_done", "attempts", "logs", "occurrences"}
 
 const day = 24 * time.Hour
 
-// ahead is how many days are prepared. A node that does not run for longer
-// makes today's when it starts.
+// ahead is the number of prepared days. A node that starts after a longer time without any creates today's partition.
 const ahead = 3
 
-// beginAlter begins a change of the schema. A node that freezes in it holds locks,
-// as in [beginSQL].
+// beginAlter begins a change of the schema. A node that freezes in it would hold locks, so it is bounded as in [beginSQL].
 const beginAlter = "begin; set local idle_in_transaction_session_timeout = " + frozenAfter
 
-// hastyAlter has a change of the schema give up on a table that others read or write:
-// while it waits for them, later transactions wait behind it.
+// hastyAlter makes a change of the schema give up on a table in use: while it waits, later transactions wait behind it.
 const hastyAlter = "set local lock_timeout = '2s'"
 
 func (db *DB) alter(ctx context.Context, fn func(tx pgx.Tx) error) error {
@@ -42,16 +41,21 @@ func (db *DB) alter(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	})
 }
 
-// inTheWay reports that a change of the schema gave up on a table that others use.
+// inTheWay reports that a change of the schema gave up on a table in use.
 func inTheWay(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "55P03" || pg.Code == "40P01")
 }
 
-// addPartitions makes what is missing of the coming days, each table's by itself,
-// so that one that is held up does not hold up the others. A patient pass leaves the tables that
-// others use to the next pass: rows of a day that is missing go to
-// the rest, and leave it when the day is made.
+// mayNot reports that the role lacks a right.
+func mayNot(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "42501"
+}
+
+// addPartitions creates the missing partitions of the coming days, separately for each table, so that one table in use does not
+// hold up the others. A patient pass leaves tables in use to the next pass, and lives with a role that owns no tables: rows of a
+// missing day go to the rest partition, until the day is created.
 func (db *DB) addPartitions(ctx context.Context, patient bool) error {
 	var micros int64
 	if err := db.pool.QueryRow(ctx, clockSQL).Scan(&micros); err != nil {
@@ -65,13 +69,18 @@ func (db *DB) addPartitions(ctx context.Context, patient bool) error {
 			db.log.Warn("days of history could not be prepared yet", "table", parent, "error", err)
 			continue
 		}
+		if patient && mayNot(err) {
+			db.log.Warn("the role may not prepare days of history, so their rows are removed one by one", "table", parent, "error", err,
+				"way_out", "make the role of the node the owner of the schema and its tables, or a member of the owner")
+			continue
+		}
 		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
 }
 
-// addDays looks first, because next to always nothing is missing. A lock that ends
-// with the transaction keeps nodes from making the same day.
+// addDays checks first, because almost always nothing is missing. A lock until the end of the transaction prevents nodes from
+// creating the same day.
 func (db *DB) addDays(ctx context.Context, parent string, today time.Time) error {
 	var names []string
 	from := map[string]time.Time{}
@@ -80,8 +89,8 @@ func (db *DB) addDays(ctx context.Context, parent string, today time.Time) error
 		name := parent + "_" + at.Format("20060102")
 		names, from[name] = append(names, name), at
 	}
-	// The table of tables is read, and no name looked up: that a name was not there
-	// is remembered by the connection, and not forgotten while it waits for the lock.
+	// The catalog is read instead of looking up names: a connection caches that a name does not exist, also while it waits for
+	// the lock.
 	missing := func(q queryer) ([]string, error) {
 		rows, err := q.Query(ctx, "select relname::text from pg_class where relnamespace = to_regnamespace($1) and relname = any($2::text[])", string(db.schema), names)
 		if err != nil {
@@ -113,8 +122,8 @@ func (db *DB) addDays(ctx context.Context, parent string, today time.Time) error
 	})
 }
 
-// addPartition makes the partition of one day. Rows of that day that went to
-// the rest before it was prepared are taken along, or PostgreSQL would refuse.
+// addPartition creates the partition of one day. It moves rows of that day out of the rest partition: otherwise PostgreSQL
+// would refuse.
 func (db *DB) addPartition(ctx context.Context, tx pgx.Tx, parent, name string, from time.Time) error {
 	at := map[string]string{"jobs_done": "finished_at", "attempts": "ended_at", "logs": "at", "occurrences": "nominal"}[parent]
 	lo, hi := from.UnixMicro(), from.Add(day).UnixMicro()
@@ -130,31 +139,31 @@ func (db *DB) addPartition(ctx context.Context, tx pgx.Tx, parent, name string, 
 	return nil
 }
 
-// Prune drops the days that retention no longer keeps, and prepares new ones.
+// Prune drops the days past retention, and prepares new ones.
 func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 	if err := db.addPartitions(ctx, true); err != nil {
 		return false, translate(err)
 	}
-	cutoff, err := db.pruneBefore(ctx, k)
+	cutoff, tooOld, err := db.pruneBefore(ctx, k)
 	if err != nil {
 		return false, translate(err)
 	}
 	if !k.Before.IsZero() && k.Before.Before(cutoff) {
-		cutoff = k.Before.Truncate(day) // a day goes as a whole
+		cutoff = k.Before.Truncate(day) // a day is dropped as a whole
 	}
 	for _, parent := range parents {
-		if err := db.dropBefore(ctx, parent, cutoff); err != nil {
+		if err := db.dropBefore(ctx, parent, cutoff, tooOld); err != nil {
 			return false, translate(err)
 		}
 	}
-	more, err = db.pruneRest(ctx, cutoff)
+	more, err = db.pruneRest(ctx, cutoff, tooOld)
 	if err == nil && !more {
 		err = freeLogs(ctx, db, cutoff)
 	}
 	return more, translate(err)
 }
 
-// freeLogs makes room in quotas for logs of hours that are gone. A day that could not be dropped yet still counts.
+// freeLogs frees the quota of deleted hours of logs. A day that could not be dropped yet still counts.
 func freeLogs(ctx context.Context, db *DB, cutoff time.Time) error {
 	days, err := db.days(ctx, "logs")
 	if err != nil {
@@ -164,31 +173,34 @@ func freeLogs(ctx context.Context, db *DB, cutoff time.Time) error {
 		cutoff = days[0].from
 	}
 	return db.alter(ctx, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, db.schema.sql(`delete from belfry.log_use where hour < $1`), cutoff.UnixMicro()/base.LogHour)
+		forget, recount := quotas.FreeLogs("belfry.logs_rest")
+		tag, err := tx.Exec(ctx, db.schema.sql(forget), cutoff.UnixMicro()/base.LogHour)
+		if err == nil && tag.RowsAffected() > 0 {
+			_, err = tx.Exec(ctx, db.schema.sql(recount), cutoff.UnixMicro()/base.LogHour)
+		}
 		return err
 	})
 }
 
-// pruneBefore is the day before which nothing is kept: by age, or because the
-// newer days alone hold as many finished jobs as are kept. Their number is the
-// planner's estimate; nothing is counted.
-func (db *DB) pruneBefore(ctx context.Context, k store.Keep) (time.Time, error) {
+// pruneBefore returns the day before which no job is kept: by age, or because newer days alone hold the number of finished
+// jobs kept. That number is the planner's estimate; nothing is counted. Before the day tooOld nothing of any job is kept.
+func (db *DB) pruneBefore(ctx context.Context, k store.Keep) (cutoff, tooOld time.Time, err error) {
 	var micros int64
 	if err := db.pool.QueryRow(ctx, clockSQL).Scan(&micros); err != nil {
-		return time.Time{}, err
+		return cutoff, tooOld, err
 	}
-	cutoff := time.UnixMicro(micros).UTC().Add(-k.Age).Truncate(day)
+	tooOld = time.UnixMicro(micros).UTC().Add(-k.Age).Truncate(day)
 	days, err := db.days(ctx, "jobs_done")
 	if err != nil {
-		return time.Time{}, err
+		return cutoff, tooOld, err
 	}
 	var held float64
 	for i := len(days) - 1; i >= 0; i-- {
-		if held += days[i].rows; held > float64(k.Jobs) && i > 0 && days[i].from.After(cutoff) {
-			return days[i].from, nil
+		if held += days[i].rows; held > float64(k.Jobs) && i > 0 && days[i].from.After(tooOld) {
+			return days[i].from, tooOld, nil
 		}
 	}
-	return cutoff, nil
+	return tooOld, tooOld, nil
 }
 
 type oneDay struct {
@@ -217,7 +229,7 @@ func (db *DB) days(ctx context.Context, parent string) ([]oneDay, error) {
 		}
 		from, err := time.Parse("20060102", strings.TrimPrefix(d.name, parent+"_"))
 		if err != nil {
-			continue // the rest
+			continue // the rest partition
 		}
 		d.from = from
 		days = append(days, d)
@@ -225,7 +237,7 @@ func (db *DB) days(ctx context.Context, parent string) ([]oneDay, error) {
 	return days, rows.Err()
 }
 
-func (db *DB) dropBefore(ctx context.Context, parent string, cutoff time.Time) error {
+func (db *DB) dropBefore(ctx context.Context, parent string, cutoff, tooOld time.Time) error {
 	days, err := db.days(ctx, parent)
 	if err != nil {
 		return err
@@ -241,9 +253,18 @@ func (db *DB) dropBefore(ctx context.Context, parent string, cutoff time.Time) e
 				continue
 			}
 		}
-		err := db.alter(ctx, func(tx pgx.Tx) error { // tried again with the next pass
+		var stay []int64
+		if (parent == "attempts" || parent == "logs") && d.from.Add(day).After(tooOld) {
+			if stay, err = staying(ctx, db, d, cutoff); err != nil {
+				return err
+			}
+		}
+		err := db.alter(ctx, func(tx pgx.Tx) error { // the next pass tries again
 			if _, err := tx.Exec(ctx, hastyAlter); err != nil {
 				return err
+			}
+			if len(stay) > 0 {
+				return replaceDay(ctx, tx, db.schema, parent, d.name, stay)
 			}
 			if parent == "occurrences" {
 				if some, err := buffered(ctx, tx, db.schema, d.name); err != nil || some {
@@ -263,9 +284,46 @@ func (db *DB) dropBefore(ctx context.Context, parent string, cutoff time.Time) e
 	return nil
 }
 
-// decidedSince reports whether a day of occurrences has some that wait for the run before them, or that were decided lately: a
-// backfill makes them for days that lie back, and looks there for what it has made. Nothing is locked, so one that is decided
-// at this very moment may be missed.
+// staying lists the jobs with rows in a day of attempts or logs that live, or ended after the cutoff. A time of a worker may be
+// before that of its job.
+func staying(ctx context.Context, db *DB, d oneDay, cutoff time.Time) ([]int64, error) {
+	var lists []string
+	for _, jobs := range []string{"jobs j where true", "jobs_done j where j.finished_at >= $2"} {
+		lists = append(lists, "select j.id from belfry."+jobs+" and j.created_at < $1 and exists (select 1 from belfry."+d.name+" d where d.job_id = j.id)")
+	}
+	rows, err := db.pool.Query(ctx, db.schema.sql(strings.Join(lists, " union all ")), d.from.Add(day+job.LogEarly).UnixMicro(), cutoff.UnixMicro())
+	if err != nil {
+		return nil, err
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "42P01" { // another node has dropped it
+		return nil, nil
+	}
+	return ids, err
+}
+
+// replaceDay drops a day, and moves the rows of some jobs to the rest partition.
+func replaceDay(ctx context.Context, tx pgx.Tx, s schema, parent, name string, jobs []int64) error {
+	if _, err := tx.Exec(ctx, s.sql("lock table only belfry."+parent+" in access exclusive mode")); err != nil {
+		return err
+	}
+	var there bool
+	if err := tx.QueryRow(ctx, "select to_regclass($1) is not null", s.of(name)).Scan(&there); err != nil || !there { // another node has dropped it
+		return err
+	}
+	if _, err := tx.Exec(ctx, s.sql(fmt.Sprintf("alter table belfry.%s detach partition belfry.%s", parent, name))); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, s.sql(fmt.Sprintf("insert into belfry.%s_rest select * from belfry.%s where job_id = any($1)", parent, name)), jobs); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, s.sql("drop table belfry."+name))
+	return err
+}
+
+// decidedSince reports whether a day has buffered occurrences, or some that were decided lately. A backfill creates occurrences
+// for past days, and looks for them there. Nothing is locked, so one decided at this moment may be missed.
 func decidedSince(ctx context.Context, db *DB, name string, cutoff time.Time) (some bool, err error) {
 	table := pgx.Identifier{string(db.schema), name}.Sanitize()
 	err = db.pool.QueryRow(ctx, "select exists (select 1 from "+table+" where decision = 'buffered') or exists (select 1 from "+table+" where decided_at >= $1)", cutoff.UnixMicro()).Scan(&some)
@@ -276,8 +334,8 @@ func decidedSince(ctx context.Context, db *DB, name string, cutoff time.Time) (s
 	return some, err
 }
 
-// buffered reports whether a day of occurrences that is to be dropped has some that wait for the run before them: they are
-// still to run, however old they are, so the day is kept. None is added meanwhile, because the table of all days is locked, as to drop one does.
+// buffered reports whether a day to be dropped has buffered occurrences. They still have to run, however old they are, so the
+// day is kept. None is added meanwhile, because the parent table is locked, as for a drop.
 func buffered(ctx context.Context, tx pgx.Tx, s schema, name string) (some bool, err error) {
 	if _, err := tx.Exec(ctx, s.sql("lock table only belfry.occurrences in access exclusive mode")); err != nil {
 		return false, err
@@ -290,19 +348,24 @@ func buffered(ctx context.Context, tx pgx.Tx, s schema, name string) (some bool,
 	return some, err
 }
 
-// restStep bounds the rows that leave a rest in one statement.
+// restStep bounds the rows that one statement deletes from a rest partition.
 const restStep = 5000
 
-// pruneRest removes what fell into no prepared day, a bounded part at a time,
-// and reports whether there is more.
-func (db *DB) pruneRest(ctx context.Context, cutoff time.Time) (more bool, err error) {
+// pruneRest deletes old rows of no prepared day, a bounded number at a time, and reports whether there may be more.
+func (db *DB) pruneRest(ctx context.Context, cutoff, tooOld time.Time) (more bool, err error) {
+	const ofNoJob = ` and (%[1]s < $3 or not exists (select 1 from belfry.jobs j where j.id = job_id) and not exists (select 1 from belfry.jobs_done d where d.id = job_id))`
 	for parent, old := range map[string]string{
-		"jobs_done": "finished_at < $1", "attempts": "ended_at < $1", "logs": "at < $1", "occurrences": "decided_at < $1 and decision <> 'buffered'",
+		"jobs_done": "finished_at < $1", "attempts": "ended_at < $1" + fmt.Sprintf(ofNoJob, "ended_at"), "logs": "at < $1" + fmt.Sprintf(ofNoJob, "at"),
+		"occurrences": "decided_at < $1 and decision <> 'buffered'",
 	} {
+		args := []any{cutoff.UnixMicro(), restStep}
+		if parent == "attempts" || parent == "logs" {
+			args = append(args, tooOld.UnixMicro())
+		}
 		err := db.alter(ctx, func(tx pgx.Tx) error {
 			tag, err := tx.Exec(ctx, db.schema.sql(fmt.Sprintf(`
 				delete from belfry.%[1]s_rest
-				where ctid in (select ctid from belfry.%[1]s_rest where %[2]s limit $2)`, parent, old)), cutoff.UnixMicro(), restStep)
+				where ctid in (select ctid from belfry.%[1]s_rest where %[2]s limit $2)`, parent, old)), args...)
 			more = more || tag.RowsAffected() == restStep
 			return err
 		})

@@ -21,15 +21,14 @@ import (
 //go:embed migrations/*.sql
 var files embed.FS
 
-// schema is the name of the schema that has the tables. Texts of SQL name
-// the default one, see [base.Home].
+// schema is the name of the schema with the tables. SQL texts contain the default one, see [base.Home].
 type schema string
 
-// homeSchema is the schema that the texts name as they stand.
+// homeSchema is the schema that the SQL texts contain.
 const homeSchema schema = "belfry"
 
-// fitSchema has no name that needs quotes, and leaves room in the names of
-// partitions, locks and channels, which have 63 bytes.
+// fitSchema matches names that need no quotes. They leave room in the names of partitions, locks and channels, which have 63
+// bytes.
 var fitSchema = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
 
 func schemaOf(name string) (schema, error) {
@@ -40,7 +39,7 @@ func schemaOf(name string) (schema, error) {
 	return schema(s), nil
 }
 
-// sql gives a text of SQL the names of this schema.
+// sql inserts the name of this schema into a SQL text.
 func (s schema) sql(query string) string {
 	if s == homeSchema {
 		return query
@@ -48,11 +47,10 @@ func (s schema) sql(query string) string {
 	return strings.ReplaceAll(query, base.Home, string(s)+".")
 }
 
-// of is the full name of a table.
+// of returns the full name of a table.
 func (s schema) of(table string) string { return string(s) + "." + table }
 
-// makeSchema makes the schema where it is missing. It looks first: to make one
-// needs a right on the database even where it is there.
+// makeSchema creates the schema if it is missing. It checks first: creating it needs a right on the database even if it exists.
 func (db *DB) makeSchema(ctx context.Context) error {
 	var there, reserved bool
 	err := db.pool.QueryRow(ctx, `
@@ -68,14 +66,14 @@ func (db *DB) makeSchema(ctx context.Context) error {
 	}
 	_, err = db.pool.Exec(ctx, "create schema if not exists "+string(db.schema))
 	var pg *pgconn.PgError
-	if errors.As(err, &pg) && (pg.Code == "23505" || pg.Code == "42P06") { // another node has made it meanwhile
+	if errors.As(err, &pg) && (pg.Code == "23505" || pg.Code == "42P06") { // another node has created it meanwhile
 		return nil
 	}
 	return err
 }
 
-// migrate takes a lock that ends with the transaction, because one of a session
-// does not work behind a pooler. A migration that waits longer than five minutes is refused.
+// migrate takes a lock until the end of the transaction, because a session lock does not work behind a pooler. A migration that
+// waits longer than five minutes is rejected.
 func (db *DB) migrate(ctx context.Context, dry bool) (from, to int64, err error) {
 	if !dry {
 		if err := db.makeSchema(ctx); err != nil {
@@ -87,7 +85,7 @@ func (db *DB) migrate(ctx context.Context, dry bool) (from, to int64, err error)
 	table := db.schema.of("migrations")
 	return base.Migrate(ctx, std, base.Migrations{
 		Files: migrations(), Table: table, Name: db.schema.sql,
-		There: "select to_regclass('" + table + "') is not null",
+		There: func(table string) string { return "select to_regclass('" + db.schema.of(table) + "') is not null" },
 		Lock:  "set local statement_timeout = 0; set local lock_timeout = '5min'; select pg_advisory_xact_lock(hashtextextended('" + table + "', 0)); set local lock_timeout to default",
 	}, dry)
 }
@@ -103,9 +101,8 @@ func migrations() fs.FS {
 // schemaKnown is the number of the last migration.
 var schemaKnown = base.LastMigration(migrations())
 
-// Schema is the version that is there and the one known. Without a floor, which
-// is so while one is being raised for who reads an older snapshot, it is the
-// version itself.
+// Schema returns the schema version of the database and the one known to this program. A reader with an older snapshot sees no
+// floor while one is being raised: then the floor is the version itself.
 func (db *DB) Schema(ctx context.Context) (core.Schema, error) {
 	schema := core.Schema{Known: schemaKnown}
 	err := db.pool.QueryRow(ctx, db.schema.sql(`
@@ -114,9 +111,8 @@ func (db *DB) Schema(ctx context.Context) (core.Schema, error) {
 	return schema, translate(err)
 }
 
-// serves is nil if this program is not too old for the floor that a transaction
-// has read. The transaction holds a lock on the table until it ends, and until
-// then the floor cannot be raised.
+// serves returns nil if this program is not too old for the floor that a transaction has read. The transaction locks the table
+// until it ends, so the floor cannot be raised before.
 func serves(floor *int64) error {
 	known := schemaKnown
 	schema := core.Schema{Known: known, Floor: known + 1}

@@ -149,11 +149,55 @@ func TestRaisedFloorWaitsForTransitionsUnderWay(t *testing.T) {
 func TestASchemaOfAnotherBuildIsRefused(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Migrated(t, postgres.Migrate)
-	exec(t, dsn, "update belfry.migrations set digest = ''") // from before digests were kept
-	openAt(t, dsn, postgres.Options{})
-	exec(t, dsn, "update belfry.migrations set digest = 'another'")
-	_, err := postgres.Open(t.Context(), dsn, postgres.Options{})
-	wantCode(t, err, core.Conflict, "another build", "version 1", "belfry export")
-	_, _, err = postgres.Migrate(t.Context(), dsn)
-	wantCode(t, err, core.Conflict, "another build")
+	for _, change := range []string{"set digest = 'another'", "set digest = ''"} { // none: a build from before digests
+		exec(t, dsn, "update belfry.migrations "+change)
+		_, err := postgres.Open(t.Context(), dsn, postgres.Options{})
+		wantCode(t, err, core.Conflict, "another build", "version 1", "belfry export")
+		_, _, err = postgres.Migrate(t.Context(), dsn)
+		wantCode(t, err, core.Conflict, "another build")
+	}
+}
+
+func TestTablesWithoutAVersionAreRefused(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Migrated(t, postgres.Migrate)
+	for _, change := range []string{"delete from belfry.migrations", "drop table belfry.migrations"} {
+		exec(t, dsn, change)
+		_, err := postgres.Open(t.Context(), dsn, postgres.Options{})
+		wantCode(t, err, core.Conflict, "tables of Belfry", "belfry.migrations does not record", "backup")
+	}
+}
+
+// Of two builds that start at one new database at the same time, the one whose migration waits for that of the other is refused.
+func TestABuildThatWaitedForAnotherIsRefused(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.New(t)
+	other, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close(context.Background())
+	exec(t, dsn, "create schema belfry")
+	tx, err := other.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "select pg_advisory_xact_lock(hashtextextended('belfry.migrations', 0))"); err != nil {
+		t.Fatal(err)
+	}
+	migrated := make(chan error, 1)
+	go func() { _, _, err := postgres.Migrate(t.Context(), dsn); migrated <- err }()
+	for waits := false; !waits; {
+		if err := tx.QueryRow(t.Context(), "select exists (select from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database()))").Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := tx.Exec(t.Context(), "create table belfry.migrations (version bigint primary key, at bigint not null default 0, digest text not null default '');"+
+		"insert into belfry.migrations (version, digest) values (1, 'another')"); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, <-migrated, core.Conflict, "another build", "version 1", "belfry export")
 }

@@ -12,11 +12,12 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// signs are what a server tells of its history: up to where its log is on disk, and its timeline, a number that grows
-// with each promotion and with each restore from an archive. Managed servers and narrow roles refuse one or both.
+// signs are the properties of its history that a server tells: the end of its log on disk, and its timeline. The timeline is a
+// number that grows with each promotion and each restore from an archive. Managed servers and restricted roles refuse one or
+// both.
 type signs struct{ length, timeline bool }
 
-// restored is the timeline that an operator writes to have a new epoch begin.
+// restored is the timeline that an operator writes to start a new epoch.
 const restored = "restored"
 
 func (s signs) lengthSQL() string {
@@ -26,7 +27,7 @@ func (s signs) lengthSQL() string {
 	return `0::bigint`
 }
 
-// timelineSQL is empty where the timeline is not told.
+// timelineSQL is an empty text if the server does not tell its timeline.
 func (s signs) timelineSQL() string {
 	if s.timeline {
 		return `left(pg_walfile_name(pg_current_wal_flush_lsn()), 8)`
@@ -34,7 +35,7 @@ func (s signs) timelineSQL() string {
 	return `''`
 }
 
-// placeSQL are the columns of a [place]. Neither is a question to a table or a file but for the row, of which there is one.
+// placeSQL returns the columns of a [place]. They need no table or file except the one row of epoch.
 func (s signs) placeSQL() string {
 	same := `timeline <> '` + restored + `'`
 	if s.timeline {
@@ -43,7 +44,7 @@ func (s signs) placeSQL() string {
 	return `(select case when ` + same + ` then number else -number end from belfry.epoch), ` + s.lengthSQL()
 }
 
-// kind is how much the signs let a node notice.
+// kind returns how much of the history a node can notice with these signs.
 func (s signs) kind() view.EpochSigns {
 	switch {
 	case s.timeline:
@@ -55,7 +56,7 @@ func (s signs) kind() view.EpochSigns {
 	}
 }
 
-// askSigns asks which signs the server gives to this role. A standby gives none yet, and is not asked: it takes no writes.
+// askSigns asks which signs the server tells to this role. A standby tells none yet, and is not asked: it accepts no writes.
 func askSigns(ctx context.Context, pool *pgxpool.Pool) (s signs, err error) {
 	for _, one := range []struct {
 		told *bool
@@ -74,14 +75,14 @@ func askSigns(ctx context.Context, pool *pgxpool.Pool) (s signs, err error) {
 	return s, nil
 }
 
-// warn says which guarantee is missing.
+// warn logs which guarantee is missing.
 func (s signs) warn(log *slog.Logger) {
 	switch s.kind() {
 	case view.SignsLog:
-		log.Warn("the server does not tell its timeline: a failover or restore that loses commits is noticed by the length of its log alone, and may be missed",
+		log.Warn("server does not report its timeline: a failover or restore that loses commits is detected by the length of its log alone, and may be missed",
 			"hint", grantSigns)
 	case view.SignsNone:
-		log.Warn("the server does not tell its place in its log: a failover or restore that loses commits is not noticed", "hint", grantSigns)
+		log.Warn("server does not report its log position: a failover or restore that loses commits is not detected", "hint", grantSigns)
 	}
 }
 
@@ -98,7 +99,7 @@ func (db *DB) inspectEpoch(ctx context.Context, d *view.DatabaseHealth) error {
 	if err := db.pool.QueryRow(ctx, db.schema.sql(`select number from belfry.epoch`)).Scan(&e.Number); err != nil {
 		return err
 	}
-	if e.Number > 1 { // the number of another than the first is its instant
+	if e.Number > 1 { // the number of a later epoch is its instant
 		e.Since = base.Instant(e.Number)
 	}
 	d.Epoch = &e

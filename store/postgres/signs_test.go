@@ -38,10 +38,10 @@ func TestAServerThatTellsLittleOfItsHistory(t *testing.T) {
 		log, detail string
 	}{
 		"all is told":             {nil, view.SignsTimeline, "", "tells its timeline"},
-		"the timeline is refused": {[]string{refuseTimeline}, view.SignsLog, "does not tell its timeline", "may be missed"},
-		"the timeline is missing": {[]string{`alter function pg_walfile_name(pg_lsn) rename to elsewhere`}, view.SignsLog, "does not tell its timeline", "may be missed"},
-		"nothing is told":         {[]string{refuseLength, refuseTimeline, `revoke execute on function pg_control_system() from public`, `revoke execute on function pg_current_wal_lsn() from public`}, view.SignsNone, "does not tell its place", "is not noticed"},
-		"the length is missing":   {[]string{`alter function pg_current_wal_flush_lsn() rename to elsewhere`}, view.SignsNone, "does not tell its place", "is not noticed"},
+		"the timeline is refused": {[]string{refuseTimeline}, view.SignsLog, "does not report its timeline", "may be missed"},
+		"the timeline is missing": {[]string{`alter function pg_walfile_name(pg_lsn) rename to elsewhere`}, view.SignsLog, "does not report its timeline", "may be missed"},
+		"nothing is told":         {[]string{refuseLength, refuseTimeline, `revoke execute on function pg_control_system() from public`, `revoke execute on function pg_current_wal_lsn() from public`}, view.SignsNone, "does not report its log position", "is not noticed"},
+		"the length is missing":   {[]string{`alter function pg_current_wal_flush_lsn() rename to elsewhere`}, view.SignsNone, "does not report its log position", "is not noticed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -77,7 +77,7 @@ func TestAServerThatTellsLittleOfItsHistory(t *testing.T) {
 			if said := epochCheck(d); !said.OK || !strings.Contains(said.Detail, c.detail) || (said.Fix == "") != (c.signs == view.SignsTimeline) {
 				t.Errorf("the check says %+v", said)
 			}
-			if n := strings.Count(log.String(), "server does not tell"); n > 1 || (n == 1) != (c.log != "") || !strings.Contains(log.String(), c.log) {
+			if n := strings.Count(log.String(), "server does not report"); n > 1 || (n == 1) != (c.log != "") || !strings.Contains(log.String(), c.log) {
 				t.Errorf("the log says %s", log.String())
 			}
 		})

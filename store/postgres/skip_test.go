@@ -16,7 +16,7 @@ import (
 
 // A fire locks schedules before keys of limits. Who skips the jobs of a sequence that schedules have made locks their
 // schedules, and must not have the key of the sequence then.
-func TestWhoSkipsHoldsNoKeyWhileItWaitsForASchedule(t *testing.T) {
+func TestSequenceSkipsLockSchedulesBeforeTheirKey(t *testing.T) {
 	t.Parallel()
 	st := openAt(t, pgtest.Migrated(t, postgres.Migrate), postgres.Options{})
 	ctx := t.Context()
@@ -57,7 +57,7 @@ func TestWhoSkipsHoldsNoKeyWhileItWaitsForASchedule(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := st.LetIn(ctx)
+		_, err := st.AdmitWaiting(ctx)
 		ended <- err
 	}()
 	for number(t, st, "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'") == 0 {
@@ -82,7 +82,7 @@ func TestWhoSkipsHoldsNoKeyWhileItWaitsForASchedule(t *testing.T) {
 }
 
 // A job that another transaction has is looked at again a little later, and not without rest.
-func TestWhatIsToBeSkippedAndIsLockedRestsALittle(t *testing.T) {
+func TestSequenceSkipsOfLockedJobsAreDelayed(t *testing.T) {
 	t.Parallel()
 	st := openAt(t, pgtest.Migrated(t, postgres.Migrate), postgres.Options{})
 	ctx := t.Context()
@@ -115,14 +115,14 @@ func TestWhatIsToBeSkippedAndIsLockedRestsALittle(t *testing.T) {
 	if _, err := other.Exec(ctx, `select from belfry.jobs where id = $1 for update`, behind); err != nil {
 		t.Fatal(err)
 	}
-	if let, err := st.LetIn(ctx); err != nil || !let.NextAt.After(let.Now) {
+	if let, err := st.AdmitWaiting(ctx); err != nil || !let.NextAt.After(let.Now) {
 		t.Errorf("looks again at %s, it was %s: %v", let.NextAt, let.Now, err)
 	}
 	if err := other.Rollback(ctx); err != nil {
 		t.Fatal(err)
 	}
 	for number(t, st, "select count(*) from belfry.jobs where id = $1", behind) > 0 {
-		if _, err := st.LetIn(ctx); err != nil {
+		if _, err := st.AdmitWaiting(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}

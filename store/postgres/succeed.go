@@ -10,12 +10,12 @@ import (
 	"github.com/belfry-run/belfry/store/jobs"
 )
 
-// fewSuccesses are looked for among the leases that have a row each before the
-// packs are read, and more of them after: a claim of so few made no pack.
+// Fewer than fewSuccesses successes are first looked up among the leases with a row each, before the packs are read: a claim of
+// so few jobs made no pack.
 const fewSuccesses = 20
 
-// Succeed ends jobs that are leased in a pack by one statement, and others by
-// another. Packs are locked when all jobs are: see [dialect.Unpack].
+// Succeed ends jobs that are leased in a pack with one statement, and others with another one. Packs are locked after all jobs:
+// see [dialect.Unpack].
 func (d dialect) Succeed(ctx context.Context, tx base.Tx, session string, rows []base.Success, now int64) (done []base.Succeeded, err error) {
 	if len(rows) < fewSuccesses {
 		if done, err = d.succeedSingle(ctx, tx, session, rows, now); err != nil || len(done) == len(rows) {
@@ -27,12 +27,12 @@ func (d dialect) Succeed(ctx context.Context, tx base.Tx, session string, rows [
 	if err != nil {
 		return nil, err
 	}
-	if len(packed) > 0 && len(packed)+len(single) > 1 { // each kind locks its jobs in order, and not both together
+	if len(packed) > 0 && len(packed)+len(single) > 1 { // each statement locks its jobs in order, but the two together do not
 		if _, err := lockThere(ctx, tx, rows); err != nil {
 			return nil, err
 		}
 	}
-	// Few were looked for before, but a pack may have been taken apart since.
+	// A few were looked up before, but a pack may have been split since.
 	ended, err := d.succeedSingle(ctx, tx, session, single, now)
 	if err != nil {
 		return nil, err
@@ -63,11 +63,10 @@ func (d dialect) Succeed(ctx context.Context, tx base.Tx, session string, rows [
 	return append(done, ended...), err
 }
 
-// numbered are packs with some numbers.
+// numbered selects packs by number.
 const numbered = `number = any ($1)`
 
-// ForeseeSucceed asks for the packs. It may miss that one was taken apart before
-// the jobs are locked, as any look at them before may.
+// ForeseeSucceed queries the packs ahead. A pack may be split before the jobs are locked, as after any earlier read.
 func (dialect) ForeseeSucceed(ctx context.Context, tx base.Tx, n int, leases []int64) {
 	if n >= fewSuccesses {
 		_, _ = tx.Query(ctx, selectPacks(`jobs`, numbered), leases)
@@ -82,7 +81,7 @@ func idsOf(rows []base.Success) []int64 {
 	return ids
 }
 
-// without leaves out what is done.
+// without removes the successes that are done.
 func without(rows []base.Success, done []base.Succeeded) []base.Success {
 	refs := make(map[job.Ref]bool, len(done))
 	for _, s := range done {
@@ -91,8 +90,7 @@ func without(rows []base.Success, done []base.Succeeded) []base.Success {
 	return slices.DeleteFunc(slices.Clone(rows), func(r base.Success) bool { return refs[job.Ref{JobID: r.JobID, Lease: r.Lease}] })
 }
 
-// packedSuccess is a success of a job in a pack, as a batch carries it. Fields that
-// are null in all of them do not travel.
+// packedSuccess is a success of a job in a pack, in a batch. Fields that are null in all rows are not sent.
 type packedSuccess struct {
 	JobID     int64   `json:"job_id"`
 	Lease     int64   `json:"lease"`
@@ -104,21 +102,20 @@ type packedSuccess struct {
 	LogCut    *int    `json:"log_cut"`
 }
 
-// packedSuccesses are those of one session.
+// packedSuccesses are the successes of one session.
 type packedSuccesses struct {
 	session string
 	rows    []packedSuccess
 	of      []base.Success
 }
 
-// unpacked tells what is leased in a pack from the rest, and leaves out what
-// another session has in one.
+// unpacked separates jobs leased in a pack from the rest, and leaves out jobs in packs of another session.
 func unpacked(ctx context.Context, tx base.Tx, session string, rows []base.Success) (packed []packedSuccesses, single []base.Success, err error) {
 	packs, err := packsWith(ctx, tx, idsOf(rows), numbered, jobs.LeasesOf(rows))
 	if err != nil || len(packs) == 0 {
 		return nil, rows, err
 	}
-	last := int64(0) // of those in packs
+	last := int64(0) // the last job in a pack
 	for _, r := range rows {
 		i := slices.IndexFunc(packs, func(p pack) bool { return p.number == r.Lease })
 		if i < 0 || last == r.JobID || !packs[i].has(r.JobID) {
@@ -141,31 +138,27 @@ func unpacked(ctx context.Context, tx base.Tx, session string, rows []base.Succe
 	return packed, single, nil
 }
 
-// unless is null for the zero value.
+// unless returns nil for the zero value.
 func unless[T comparable](v T) *T {
 	if v == *new(T) {
 		return nil
 	}
-	return new(v) // and not &v, which would take memory for the nil as well
+	return new(v) // &v would allocate memory for nil as well
 }
 
-// movedColumns are what the history takes over from a job. To hold the others
-// as well took a thirtieth of a settle.
+// movedColumns are the columns that the history copies from a job. Copying the others too took a thirtieth of a settle.
 const movedColumns = `id, namespace, task_id, task, kind, queue, priority - aged as priority, input, tags, trigger, schedule, schedule_id, generation, nominal,
 	due_at, created_at, attempt, failures, snoozes, max_attempts, timeout, active_key, idem_key, infra, limited`
 
-// succeedPacked needs no look at a lease: that a pack had the job was seen, a
-// lease leaves together with a change or the removal of its job's row, and that
-// row is looked at under its lock. Its last lease that ended is older than all
-// of these if it has not been changed since; a job that was tried before, under
-// a lease among these, is left out as well and is for the other statement.
+// succeedPacked does not look at leases. The pack was seen to have the job. A lease ends only with a change or the removal of
+// its job's row, and that row is checked under its lock. If the row is unchanged, its last ended lease is older than all of
+// these. A job that was tried before under one of these leases is left to the other statement.
 //
 // Ended jobs are added to done.
 //
-// A full join is the one way to say that neither side is to be walked for each
-// row of the other: the planner takes both for ten rows. It hashes the side that
-// it takes for the smaller one. Conditions that always hold make that the batch,
-// whose rows are narrow, and not the jobs, all of which would be copied once more.
+// Only a full join makes the planner walk neither side for each row of the other, because it estimates both as ten rows. It
+// hashes the side that it estimates as smaller. Conditions that always hold make that the batch, which has narrow rows. The
+// rows of the jobs would be copied once more.
 func (d dialect) succeedPacked(ctx context.Context, tx base.Tx, p packedSuccesses, now int64, done []base.Succeeded) ([]base.Succeeded, error) {
 	oldest := p.rows[0].Lease
 	for _, r := range p.rows {
@@ -193,7 +186,7 @@ func (d dialect) succeedPacked(ctx context.Context, tx base.Tx, p packedSuccesse
 		if err := res.Scan(&s.Ref.JobID, &s.Queue, &s.Limited); err != nil {
 			return nil, err
 		}
-		if at++; at >= len(p.rows) || p.rows[at].JobID != s.Ref.JobID { // unless they come in the order of the batch
+		if at++; at >= len(p.rows) || p.rows[at].JobID != s.Ref.JobID { // usually they come in the order of the batch
 			at, _ = slices.BinarySearchFunc(p.rows, s.Ref.JobID, func(r packedSuccess, id int64) int { return cmp.Compare(r.JobID, id) })
 		}
 		s.Ref.Lease, s.ClaimedAt = p.rows[at].Lease, p.rows[at].ClaimedAt
@@ -202,12 +195,10 @@ func (d dialect) succeedPacked(ctx context.Context, tx base.Tx, p packedSuccesse
 	return done, res.Err()
 }
 
-// leave counts jobs out of their packs. A pack that was taken apart meanwhile
-// may have left rows of leases.
+// leave subtracts jobs from their packs. A pack that was split meanwhile may have left rows of leases.
 //
-// A transaction that is not ours counts no job out: it may last, and all others
-// that end a job of the claim would wait for it. The next renewal finds the pack
-// with less in it than it says.
+// A caller's transaction subtracts nothing: it may last long, and all others that end a job of the claim would wait for it. The
+// next renewal finds that the pack holds fewer jobs than it says.
 func (d dialect) leave(ctx context.Context, tx base.Tx, done []base.Succeeded, now int64) error {
 	if len(done) == 0 {
 		return nil
@@ -267,7 +258,7 @@ func (d dialect) leave(ctx context.Context, tx base.Tx, done []base.Succeeded, n
 	return unlease(ctx, tx, done, gone, now)
 }
 
-// unlease removes the rows that leases of some numbers have by now.
+// unlease deletes the rows of leases with some numbers.
 func unlease(ctx context.Context, tx base.Tx, done []base.Succeeded, numbers []int64, now int64) error {
 	var ids []int64
 	for _, s := range done {
@@ -284,7 +275,7 @@ func unlease(ctx context.Context, tx base.Tx, done []base.Succeeded, numbers []i
 	return err
 }
 
-// lockThere answers those whose jobs are there.
+// lockThere locks the jobs, and returns the successes whose jobs exist.
 func lockThere(ctx context.Context, tx base.Tx, rows []base.Success) ([]base.Success, error) {
 	res, err := tx.Query(ctx, `select id from belfry.jobs where id = any ($1) order by id for update`, idsOf(rows))
 	if err != nil {
@@ -294,18 +285,15 @@ func lockThere(ctx context.Context, tx base.Tx, rows []base.Success) ([]base.Suc
 	return slices.DeleteFunc(rows, func(r base.Success) bool { return !slices.Contains(there, r.JobID) }), err
 }
 
-// succeedSingle is one statement. Each job's row is locked and, if that had to wait,
-// looked at again: is the lease that it was found by newer than the last that
-// ended? The transition that settled the attempt first has changed or removed that row.
+// succeedSingle is one statement. It locks the row of each job. After a wait it checks the row again: the lease that was found
+// must be newer than the last ended one. Otherwise another transition settled the attempt first, and has changed or removed the
+// row.
 //
-// The deletes go by id and not by the place of a row: what was locked after a
-// wait is a newer version, which this statement's view does not have, and a
-// delete by its place would find nothing.
+// The deletes use the id, not the physical position of a row. A row locked after a wait has a newer version, which is not in
+// the statement's snapshot, and a delete by position would find nothing.
 //
-// The laterals with a limit are there for the planner: they can only be run
-// from the batch, row by row, through the keys. Left to itself it may begin
-// with leases, which it remembers as empty, and was seen to take 300 ms in
-// place of 5.
+// The laterals with a limit force the planner to start from the batch and look up row by row, by key. Otherwise it may start
+// with leases, whose statistics say empty, which was seen to take 300 ms instead of 5.
 func (d dialect) succeedSingle(ctx context.Context, tx base.Tx, session string, rows []base.Success, now int64) ([]base.Succeeded, error) {
 	if len(rows) == 0 {
 		return nil, nil

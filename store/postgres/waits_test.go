@@ -15,7 +15,7 @@ import (
 
 // A handler that ends its job in a transaction which reads of before another began to wait for it does not end it past that
 // one, which would sleep for ever: the transaction fails, and the handler begins again.
-func TestAnEndInAnOlderSnapshotSeesWhoWaits(t *testing.T) {
+func TestAnEndInAnOlderSnapshotSeesWaitingJobs(t *testing.T) {
 	t.Parallel()
 	st := open(t, store.Options{})
 	ctx := t.Context()

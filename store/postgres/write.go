@@ -18,8 +18,7 @@ func (db *DB) Write(ctx context.Context, fn func(tx base.Tx, at base.Moment) err
 	return db.WriteAhead(ctx, nil, fn)
 }
 
-// WriteAhead implements [base.Foreseer]. Begin, the question for the time and
-// what is asked ahead travel together.
+// WriteAhead implements [base.Foreseer]. The begin, the query for the time and the queries ahead are sent together.
 func (db *DB) WriteAhead(ctx context.Context, ahead []base.Statement, fn func(tx base.Tx, at base.Moment) error) error {
 	return db.retry(ctx, func() error {
 		if err := ctx.Err(); err != nil {
@@ -55,8 +54,8 @@ type transition struct {
 	handle
 	conn      *pgxpool.Conn
 	wakeups   base.Wakeups
-	soon      []base.Statement // that travel with the next
-	announces *notifier        // that has to know how long the commit takes
+	soon      []base.Statement // sent with the next statement
+	announces *notifier        // has to know the duration of the commit
 }
 
 func (t *transition) Exec(ctx context.Context, query string, args ...any) (int64, error) {
@@ -86,8 +85,7 @@ func (t *transition) ExecSoon(query string, args ...any) {
 	t.soon = append(t.soon, base.Statement{SQL: query, Args: args})
 }
 
-// Announce implements [base.Announcer], for what jobs wait for and where others
-// are not held up.
+// Announce implements [base.Announcer], for topics that jobs wait for, while other nodes are not held up.
 func (t *transition) Announce(topics []string) bool {
 	n, ok := t.wakeups.(*notifier)
 	if !ok || !slices.ContainsFunc(topics, hasty) || !n.mayGoAlong(time.Now()) {
@@ -98,7 +96,7 @@ func (t *transition) Announce(topics []string) bool {
 	return true
 }
 
-// commit takes along what was to travel with the next statement.
+// commit also sends the statements that wait for the next one.
 func (t *transition) commit(ctx context.Context) error {
 	if t.announces != nil {
 		begun := time.Now()
@@ -120,7 +118,7 @@ func (t *transition) commit(ctx context.Context) error {
 	return t.outcome(committed(rows.CommandTag(), rows.Err()))
 }
 
-// send has a query and what was to travel with it carried out in one journey.
+// send sends a query and the statements that wait for it in one round trip.
 func (t *transition) send(ctx context.Context, query string, args []any) (*sentRows, error) {
 	var batch pgx.Batch
 	for _, s := range t.soon {
@@ -175,7 +173,7 @@ func (r *sentRows) Close() {
 }
 
 func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []base.Statement) (at base.Moment, answers *foreseen, err error) {
-	known := db.epochs.last() // before the question: an answer to another may come sooner than that to this one
+	known := db.epochs.last() // read before the query: the answer to a later one may arrive sooner
 	var batch pgx.Batch
 	batch.Queue("begin")
 	batch.Queue(db.beginSQL)
@@ -218,31 +216,25 @@ func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []base.Statem
 	return at, answers, nil
 }
 
-// frozenAfter is how long a transaction may sit between two statements.
+// frozenAfter is the longest time between two statements of a transaction.
 const frozenAfter = "'5s'"
 
-// beginSQL draws the transaction's number, and then reads the clock and what
-// [horizon] needs. It bounds how long the transaction may sit between
-// two statements. A node that freezes inside one, stopped or cut off, holds row
-// locks that others wait for; without the bound it would keep the whole cluster
-// from giving up its sessions.
+// beginSQL draws the transaction's number, and then reads the clock and the values that [horizon] needs. It bounds the time
+// between two statements. A node that freezes inside a transaction, stopped or cut off, holds row locks that others wait for.
+// Without the bound it would keep the whole cluster from giving up its sessions.
 //
-// Reading the floor of the schema locks its table until the transaction ends,
-// against those alone who raise it: what this program is too old for cannot begin
-// before that.
+// Reading the floor of the schema locks its table until the transaction ends, but only against raising the floor. So no
+// incompatible schema change can begin before.
 //
-// The rest keeps the planner from being clever about tables that are empty one
-// moment and full the next, whose statistics are always wrong. Transitions
-// look up by key and walk along an index that stops early, so:
+// The remaining settings suit tables that are empty one moment and full the next, whose statistics are always wrong.
+// Transitions look up by key, and walk along an index that stops early, so:
 //   - whole tables are not read;
-//   - no bitmap is made of an index: a claim would rather read and sort all that
-//     is ready of a priority than walk to the first few, where it believes that
-//     next to nothing is;
-//   - no plan is compiled: where a table has to be read all the same, the penalty
-//     makes a statement of a millisecond look so dear that compiling it took a
-//     hundred;
-//   - the plan is made once, and not for each set of values: planning a claim took
-//     0.8 ms, as long as a third of its work, and never chose anything else.
+//   - no bitmap of an index is made: a claim would read and sort all ready jobs of a priority, instead of walking to the
+//     first few, because it believes that there are next to none;
+//   - no plan is compiled: if a table has to be read all the same, the penalty makes a statement of a millisecond look
+//     so expensive that compiling it took a hundred;
+//   - the plan is made once, and not for each set of values: planning a claim took 0.8 ms, a third of its work, and
+//     never chose anything else.
 func beginSQL(place string) string {
 	return `
 	select pg_current_xact_id()::text::bigint,
@@ -260,8 +252,8 @@ func beginSQL(place string) string {
 			set_config('plan_cache_mode', 'force_generic_plan', true))`
 }
 
-// rollback ends a transaction whose context may be over. A connection on which
-// even that fails is closed, and the server rolls back.
+// rollback ends a transaction whose context may be over. If even that fails, the connection is closed, and the server rolls
+// back.
 func (db *DB) rollback(conn *pgxpool.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

@@ -12,17 +12,17 @@ import (
 	"github.com/belfry-run/belfry/store/keys"
 )
 
-// How old a count may become while jobs are let in: those that are never refused, such as retries and steps of workflows,
-// are seen by the next one.
+// countFor is the largest age of a count by which jobs are admitted. The next count includes jobs that are never refused, such as
+// retries and steps of workflows.
 const countFor = 5 * time.Second
 
-// A count that found no room is not repeated for as long as it takes to spend a twentieth of the time on counting.
+// countShare limits counting to 1/countShare of the time: a count without capacity is not repeated before.
 const countShare = 20
 
-// marked is how long after a change of quotas every node marks the jobs that it makes.
+// marked is how long after a change of quotas every node marks its new jobs.
 const marked = 2 * follow
 
-// use is the row of a namespace.
+// use is a row of quota_use.
 type use struct {
 	counted, added      int
 	counts              int64
@@ -30,24 +30,24 @@ type use struct {
 	nextAt              int64
 }
 
-// look is a count that was rolled back together with what was refused.
-type look struct {
-	counts       int64 // of the row by then
+// lastCount is a count of an earlier transition, kept in memory: it may have been rolled back with the refused jobs.
+type lastCount struct {
+	counts       int64 // of the row at that time
 	count, added int
 	until        time.Time // when to count again
 }
 
-// account is a row that a transition has locked.
+// account is a row of quota_use that a transition has locked.
 type account struct {
 	use
 	owner string
-	sure  bool // it was counted by this transition, or jobs were let in that may not have been written yet
+	sure  bool // this transition has counted the jobs, or admitted jobs that may not be written yet
 }
 
-// accounts are those of a transition.
+// accounts are the accounts of a transition, by owner.
 type accounts map[string]*account
 
-// lock reads a row, which no other transaction changes before this one ends.
+// lock locks and reads a row of quota_use.
 func (c *Change) lock(owner string) (*account, bool, error) {
 	kept := base.Kept[accounts](c.Change)
 	if a := (*kept)[owner]; a != nil {
@@ -59,7 +59,7 @@ func (c *Change) lock(owner string) (*account, bool, error) {
 		select counted, added, counts, counted_at, marked_at, next_at
 		from belfry.quota_use
 		where owner = $1`+c.SQL.ForUpdate("quota_use"), owner)
-	if err != nil || !found { // its quota was taken back, which this node has yet to learn
+	if err != nil || !found { // the quota was removed, and this node does not know it yet
 		return nil, false, err
 	}
 	if *kept == nil {
@@ -78,7 +78,7 @@ func (c *Change) save(a *account) error {
 	return err
 }
 
-// mark has the jobs counted that were made before their namespace had a quota.
+// mark marks the jobs that are older than the quota of their namespace, so that they count.
 func (c *Change) mark(namespace string) error {
 	_, err := c.Tx.Exec(c.Ctx, `
 		update belfry.jobs
@@ -87,19 +87,19 @@ func (c *Change) mark(namespace string) error {
 	return err
 }
 
-// waitingJobs counts the jobs of a namespace that have not ended and do not run.
+// waitingJobs counts the waiting jobs of a namespace: they have not ended and do not run.
 const waitingJobs = `
 	select (select count(*) from belfry.jobs where namespace = $1 and metered = 1)
 		- (select count(*) from belfry.running r join belfry.jobs j on j.id = r.job_id where j.namespace = $1 and j.metered = 1)`
 
-// waiting is how many jobs wait at most. It counts them where there seems to be no room for want more.
+// waiting returns an upper bound of the number of waiting jobs. It counts them if there seems to be no capacity for want more.
 func (c *Change) waiting(n access.Namespace, a *account, want int) (int, error) {
 	used, held := a.counted+a.added, false
 	if a.sure {
 		return used, nil
 	}
 	c.s.mu.Lock()
-	if seen, ok := c.s.looks[a.owner]; ok && seen.counts == a.counts && seen.added <= a.added {
+	if seen, ok := c.s.lastCounts[a.owner]; ok && seen.counts == a.counts && seen.added <= a.added {
 		used, held = min(used, seen.count+a.added-seen.added), time.Now().Before(seen.until)
 	}
 	c.s.mu.Unlock()
@@ -117,9 +117,9 @@ func (c *Change) waiting(n access.Namespace, a *account, want int) (int, error) 
 	if err != nil {
 		return 0, err
 	}
-	seen := look{a.counts, int(count), a.added, time.Now().Add(countShare * time.Since(begun))}
+	seen := lastCount{a.counts, int(count), a.added, time.Now().Add(countShare * time.Since(begun))}
 	c.s.mu.Lock()
-	c.s.looks[a.owner] = seen
+	c.s.lastCounts[a.owner] = seen
 	c.s.mu.Unlock()
 	a.counted, a.added, a.countedAt = int(count), 0, base.Micros(c.Now)
 	a.counts++
@@ -127,15 +127,15 @@ func (c *Change) waiting(n access.Namespace, a *account, want int) (int, error) 
 	return int(count), nil
 }
 
-// Metered is 1 of a namespace whose new jobs are counted.
+// Metered returns 1 for a namespace whose new jobs are counted.
 func (c *Change) Metered(namespace string) (int, error) {
 	n, has, err := c.of(namespace)
 	return base.Bit(has && n.Quota.Waiting > 0), err
 }
 
-// Admit refuses n jobs, each with its namespace and its active key, for which the quotas have no room: all of them, or
-// none. Admitted jobs are counted, and have to be written by the same transition. The observer is told of a refusal
-// unless the caller does so: jobs that are refused together may be asked for again alone.
+// Admit admits n new jobs, or refuses all of them if a quota has no capacity. The func at returns the namespace and the active
+// key of a job. Admitted jobs are counted, and have to be written by the same transition. With tell, it reports a refusal to
+// the observer; without tell the caller does, because jobs that were refused together may be tried again alone.
 func (c *Change) Admit(tell bool, n int, at func(i int) (namespace, activeKey string)) error {
 	asked := map[string]int{}
 	for i := range n {
@@ -158,7 +158,7 @@ func (c *Change) Admit(tell bool, n int, at func(i int) (namespace, activeKey st
 	return err
 }
 
-// leaveOut takes from what is asked for the jobs whose active key is held: they are not made, and need no room.
+// leaveOut subtracts from the requests the jobs whose active key is held: they are not made, and need no capacity.
 func (c *Change) leaveOut(n int, at func(int) (namespace, activeKey string), asked map[string]int) (left int, err error) {
 	var active []keys.Active
 	for i := range n {
@@ -176,7 +176,7 @@ func (c *Change) leaveOut(n int, at func(int) (namespace, activeKey string), ask
 	return left, err
 }
 
-// TellOver tells the observer of a refusal.
+// TellOver reports a refusal to the observer.
 func (s *Store) TellOver(err error) {
 	var over *Over
 	if errors.As(err, &over) && over.told.CompareAndSwap(false, true) {
@@ -185,17 +185,17 @@ func (s *Store) TellOver(err error) {
 }
 
 func (c *Change) admitAll(jobs map[string]int) error {
-	let := map[*account]use{}
-	for _, namespace := range slices.Sorted(maps.Keys(jobs)) { // in one order, because each has a lock
+	admitted := map[*account]use{}
+	for _, namespace := range slices.Sorted(maps.Keys(jobs)) { // in one order, because each row is locked
 		n, has, err := c.of(namespace)
 		if err == nil && has && jobs[namespace] > 0 && n.Quota.OfJobs() {
-			err = c.admit(n, jobs[namespace], let)
+			err = c.admit(n, jobs[namespace], admitted)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	for a, u := range let {
+	for a, u := range admitted {
 		a.use, a.sure = u, true
 		if err := c.save(a); err != nil {
 			return err
@@ -204,7 +204,7 @@ func (c *Change) admitAll(jobs map[string]int) error {
 	return nil
 }
 
-func (c *Change) admit(n access.Namespace, jobs int, let map[*account]use) error {
+func (c *Change) admit(n access.Namespace, jobs int, admitted map[*account]use) error {
 	a, found, err := c.lock(ownerOf(n.Name))
 	if err != nil || !found {
 		return err
@@ -229,12 +229,12 @@ func (c *Change) admit(n access.Namespace, jobs int, let map[*account]use) error
 		}
 		u.nextAt = then
 	}
-	let[a] = u
+	admitted[a] = u
 	return nil
 }
 
-// Room is how many jobs a namespace has room for at least, up to those that are wanted, and why not for more. No quota
-// of enqueueing holds for those who ask here: schedules.
+// Room returns the capacity of a namespace for waiting jobs, and why it has no more. It counts at most until want is covered.
+// limited is false without a quota. The rate of enqueues does not apply: the callers are schedules.
 func (c *Change) Room(namespace string, want int) (left int, why string, limited bool, err error) {
 	n, has, err := c.of(namespace)
 	if err != nil || !has || n.Quota.Waiting == 0 {
@@ -245,10 +245,10 @@ func (c *Change) Room(namespace string, want int) (left int, why string, limited
 		return 0, "", false, err
 	}
 	used, err := c.waiting(n, a, want)
-	return max(n.Quota.Waiting-used, 0), noRoom(n, used), true, err
+	return max(n.Quota.Waiting-used, 0), refusalNote(n, used), true, err
 }
 
-// Take counts jobs for which there was [Change.Room].
+// Take counts jobs for which [Change.Room] had capacity.
 func (c *Change) Take(namespace string, jobs int) error {
 	a, found, err := c.lock(ownerOf(namespace))
 	if err != nil || !found || jobs == 0 {

@@ -9,22 +9,23 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// begun is where the clock of calls begins. It is not the database's: a call is counted without a statement.
+// begun is the origin of the clock by which calls are counted. It is not the clock of the database: a call is counted without a
+// statement.
 var begun = time.Now()
 
 // calls are the calls of the API that this node has counted.
 type calls struct {
-	reading sync.Mutex // held by the one who reads quotas anew
+	reading sync.Mutex // held by the call that reads the quotas again
 
 	mu   sync.Mutex
-	next map[string]int64 // by namespace, as [job.Pace] has it, in microseconds since [begun]
+	next map[string]int64 // by namespace: the state of [job.Pace], in microseconds since [begun]
 }
 
-// AdmitCall counts a call that a token of a namespace makes, or refuses it as [core.OverQuota]. Each node counts its own
-// calls, in memory. Where quotas cannot be read, nothing is refused.
+// AdmitCall counts a call by a token of a namespace, or refuses it with [core.OverQuota]. Each node counts its own calls, in
+// memory. If the quotas cannot be read, no call is refused.
 func (s *Store) AdmitCall(ctx context.Context, namespace string) error {
 	known, fresh := s.recall()
-	if !fresh && s.calls.reading.TryLock() { // others go by the last known count, and do not wait
+	if !fresh && s.calls.reading.TryLock() { // other calls use the last known quotas, and do not wait
 		defer s.calls.reading.Unlock()
 		_ = s.DB().Read(ctx, func(tx base.Tx) error {
 			all, err := s.read(ctx, tx)
@@ -49,7 +50,7 @@ func (s *Store) AdmitCall(ctx context.Context, namespace string) error {
 	return err
 }
 
-// take counts one call, or answers how long it is until there is room for it.
+// take counts one call, or returns how long it has to wait.
 func (c *calls) take(namespace string, all func(n int, next, now int64) (then int64, ok bool, from int64)) (wait time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,12 +66,12 @@ func (c *calls) take(namespace string, all func(n int, next, now int64) (then in
 	return 0
 }
 
-// at is where the row of a namespace stands, and the instant.
+// at returns the state of the pace of a namespace, and the present instant.
 func (c *calls) at(namespace string) (next, now int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.next[namespace], sinceBegun()
 }
 
-// sinceBegun is never so small that a rest is not behind it.
+// sinceBegun returns the present instant. It is never small: the slack of a pace lies before it.
 func sinceBegun() int64 { return (time.Since(begun) + 1000*time.Hour).Microseconds() }

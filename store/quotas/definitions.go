@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// definitions, monitors, artifacts and outputs say which rows count. Objects that a monitor owns count with it.
+// definitions, monitors, artifacts and outputs count the rows of a namespace. Objects of a monitor count as part of the monitor.
 const (
 	definitions = `
 		select (select count(*) from belfry.tasks where namespace = $1 and substr(name, 1, 8) <> 'monitor:' and substr(name, 1, 13) <> 'belfry' || '.trial.')
@@ -22,7 +22,7 @@ const (
 	outputs   = `select cast(coalesce(sum(size), 0) as bigint) from belfry.outputs where namespace = $1`
 )
 
-// kept is a quota of what is kept.
+// kept is a quota of stored objects or bytes, with its counting query.
 type kept struct {
 	quota, count string
 	limit        int64
@@ -37,7 +37,7 @@ func keptBy(q access.Quota) []kept {
 	}
 }
 
-// quotaOf is the quota that a new thing of a noun counts in.
+// quotaOf returns the quota in which a new object of a noun counts; empty: none.
 func quotaOf(noun string) string {
 	switch noun {
 	case "monitor":
@@ -52,13 +52,13 @@ func quotaOf(noun string) string {
 	return ""
 }
 
-// made are the namespaces in which a transition makes things, with the quotas that it concerns.
+// made counts the new objects of a transition, by namespace and quota.
 type made map[string]map[string]int
 
-// Created has the quotas looked at when all is written that a transition makes.
+// Created records a new object. The quotas are checked at the end of the transition, when all its objects are written.
 func (c *Change) Created(noun, namespace, name string) error {
 	quota := quotaOf(noun)
-	if _, owned := task.OwnerOf(name); owned || quota == "" || noun == "task" && strings.HasPrefix(name, task.TrialPrefix) { // which are few, and go by themselves
+	if _, owned := task.OwnerOf(name); owned || quota == "" || noun == "task" && strings.HasPrefix(name, task.TrialPrefix) { // trial tasks are few, and are deleted automatically
 		return nil
 	}
 	if _, has, err := c.of(namespace); err != nil || !has {
@@ -74,7 +74,7 @@ func (c *Change) Created(noun, namespace, name string) error {
 	}
 	(*all)[namespace][quota]++
 	switch {
-	case c.Foreign: // it has no end of its own
+	case c.Foreign: // a transaction of the caller has no such end
 		return c.fits(*all)
 	case first:
 		c.Before(func() error { return c.fits(*all) })
@@ -82,8 +82,8 @@ func (c *Change) Created(noun, namespace, name string) error {
 	return nil
 }
 
-// fits refuses what has been made where it is more than the quotas allow. The rows of the namespaces are locked first, so
-// that others who do the same are seen.
+// fits returns a refusal if the new objects exceed a quota. It locks the rows of the namespaces first, so that it sees the objects
+// of concurrent transitions.
 func (c *Change) fits(all made) error {
 	for _, namespace := range slices.Sorted(maps.Keys(all)) {
 		n, has, err := c.of(namespace)

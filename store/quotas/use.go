@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// QuotaUse is how much of its quotas a namespace uses. Those without a limit are left out.
+// QuotaUse returns how much of its quotas a namespace uses. Quotas without a limit are left out.
 func (s *Store) QuotaUse(ctx context.Context, namespace string) (all []access.QuotaUse, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {

@@ -1,13 +1,13 @@
-// Package quotas keeps how much namespaces may use, and how much they do.
+// Package quotas keeps the quotas of namespaces, and how much of them is used.
 //
-// A namespace without a quota costs a look into memory: which ones have quotas is read at most once a second, so another
-// node follows a change within that time. One with a quota for jobs has a row, which is the lock under which new jobs
-// are let in. It says how many jobs waited when they were last counted, and how many were let in since: that is never
-// less than how many wait, so what is let in never goes beyond the quota, on any number of nodes. Only when there seems
-// to be no room are the jobs counted again.
+// A namespace without a quota costs no query: the namespaces with quotas are read at most once a second, so another node follows a
+// change within that time. A namespace with a quota for jobs has a row in quota_use, under whose lock new jobs are admitted. The
+// row has the number of waiting jobs at the last count, and the number of jobs that were admitted since. Their sum is never less
+// than the number of waiting jobs, so a quota holds on any number of nodes. Only when the sum leaves too little capacity are the
+// jobs counted again.
 //
-// Bytes of logs are counted by the hour of each piece, in the transaction that keeps it. Removed pieces leave by the hour
-// with the pass that removes it, so nothing is counted again.
+// Bytes of logs are counted by the hour of each piece, in the transaction that writes it. The pass that deletes an hour of logs
+// deletes its count, so bytes are never counted again.
 package quotas
 
 import (
@@ -21,45 +21,45 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Store keeps how much namespaces may use.
+// Store keeps the quotas of namespaces.
 type Store struct {
 	*base.Store
 
-	mu     sync.Mutex
-	saves  int // how many changes of quotas there were, so that what was read before one is not kept
-	readAt time.Time
-	known  map[string]access.Namespace // with quotas
-	looks  map[string]look             // by owner
+	mu         sync.Mutex
+	saves      int // number of changes of quotas: quotas that were read before a change are not cached after it
+	readAt     time.Time
+	known      map[string]access.Namespace // with quotas
+	lastCounts map[string]lastCount        // by owner
 
 	calls calls
 }
 
-// New is the part of a store that keeps them.
+// New returns the part of a store that keeps quotas.
 func New(b *base.Store) *Store {
-	s := &Store{Store: b, looks: map[string]look{}}
+	s := &Store{Store: b, lastCounts: map[string]lastCount{}}
 	b.OnCreate(func(c *base.Change, noun, namespace, name string) error {
 		return s.In(c).Created(noun, namespace, name)
 	})
 	return s
 }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition under way, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
-// follow is how soon a node follows a change of quotas that another one has made.
+// follow is how soon a node follows a change of quotas by another node.
 const follow = time.Second
 
 func scanNamespace(rows base.Rows) (n access.Namespace, err error) {
 	return n, rows.Scan(base.ScanDoc(&n))
 }
 
-// of is a namespace that has a quota.
+// of returns a namespace, if it has a quota.
 func (c *Change) of(namespace string) (n access.Namespace, has bool, err error) {
 	known, fresh := c.s.recall()
 	if !fresh || c.s.Opt.Claims.NoKnown {
@@ -71,14 +71,14 @@ func (c *Change) of(namespace string) (n access.Namespace, has bool, err error) 
 	return n, has, nil
 }
 
-// recall is what was read last, and whether that is recent.
+// recall returns the cached namespaces with quotas, and whether they are recent.
 func (s *Store) recall() (known map[string]access.Namespace, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.known, s.known != nil && time.Since(s.readAt) < follow
 }
 
-// read reads all namespaces with quotas, and keeps them.
+// read reads all namespaces with quotas, and caches them.
 func (s *Store) read(ctx context.Context, tx base.Tx) (map[string]access.Namespace, error) {
 	s.mu.Lock()
 	saves := s.saves
@@ -113,7 +113,7 @@ func (c *Change) Saved(n access.Namespace) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.saves++
-		s.known, s.looks = nil, map[string]look{}
+		s.known, s.lastCounts = nil, map[string]lastCount{}
 	}
 	c.After(forget)
 	owner := ownerOf(n.Name)
@@ -143,7 +143,7 @@ func (c *Change) Saved(n access.Namespace) error {
 	return err
 }
 
-// Over is a refusal as it is counted: once.
+// Over is the cause of a refusal by a quota. The observer counts it once.
 type Over struct {
 	Namespace, Quota string
 	told             atomic.Bool
@@ -159,7 +159,7 @@ func refuse(n access.Namespace, quota string, limit, used, asked int64, wait tim
 
 func ownerOf(namespace string) string { return "namespace:" + namespace }
 
-// The reason that an occurrence has when there is no room for its job.
-func noRoom(n access.Namespace, used int) string {
+// refusalNote is the note of an occurrence whose job a quota refused.
+func refusalNote(n access.Namespace, used int) string {
 	return "namespace " + n.Name + " has " + core.Plural(used, "job") + " waiting of a quota of " + core.Plural(n.Quota.Waiting, "job")
 }

@@ -1,4 +1,6 @@
-// Package history keeps what jobs have been: counts by the minute and day, and why one does not run.
+// Package history keeps the history of jobs, counts by minute and day, and explains why a job does not run. [Store] is used by
+// the engine, which rolls up and prunes, and by pages and the API, which read. The final rates of a minute are written once,
+// under a mark that one node moves; days outlive the jobs that they count.
 package history
 
 import (
@@ -13,7 +15,7 @@ import (
 	"github.com/belfry-run/belfry/store/workflows"
 )
 
-// Store keeps what jobs have been: counts by the minute and day, and why one does not run.
+// Store keeps the history of jobs, counts by minute and day, and explains why a job does not run.
 type Store struct {
 	*base.Store
 	jobs      *jobs.Store
@@ -29,13 +31,13 @@ func New(b *base.Store, jobs *jobs.Store, limits *limits.Store, queues *queues.S
 	return &Store{Store: b, jobs: jobs, limits: limits, queues: queues, schedules: schedules, tasks: tasks, workflows: workflows}
 }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition in progress, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
 func (s *Store) write(ctx context.Context, name string, fn func(c *Change) error) error {
