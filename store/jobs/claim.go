@@ -15,9 +15,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Claim leases ready jobs to a session. When there are none it waits for a
-// wake-up, looking again by itself every [base.Options.Poll], or for an enqueue that
-// takes it along.
+// Claim leases ready jobs to a session. If there are none, it waits for a wake-up, for an enqueue that carries it out
+// ([joinedClaim]), or for the next look after [base.Options.Poll].
 func (s *Store) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error) {
 	if err := r.Validate(); err != nil {
 		return job.Claim{}, err
@@ -26,20 +25,20 @@ func (s *Store) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error
 	defer ends.Stop()
 	var freed <-chan struct{}
 	for {
-		woken := s.Hub.Bell(awaited(r))
+		woken := s.Hub.Topic(awaited(r))
 		a, err := s.claim(ctx, r)
 		if err != nil || len(a.Jobs) > 0 || r.Wait <= 0 || len(r.Tickets) > 0 {
 			s.claimed(ctx, a)
 			return a.Claim, err
 		}
-		if a.Limited && freed == nil { // taken before the next look, which is at once
+		if a.Limited && freed == nil { // subscribed before the next look, which follows at once
 			freed = s.freed(r)
 			continue
 		}
-		if base.IsRung(ends.C) { // the look has taken longer than the wait
+		if base.Signaled(ends.C) { // the look took longer than the wait
 			return job.Claim{Jobs: []job.LeasedJob{}}, ctx.Err()
 		}
-		if base.IsRung(freed) { // what rang it is seen by the look that is next, whichever case is taken below
+		if base.Signaled(freed) { // the next look sees the ended job
 			freed = nil
 			continue
 		}
@@ -48,7 +47,7 @@ func (s *Store) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error
 		select {
 		case a = <-w.Answer:
 			told = true
-		case <-woken.Rung:
+		case <-woken.Woken:
 		case <-freed:
 			freed = nil
 		case <-again.C:
@@ -58,7 +57,7 @@ func (s *Store) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error
 			err = ctx.Err()
 		}
 		again.Stop()
-		if !told && !s.Hub.Leave(w) { // what is leased by then is not lost, whatever else has ended
+		if !told && !s.Hub.Leave(w) { // the claim is being carried out: its leases must not be lost, whatever ended the wait
 			a = w.Soon()
 		}
 		if len(a.Jobs) > 0 {
@@ -71,8 +70,8 @@ func (s *Store) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error
 	}
 }
 
-// awaited is the topic that rings when one of the queues has news. Asking for
-// several costs a goroutine, so the worker asks for one at a time.
+// awaited returns the topic that is woken for the wanted queues. A wait for several queues is woken by every job, so the worker
+// waits for one queue at a time.
 func awaited(r job.ClaimRequest) string {
 	if len(r.Want) == 1 {
 		for q := range r.Want {
@@ -82,10 +81,10 @@ func awaited(r job.ClaimRequest) string {
 	return base.TopicJobs
 }
 
-// freed rings when a job of the queue has ended.
+// freed is woken when a job of the queue has ended.
 func (s *Store) freed(r job.ClaimRequest) <-chan struct{} {
 	for q := range r.Want {
-		return s.Hub.On(base.TopicPlace(q))
+		return s.Hub.On(base.TopicCapacity(q))
 	}
 	return nil
 }
@@ -103,18 +102,18 @@ func (s *Store) claim(ctx context.Context, r job.ClaimRequest) (a base.Answer, e
 		return err
 	})
 	if err != nil {
-		a = base.Answer{} // it was not committed, for all we know
+		a = base.Answer{} // the commit is not known to have happened
 	}
 	return a, err
 }
 
-// foreseeClaim asks what a claim without tickets asks first.
+// foreseeClaim sends the first queries of a claim without tickets ahead.
 func (c *Change) foreseeClaim(r job.ClaimRequest) {
 	_, _ = c.session(r.Session)
 	_, _ = c.Claimable(r.Want)
 	_, _ = c.tasks().MetBy(job.WorkerState{})
 	for queue := range r.Want {
-		if id, known := c.s.usual.Load(queue); known && len(r.Want) == 1 {
+		if id, known := c.s.lastTask.Load(queue); known && len(r.Want) == 1 {
 			_, _ = c.tasks().TasksByID([]int64{id.(int64)}) //nolint:forcetypeassert // only a claim stores
 		}
 	}
@@ -124,10 +123,10 @@ func (c *Change) foreseeClaim(r job.ClaimRequest) {
 type claim struct {
 	*Change
 	r   job.ClaimRequest
-	w   job.WorkerState // its session, without the kinds that it cannot begin just now
+	w   job.WorkerState // the session, without the kinds that it cannot begin now
 	met []int64         // the requirements that the session meets
 
-	fair []string // the queues it looked at that are
+	fair []string // the fair queues among the queues that the claim looked at
 }
 
 // claim is the transition itself.
@@ -139,7 +138,7 @@ func (c *Change) claim(r job.ClaimRequest) (a base.Answer, err error) {
 	}
 	k := &claim{Change: c, r: r, w: r.Of(session)}
 	if len(r.Tickets) > 0 {
-		a.Claim, err = k.shown()
+		a.Claim, err = k.claimTickets()
 		return a, err
 	}
 	if k.w.Drain {
@@ -158,12 +157,12 @@ func (c *Change) claim(r job.ClaimRequest) (a base.Answer, err error) {
 // found are the first ready jobs of a queue that a claim can run. They are locked.
 type found struct {
 	rows  []JobRow
-	all   bool        // there are no others
-	taken func(n int) // if set, is told how many are leased
+	all   bool        // there are no other such jobs
+	taken func(n int) // if set, called with the number of jobs that are leased
 }
 
-// take leases jobs of queues, the highest queue first, as far as limits over all workers and free slots allow. Pick
-// finds the first n of a queue.
+// take leases jobs of queues, the queue of the highest priority first, up to the global limits of queues and the slots of the
+// session. The func pick finds the first n jobs of a queue.
 func (c *claim) take(queues []job.Queue, want map[string]int, pick func(q job.Queue, n int) (found, error)) (a base.Answer, err error) {
 	a.Claim.Jobs = []job.LeasedJob{}
 	var rows []JobRow
@@ -196,7 +195,7 @@ func (c *claim) take(queues []job.Queue, want map[string]int, pick func(q job.Qu
 		if f.all && may == len(f.rows) && len(queues) == 1 {
 			a.Seen, a.Limited = c.nothing(), false
 		}
-		if rows == nil { // one queue has them all, mostly
+		if rows == nil { // most claims are of one queue
 			rows = f.rows[:may:may]
 		} else {
 			rows = append(rows, f.rows[:may]...)
@@ -212,7 +211,7 @@ func (c *claim) take(queues []job.Queue, want map[string]int, pick func(q job.Qu
 	return a, err
 }
 
-// inTurn is how many of n to look for. Workers take no jobs ahead from a fair queue.
+// inTurn returns how many of n jobs to look for. From a fair queue, workers claim no jobs ahead of their free slots.
 func (c *claim) inTurn(q job.Queue, n, slots int) int {
 	if q.Fair == nil {
 		return n
@@ -221,7 +220,7 @@ func (c *claim) inTurn(q job.Queue, n, slots int) int {
 	return min(n, max(1, slots))
 }
 
-// slots is for how many of the wanted jobs of a queue the worker has a free slot.
+// slots returns for how many of the wanted jobs of a queue the worker has a free slot.
 func (c *claim) slots(q job.Queue, wanted int) int {
 	if n := len(c.r.Tickets); n > 0 {
 		wanted = cmp.Or(c.r.Want[q.Name], n)
@@ -229,7 +228,7 @@ func (c *claim) slots(q job.Queue, wanted int) int {
 	return c.r.Slots(q.Name, wanted)
 }
 
-// nothing is what a claim has seen that found less than it could have taken.
+// nothing records that a claim left no job which it could have taken: the instant, and the version of the queues.
 func (c *Change) nothing() base.Nothing {
 	if c.Version == nil {
 		return base.Nothing{At: c.Begun}
@@ -237,8 +236,8 @@ func (c *Change) nothing() base.Nothing {
 	return base.Nothing{At: c.Begun, Version: c.Version("queues")}
 }
 
-// fast is [plain] with less work: it begins at a mark, walks the lanes of its
-// session, packs leases, and on PostgreSQL picks and leases in one statement.
+// fast does the same as [plain] with less work: it begins at a mark, walks only the lanes that its session can run, packs leases,
+// and on PostgreSQL picks and leases in one statement.
 type fast struct{}
 
 func (fast) claim(c *claim, queues []job.Queue) (base.Answer, error) {
@@ -255,7 +254,7 @@ func (fast) claim(c *claim, queues []job.Queue) (base.Answer, error) {
 	})
 }
 
-// claimed tells of an answer to whom it concerns, and completes it.
+// claimed completes an answer after the commit, and reports it to the observer.
 func (s *Store) claimed(ctx context.Context, a base.Answer) {
 	if len(a.Jobs) == 0 {
 		return
@@ -275,7 +274,7 @@ func (s *Store) claimed(ctx context.Context, a base.Answer) {
 // claimable is a queue as a claim reads it.
 type claimable struct {
 	job.Queue
-	left bool // some jobs, of whatever queue, do not follow a change of their definition yet
+	left bool // leftovers exist, of any queue: jobs that do not follow a change of their definition yet
 }
 
 const claimableColumns = queues.QueueColumns + `, (select count(*) from (select 1 from belfry.leftovers where kind <> 'deleted' limit 1) as one)`
@@ -287,7 +286,7 @@ func scanClaimable(rows base.Rows) (q claimable, err error) {
 	return q, err
 }
 
-// Claimable reads the wanted queues that are not paused, the highest first.
+// Claimable reads the wanted queues that are not paused, the highest priority first.
 func (c *Change) Claimable(want map[string]int) ([]job.Queue, error) {
 	names := make([]string, 0, len(want))
 	for q, n := range want {
@@ -295,13 +294,13 @@ func (c *Change) Claimable(want map[string]int) ([]job.Queue, error) {
 			names = append(names, q)
 		}
 	}
-	slices.Sort(names) // the same again where it was foreseen
+	slices.Sort(names) // the query must equal the one that was sent ahead
 	all, err := readClaimable(c, names)
 	out := make([]job.Queue, len(all))
 	for i, q := range all {
 		out[i] = q.Queue
 		if q.left {
-			base.Kept[claimable](c.Change).left = true // so the claim looks at what it leases
+			base.Kept[claimable](c.Change).left = true // the claim then checks the jobs that it leases
 		}
 	}
 	return out, err
@@ -324,7 +323,7 @@ func readClaimable(c *Change, names []string) ([]claimable, error) {
 		order by priority desc, name`, c.SQL.List(names))
 }
 
-// runnable is the condition that the session can run a job. Kinds are Belfry's own words, never text from outside.
+// runnable is the condition that the session can run a job. Kinds come from [task.Kinds], never from outside.
 func (c *claim) runnable() *base.Where {
 	cond := &base.Where{}
 	cond.Namespace("namespace", c.w.Namespace)
@@ -350,9 +349,8 @@ func (c *claim) runnable() *base.Where {
 	return cond
 }
 
-// withinLimit is how many of n a queue's limit over all workers leaves. It
-// locks the queue's row, so that two claims cannot both take the last place;
-// queues without a limit are not locked.
+// withinLimit returns how many of n jobs the global limit of a queue allows. It locks the row of the queue, so that two claims
+// cannot both take the last place. A queue without a limit is not locked.
 func (c *claim) withinLimit(q job.Queue, n int) (int, error) {
 	if q.GlobalLimit == 0 {
 		return n, nil

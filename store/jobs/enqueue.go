@@ -17,9 +17,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// EnqueueTx is [base.Store.Enqueue] inside the caller's transaction: a *sql.Tx, or
-// on PostgreSQL a pgx.Tx. The jobs exist when, and only if, it commits. Call
-// [base.Store.Wake] after the commit, or workers find them at their next look.
+// EnqueueTx is [Store.Enqueue] inside the caller's transaction: a *sql.Tx, or on PostgreSQL a pgx.Tx. The jobs exist when, and
+// only if, it commits. Call [Store.Wake] after the commit; otherwise workers find the jobs at their next poll.
 func (s *Store) EnqueueTx(ctx context.Context, tx any, ns []job.NewJob) ([]job.Enqueued, error) {
 	c, err := s.adopt(ctx, tx)
 	if err != nil {
@@ -40,8 +39,7 @@ func (s *Store) adopt(ctx context.Context, tx any) (*Change, error) {
 	return c, nil
 }
 
-// Wake tells workers that their queues have new jobs. It is only needed after
-// the commit of a transaction that Belfry did not commit itself.
+// Wake wakes the claims that wait for jobs of queues. It is only needed after a commit that Belfry did not make itself.
 func (s *Store) Wake(queues ...string) {
 	topics := []string{base.TopicEngine, base.TopicJobs}
 	for _, q := range queues {
@@ -57,33 +55,35 @@ func (s *Store) wake(topics []string) {
 	}
 }
 
-// Insertion is a job on its way into the table.
+// Insertion is a job to be inserted.
 type Insertion struct {
 	JobRow
-	window core.Duration // of its idempotency key
-	asked  string        // what was asked for under it
-	shares job.Window    // with others of its key
+	window core.Duration // of the idempotency key
+	asked  string        // the request under the idempotency key
+	shares job.Window    // throttle or debounce window that the job shares
 }
 
-// enqueue is a batch of new jobs, some of which may be there already.
+// enqueue is a batch of requested jobs. Some of them may exist already.
 type enqueue struct {
 	*Change
 	ins    []Insertion
-	taken  map[int]int64         // by place in the batch: the job that has its key, or stands for it in its window
+	taken  map[int]int64         // by index in the batch: the job that has the idempotency key, or replaces the job in its window
 	shared *windows.Taken        // the windows
-	held   map[keys.Active]int64 // the jobs that have active keys
+	held   map[keys.Active]int64 // the jobs that have the active keys
 }
 
+// Enqueue creates jobs in this transaction, and returns one answer for each request, in their order. An invalid request fails
+// all.
 func (c *Change) Enqueue(ns []job.NewJob) ([]job.Enqueued, error) { return c.enqueue(ns, nil) }
 
-// EnqueueFor enqueues a job that is asked for in another way than by an enqueue.
+// EnqueueFor enqueues a job with another trigger than enqueue.
 func (c *Change) EnqueueFor(trigger schedule.Trigger, n job.NewJob) (job.Enqueued, error) {
 	c.trigger = trigger
 	return job.Only(c.enqueue([]job.NewJob{n}, nil))
 }
 
-// enqueue is Enqueue with a claim that may go along.
-func (c *Change) enqueue(ns []job.NewJob, along *along) ([]job.Enqueued, error) {
+// enqueue is Enqueue, and may carry out a waiting claim.
+func (c *Change) enqueue(ns []job.NewJob, joined *joinedClaim) ([]job.Enqueued, error) {
 	if len(ns) > core.MaxBatch {
 		return nil, core.Errorf(core.TooLarge, "%d jobs in one call", len(ns)).WithHint("send at most %d", core.MaxBatch)
 	}
@@ -91,14 +91,14 @@ func (c *Change) enqueue(ns []job.NewJob, along *along) ([]job.Enqueued, error) 
 	if err != nil {
 		return nil, err
 	}
-	return (&enqueue{Change: c, ins: ins}).make(along)
+	return (&enqueue{Change: c, ins: ins}).make(joined)
 }
 
-// EnqueueOf enqueues a job of a schedule that is triggered by hand. It shares no window of its task.
+// EnqueueOf enqueues a job of a schedule that is triggered manually. The job shares no window of its task.
 func (c *Change) EnqueueOf(s schedule.Schedule, r job.RunNow) (job.Enqueued, error) {
 	c.trigger = job.TriggerManual
 	n := job.NewJob{Namespace: s.Namespace, Task: s.Task, Input: r.Input, Key: r.Key}
-	asked := keys.AskedFor(n) + "/" + s.Name // as it was asked for, whatever the schedule's input is by now
+	asked := keys.AskedFor(n) + "/" + s.Name // the request itself: the input of the schedule may change between two requests
 	if len(n.Input) == 0 {
 		n.Input = s.Input
 	}
@@ -110,8 +110,8 @@ func (c *Change) EnqueueOf(s schedule.Schedule, r job.RunNow) (job.Enqueued, err
 	return job.Only((&enqueue{Change: c, ins: ins}).make(nil))
 }
 
-// make makes what was prepared, as far as it is not there.
-func (e *enqueue) make(along *along) (out []job.Enqueued, err error) {
+// make makes the prepared jobs that do not exist yet.
+func (e *enqueue) make(joined *joinedClaim) (out []job.Enqueued, err error) {
 	c, ins := e.Change, e.ins
 	if err := e.takeKeys(); err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (e *enqueue) make(along *along) (out []job.Enqueued, err error) {
 		return nil, err
 	}
 	c.s.bounds.In(c.Change).Spare(e.shared.There())
-	if err := c.Admit(along == nil, fresh); err != nil {
+	if err := c.Admit(joined == nil, fresh); err != nil {
 		return nil, err
 	}
 	var written []*Insertion
@@ -139,19 +139,19 @@ func (e *enqueue) make(along *along) (out []job.Enqueued, err error) {
 	if out, err = e.answer(); err != nil {
 		return nil, err
 	}
-	if err := along.carry(c, written); err != nil {
+	if err := joined.carry(c, written); err != nil {
 		return nil, err
 	}
-	c.wakeForNew(along.left(written))
+	c.wakeForNew(joined.left(written))
 	return out, nil
 }
 
-// Admit refuses new jobs for which there is no room: see [bounds.Change.Admit].
+// Admit refuses new jobs that quotas or full queues do not admit: see [bounds.Change.Admit].
 func (c *Change) Admit(tell bool, ins []*Insertion) error {
 	return c.s.bounds.In(c.Change).Admit(tell, len(ins), func(i int) *job.Job { return &ins[i].Job })
 }
 
-// Prepare checks what was asked for and completes it from its tasks.
+// Prepare checks requested jobs and completes them from their tasks.
 func (c *Change) Prepare(ns []job.NewJob) ([]Insertion, error) {
 	names := taskNames(ns)
 	for i := range ns {
@@ -227,13 +227,13 @@ func (c *Change) checkQueues(ns []job.NewJob) error {
 	return nil
 }
 
-// implyTask makes the task of a Go handler that someone enqueues for before
-// any worker has announced it.
+// implyTask makes the task of a Go handler, for a job that is enqueued before any worker has announced the handler.
 func (c *Change) implyTask(n job.NewJob) (task.Task, error) {
 	t := task.Task{Namespace: n.Namespace, Name: n.Task, Kind: task.KindFunc}.WithDefaults()
 	return c.tasks().InsertTask(t, "implied by an enqueue")
 }
 
+// NewJob returns the row of a new job of a task, due now unless the request names a time. It writes nothing.
 func (c *Change) NewJob(id int64, n job.NewJob, t task.Task) JobRow {
 	j := job.Job{
 		ID: id, Namespace: t.Namespace, Task: t.Name, Kind: t.Kind, Queue: t.Queue, Priority: t.Priority,
@@ -267,15 +267,14 @@ func (c *Change) NewJob(id int64, n job.NewJob, t task.Task) JobRow {
 	return JobRow{Job: j, TaskID: t.ID, requirement: t.Requirement(), gates: job.GatesOf(t)}
 }
 
-// InsertJobs writes new jobs and wakes whom they concern.
+// InsertJobs writes new jobs, and wakes claims or the engine for them.
 func (c *Change) InsertJobs(ins []*Insertion) error {
 	written, _, err := c.writeJobs(ins)
 	c.wakeForNew(written)
 	return err
 }
 
-// writeJobs writes new jobs, and answers those that were written and the jobs that
-// hold the active keys of the others.
+// writeJobs writes new jobs. It returns the written jobs, and the jobs that hold the active keys of the others.
 func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[keys.Active]int64, err error) {
 	if len(ins) == 0 {
 		return nil, nil, nil
@@ -287,8 +286,8 @@ func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[key
 	if err != nil {
 		return nil, nil, err
 	}
-	if !slices.ContainsFunc(ins, func(in *Insertion) bool { return in.ActiveKey != "" }) { // nothing can be in the way
-		if err := place(c, ins, rows); err != nil {
+	if !slices.ContainsFunc(ins, func(in *Insertion) bool { return in.ActiveKey != "" }) { // no conflict is possible
+		if err := admitNew(c, ins, rows); err != nil {
 			return nil, nil, err
 		}
 		insert, args := newjobs.Insert(c.SQL, rows)
@@ -317,7 +316,7 @@ func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[key
 			blocked = append(blocked, in)
 		}
 	}
-	if err := placeWritten(c, written, made); err != nil {
+	if err := admitWritten(c, written, made); err != nil {
 		return nil, nil, err
 	}
 	held, err = c.holders(blocked)
@@ -329,7 +328,7 @@ func (c *Change) wakeForNew(ins []*Insertion) {
 		switch {
 		case in.State == job.Ready && !task.RunByEngine(in.Kind):
 			c.Wake(base.TopicQueue(in.Queue))
-		case in.State == job.Waiting && in.Limited: // until another ends, or for its turn
+		case in.State == job.Waiting && in.Limited: // for a limit: it is admitted when another job ends or the rate allows it
 		default:
 			c.Wake(base.TopicEngine)
 		}

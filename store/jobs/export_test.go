@@ -6,8 +6,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// WaitingClaims is how many claims have waited for jobs of a queue alone for long
-// enough to go along with one.
+// WaitingClaims returns how many claims have waited for jobs of one queue for long enough to be carried out within an enqueue.
 func (s *Store) WaitingClaims(queue string) (n int) {
 	s.Hub.Mu.Lock()
 	defer s.Hub.Mu.Unlock()
@@ -21,7 +20,7 @@ func (s *Store) WaitingClaims(queue string) (n int) {
 	return n
 }
 
-// WaitsSince is when the last of the claims for jobs of a queue alone came.
+// WaitsSince returns when the last waiting claim for jobs of one queue began to wait.
 func (s *Store) WaitsSince(queue string) (since time.Time) {
 	s.Hub.Mu.Lock()
 	defer s.Hub.Mu.Unlock()
@@ -31,17 +30,15 @@ func (s *Store) WaitsSince(queue string) (since time.Time) {
 	return since
 }
 
-// LooksBack has the next claims leave looks everywhere to somebody who looks back,
-// which is due.
+// LooksBack makes the next claims leave looks everywhere to a look back, which is due.
 func (s *Store) LooksBack() {
-	s.water.Overdue()
+	s.marks.Overdue()
 }
 
-// LooksUnderWay reports that somebody looks back.
-func (s *Store) LooksUnderWay() bool { return s.water.Looking() }
+// LooksUnderWay reports whether a look back is under way.
+func (s *Store) LooksUnderWay() bool { return s.marks.Looking() }
 
-// SeesNothingEarlier has those who wait for jobs of a queue alone have seen so
-// much earlier that there is none.
+// SeesNothingEarlier makes the looks of the claims that wait for jobs of one queue older by so much.
 func (s *Store) SeesNothingEarlier(queue string, by time.Duration) {
 	s.Hub.Mu.Lock()
 	defer s.Hub.Mu.Unlock()

@@ -11,11 +11,10 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// gatherPatience bounds a transaction of several callers, whose own bounds do not hold for it.
+// gatherPatience bounds a transaction of several callers: the deadline of one caller must not end it.
 const gatherPatience = 30 * time.Second
 
-// Enqueue asks for jobs. All of them are made, or none. A job whose key is
-// taken is not made again: the one that has the key is the answer.
+// Enqueue makes all requested jobs, or none. A job whose key is taken is not made again: the answer is the job that has the key.
 func (s *Store) Enqueue(ctx context.Context, ns []job.NewJob) (_ []job.Enqueued, err error) {
 	defer func() { s.bounds.TellRefused(err) }()
 	if err := ctx.Err(); err != nil {
@@ -27,10 +26,9 @@ func (s *Store) Enqueue(ctx context.Context, ns []job.NewJob) (_ []job.Enqueued,
 	return s.gather.Do(ctx, access.ActorOf(ctx), ns, s.enqueueTogether)
 }
 
-// enqueueTogether makes the jobs of calls by the same actor. When one of them is
-// refused, each is asked for alone; any other fault is the answer to all, for a
-// commit whose answer was lost may have happened and must not be repeated. The
-// end of one caller's context does not concern the others.
+// enqueueTogether makes the jobs of several calls by one actor in one transaction. If it is refused, each call is tried alone.
+// Any other error is the answer to all calls: a commit whose answer was lost may have happened, and must not be repeated. The
+// end of one caller's context does not end the calls of others.
 func (s *Store) enqueueTogether(ctx context.Context, together []*gather.Call) {
 	all, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherPatience)
 	defer cancel()
@@ -44,16 +42,15 @@ func (s *Store) enqueueTogether(ctx context.Context, together []*gather.Call) {
 		}
 		return jobs
 	})
-	// Each alone, but beside each other, they can share a commit at least.
+	// The calls run alone but concurrently, so they can at least share a commit.
 	gather.Share(together, out, err, func(jobs []job.NewJob) ([]job.Enqueued, error) {
 		return s.enqueueOnce(all, func() []job.NewJob { return jobs })
 	})
 }
 
-// enqueueOnce asks for the list of jobs once it is needed, and again where it is
-// begun again.
+// enqueueOnce is one transaction. It calls jobs when it needs the list of jobs, and again if the transaction begins again.
 func (s *Store) enqueueOnce(ctx context.Context, jobs func() []job.NewJob) (out []job.Enqueued, err error) {
-	a := along{s: s}
+	a := joinedClaim{s: s}
 	defer func() { a.end(err) }()
 	ahead := func(c *Change) {
 		ns := jobs()

@@ -19,7 +19,7 @@ import (
 	"github.com/belfry-run/belfry/store/sqlite"
 )
 
-// counting notes how many transitions of a name there were.
+// counting counts transitions by name.
 type counting struct {
 	store.Observer
 	mu   sync.Mutex
@@ -32,7 +32,7 @@ func (c *counting) Took(name string, _ time.Duration, _ bool) {
 	c.took[name]++
 }
 
-// enqueue is a call whose transaction has to wait, with the others.
+// enqueue is a call of Enqueue whose transaction has to wait.
 type enqueue struct {
 	actor   string
 	jobs    []job.NewJob
@@ -41,8 +41,7 @@ type enqueue struct {
 	err     error
 }
 
-// whileTheWriterIsBusy makes calls one after the other, while each that writes
-// waits for the one writer there is, and answers how many transitions they took.
+// whileTheWriterIsBusy makes calls one after the other while the only writer is busy, and returns how many transitions they took.
 func whileTheWriterIsBusy(t *testing.T, calls ...*enqueue) (transitions int) {
 	t.Helper()
 	seen := &counting{took: map[string]int{}}
@@ -92,48 +91,47 @@ func jobs(n int) []job.NewJob {
 	return list
 }
 
-// The first waits for the writer; those behind it join its transaction, and none
-// of them begins one that would have to wait as well.
+// The first call waits for the writer. Later calls join its transaction, instead of beginning one that would also have to wait.
 func TestCallsJoinATransactionThatHasNotBegun(t *testing.T) {
 	for name, c := range map[string]struct {
 		calls       []*enqueue
 		transitions int
 	}{
-		"by the same":                        {[]*enqueue{{actor: "ann", jobs: jobs(1)}, {actor: "ann", jobs: jobs(2)}, {actor: "ann", jobs: jobs(3)}}, 1},
-		"but by another":                     {[]*enqueue{{actor: "ann", jobs: jobs(1)}, {actor: "bob", jobs: jobs(2)}, {actor: "bob", jobs: jobs(3)}}, 2},
-		"as many as fit":                     {[]*enqueue{{actor: "ann", jobs: jobs(1)}, {actor: "ann", jobs: jobs(core.MaxBatch - 1)}, {actor: "ann", jobs: jobs(2)}}, 2},
-		"behind one that is as large as any": {[]*enqueue{{actor: "ann", jobs: jobs(core.MaxBatch)}, {actor: "ann", jobs: jobs(2)}}, 2},
+		"by one actor":                     {[]*enqueue{{actor: "ann", jobs: jobs(1)}, {actor: "ann", jobs: jobs(2)}, {actor: "ann", jobs: jobs(3)}}, 1},
+		"by two actors":                    {[]*enqueue{{actor: "ann", jobs: jobs(1)}, {actor: "bob", jobs: jobs(2)}, {actor: "bob", jobs: jobs(3)}}, 2},
+		"as many as fit":                   {[]*enqueue{{actor: "ann", jobs: jobs(1)}, {actor: "ann", jobs: jobs(core.MaxBatch - 1)}, {actor: "ann", jobs: jobs(2)}}, 2},
+		"after a call of the largest size": {[]*enqueue{{actor: "ann", jobs: jobs(core.MaxBatch)}, {actor: "ann", jobs: jobs(2)}}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if n := whileTheWriterIsBusy(t, c.calls...); n != c.transitions {
-				t.Errorf("%d transitions, want %d", n, c.transitions)
+				t.Errorf("got %d transitions, want %d", n, c.transitions)
 			}
 			for i, call := range c.calls {
 				want := strconv.Itoa(len(call.jobs))
 				if call.err != nil || len(call.out) != len(call.jobs) || slices.ContainsFunc(call.out, func(e job.Enqueued) bool { return e.Job.Tags[0] != want }) {
-					t.Errorf("call %d got %d of %s jobs, or others': %v", i, len(call.out), want, call.err)
+					t.Errorf("call %d: got %d jobs (%+v) and error %v, want its own %s jobs", i, len(call.out), call.out, call.err, want)
 				}
 			}
 		})
 	}
 }
 
-func TestACallThatIsRefusedOrGivenUpTakesNobodyWithIt(t *testing.T) {
+func TestARefusedOrCanceledCallDoesNotEndOthers(t *testing.T) {
 	first := &enqueue{jobs: jobs(1), givesUp: true}
 	bad := &enqueue{jobs: []job.NewJob{{Task: "no-such"}}}
 	good := &enqueue{jobs: jobs(2)}
 	last := &enqueue{jobs: jobs(3), givesUp: true}
 	whileTheWriterIsBusy(t, first, bad, good, last)
 	if good.err != nil || len(good.out) != 2 {
-		t.Errorf("the one that is good: %d jobs, %v", len(good.out), good.err)
+		t.Errorf("good call: got %d jobs and error %v, want 2 jobs", len(good.out), good.err)
 	}
 	if core.CodeOf(bad.err) != core.NotFound {
-		t.Errorf("the one that is bad: %v", bad.err)
+		t.Errorf("refused call: got error %v, want not found", bad.err)
 	}
 	if first.err != nil || len(first.out) != 1 {
-		t.Errorf("the one that had begun when its caller gave up: %d jobs, %v", len(first.out), first.err)
+		t.Errorf("call that had begun when its caller gave up: got %d jobs and error %v, want 1 job", len(first.out), first.err)
 	}
 	if !errors.Is(last.err, context.Canceled) || last.out != nil {
-		t.Errorf("the one whose caller gave up before: %d jobs, %v", len(last.out), last.err)
+		t.Errorf("call whose caller gave up before it began: got %d jobs and error %v, want a canceled context", len(last.out), last.err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/belfry-run/belfry/store/turns"
 )
 
-// faulty answers every transaction of more than one call with a fault.
+// faulty is a database in which every transaction fails.
 type faulty struct {
 	base.DB
 	err   error
@@ -31,8 +31,7 @@ func (f *faulty) Write(context.Context, func(base.Tx, base.Moment) error) error 
 
 func (*faulty) Dialect() base.Dialect { return nil }
 
-// A commit whose answer was lost may have happened: asking again for each call
-// would make its jobs twice.
+// A commit whose answer was lost may have happened. To repeat each call would make its jobs twice.
 func TestCallsThatCameTogetherAreNotRepeatedAfterAFault(t *testing.T) {
 	for _, c := range []struct {
 		err   error
@@ -54,11 +53,11 @@ func TestCallsThatCameTogetherAreNotRepeatedAfterAFault(t *testing.T) {
 		all := []*gather.Call{gather.NewCall("", nil), gather.NewCall("", nil)}
 		s.enqueueTogether(t.Context(), all)
 		if n := db.tries.Load(); n != c.tries {
-			t.Errorf("%v: %d transactions, want %d", c.err, n, c.tries)
+			t.Errorf("error %v: got %d transactions, want %d", c.err, n, c.tries)
 		}
 		for _, a := range all {
 			if _, err := a.Wait(); !errors.Is(err, c.err) {
-				t.Errorf("answered %v, want %v", err, c.err)
+				t.Errorf("answer to a call: got error %v, want %v", err, c.err)
 			}
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// SelectLive reads live jobs with what their leases add, selectHeld those whose leases have a row each,
-// selectReady those that have none, with the numbers that most have not begun to count as one text,
-// selectDone the finished ones. A live job runs if it has a lease: job_id is not null then.
+// SelectLive reads live jobs with their leases; selectHeld reads live jobs whose leases are not in packs. SelectReady reads jobs
+// without leases; it combines the counters, which are 0 for most jobs, into one text. SelectDone reads finished jobs.
+// A live job is running if it has a lease; job_id is not null then.
 const (
 	SelectLive = SelectLeased + `
 		from belfry.live`
@@ -41,24 +41,24 @@ const (
 		from belfry.jobs_done`
 )
 
-// DoneColumns are the columns of a finished job, in the order of their values in
-// the statements that write one.
+// DoneColumns are the columns of a finished job, in the order in which statements write them.
 const DoneColumns = `id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, trigger,
 	schedule, schedule_id, generation, nominal, due_at, created_at, claimed_at, cancel_at,
 	attempt, failures, snoozes, max_attempts, timeout, lease, session, active_key, idem_key, finished_at, output,
 	outcome, worker, started_at, exit_code, signal, log_cut, infra, limited`
 
-// JobRow is a job with what only the store needs.
+// JobRow is a job with the fields that only the store needs.
 type JobRow struct {
 	job.Job
 	TaskID  int64
-	Limited bool // it is under keys of limits
+	Limited bool // the job is under limit keys
 
-	turn        int64            // of a job that was read to be claimed, whose Priority is the one that it stands at
-	requirement task.Requirement // of a new one
-	gates       []job.Gate       // of a new one
+	turn        int64            // of a job that was read to be claimed; its Priority includes ageing
+	requirement task.Requirement // of a new job
+	gates       []job.Gate       // of a new job
 }
 
+// ScanJob reads one row of the columns of a job.
 func ScanJob(rows base.Rows) (j JobRow, err error) {
 	var t jobTexts
 	var claimed, deadline, cancel, finished, ahead, limited int64
@@ -72,8 +72,8 @@ func ScanJob(rows base.Rows) (j JobRow, err error) {
 	return j, err
 }
 
-// ScanReady scans ready jobs, and more columns behind those of each. A claim
-// reads many, so all rows go through the same places.
+// ScanReady scans ready jobs, and more columns after those of each job. A claim reads many rows, so all of them use the same
+// scan destinations.
 func ScanReady(more ...any) func(base.Rows, *JobRow) error {
 	var j JobRow
 	var t jobTexts
@@ -94,7 +94,7 @@ func ScanReady(more ...any) func(base.Rows, *JobRow) error {
 	}
 }
 
-// jobTexts is what of a job is kept in another form than it is used in.
+// jobTexts are the columns of a job that are stored in another form than [job.Job] has.
 type jobTexts struct {
 	input, activeKey, output           *string
 	tags                               string
@@ -111,7 +111,7 @@ func (t *jobTexts) complete(j *JobRow) {
 	}
 }
 
-// count reads the numbers of [SelectReady].
+// count parses the counters of [SelectReady].
 func (t *jobTexts) count(j *JobRow, numbers string) error {
 	var all [9]int64
 	parts := strings.Split(numbers, ",")
@@ -136,8 +136,8 @@ func splitTags(s string) []string {
 	return strings.Split(strings.Trim(s, ","), ",")
 }
 
-// JobsByID finds jobs, live or finished, in the order of their ids. A job may end or be retried between two looks, so
-// those that are in neither place are looked for among the live ones once more.
+// JobsByID finds jobs, live or finished, in the order of their ids. A job may end or be retried between two queries, so jobs that
+// were found in neither table are looked for among the live jobs once more.
 func (s *Store) JobsByID(ctx context.Context, tx base.Tx, ids []int64) (found []JobRow, err error) {
 	seen := make(map[int64]bool, len(ids))
 	looks := []string{SelectLive, SelectDone, SelectLive}
@@ -161,6 +161,7 @@ func noJob(id int64) error {
 		WithHint("it may be older than retention; see: belfry job list")
 }
 
+// ReadJob reads a job, active or ended. A job of another namespace fails with [core.NotFound], as a missing one does.
 func (s *Store) ReadJob(ctx context.Context, tx base.Tx, namespace string, id int64) (JobRow, error) {
 	found, err := s.JobsByID(ctx, tx, []int64{id})
 	if err != nil {
@@ -172,5 +173,5 @@ func (s *Store) ReadJob(ctx context.Context, tx base.Tx, namespace string, id in
 	return found[0], nil
 }
 
-// LastAttempt are the columns of a finished job that make up its last attempt.
+// LastAttempt are the columns of a finished job that describe its last attempt.
 const LastAttempt = `id, attempt, lease, session, worker, claimed_at, started_at, finished_at, outcome, error, exit_code, signal, log_cut`

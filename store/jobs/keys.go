@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/store/windows"
 )
 
-// takeKeys claims the idempotency keys of the batch, and then the windows of throttles and debounces for what is left.
+// takeKeys claims the idempotency keys of the batch, and then the windows of throttles and debounces for the remaining jobs.
 func (e *enqueue) takeKeys() (err error) {
 	e.taken, err = keys.Claim(e.Change.Change, len(e.ins), func(i int) (keys.Asked, bool) {
 		in := e.ins[i]
@@ -32,7 +32,7 @@ func (e *enqueue) takeKeys() (err error) {
 	return nil
 }
 
-// heldBy is the job that has the active key of one that was not made; 0: it was.
+// heldBy returns the job that has the active key of a job that was not made; 0: the job was made.
 func (e *enqueue) heldBy(in *Insertion) int64 {
 	if id := e.held[keys.Active{Namespace: in.Namespace, Key: in.ActiveKey}]; in.ActiveKey != "" && id != in.ID {
 		return id
@@ -44,8 +44,8 @@ func (in *Insertion) request() windows.Request {
 	return windows.Request{Job: &in.Job, Window: in.shares}
 }
 
-// holders finds who has the active keys of jobs that were not written, and
-// passes on to them the idempotency keys that were taken for those.
+// holders finds the jobs that hold the active keys of blocked jobs, and passes the idempotency keys of the blocked jobs on to
+// them.
 func (c *Change) holders(blocked []*Insertion) (map[keys.Active]int64, error) {
 	asked := make([]keys.Active, len(blocked))
 	for i, in := range blocked {
@@ -57,7 +57,7 @@ func (c *Change) holders(blocked []*Insertion) (map[keys.Active]int64, error) {
 	}
 	for i, in := range blocked {
 		id, is := held[asked[i]]
-		if !is { // it ended between our insert and this look, and asking again makes a new job
+		if !is { // the holder ended after the insert; a new try makes a new job
 			return nil, base.Freed{Err: core.Errorf(core.Unavailable, "the job with active key %q ended just now", in.ActiveKey).WithHint("try again")}
 		}
 		if err := keys.Pass(c.Change, in.Namespace, in.Key, id); err != nil {
@@ -67,7 +67,7 @@ func (c *Change) holders(blocked []*Insertion) (map[keys.Active]int64, error) {
 	return held, nil
 }
 
-// answer is the jobs that were asked for: new ones, and those that were there already.
+// answer returns the requested jobs: new jobs, and jobs that existed already.
 func (e *enqueue) answer() ([]job.Enqueued, error) {
 	out := make([]job.Enqueued, len(e.ins))
 	existing := map[int]int64{}
@@ -102,7 +102,7 @@ func (e *enqueue) answer() ([]job.Enqueued, error) {
 	}
 	for i, id := range existing {
 		j, ok := byID[id]
-		if !ok { // its id still says that it ran
+		if !ok { // the job was deleted since; its id shows that it existed
 			j = job.Job{ID: id, Namespace: e.ins[i].Namespace, Task: e.ins[i].Task}
 		}
 		out[i] = job.Enqueued{Job: j, Existing: true, Removed: !ok, Reason: e.shared.Reason(i), Joined: e.shared.Joined(i)}

@@ -8,9 +8,8 @@ import (
 	"github.com/belfry-run/belfry/store/marks"
 )
 
-// narrow has a claim walk the lanes that its session can run, where the queue has
-// others besides. It reports whether there is one. Where the database is elsewhere,
-// that a queue has become mixed is noticed beside the claims.
+// narrow makes a claim walk only the lanes that its session can run, if the queue is mixed. some reports whether there is such a
+// lane. With a database across a network, a look beside the claims finds out whether a queue has become mixed.
 func (c *claim) narrow(p *picking) (some bool, err error) {
 	known := &c.s.lanes
 	m, due := known.Of(p.Key)
@@ -38,20 +37,20 @@ func (c *claim) narrow(p *picking) (some bool, err error) {
 	return len(own) > 0, nil
 }
 
-// lookForLanes looks beside the claims whether a queue has become mixed.
+// lookForLanes checks, beside the claims, whether a queue has become mixed.
 func (s *Store) lookForLanes(key marks.Key, w job.WorkerState, met []int64) {
-	if !s.lanes.Turn(key) || !s.water.Begins() {
+	if !s.lanes.Turn(key) || !s.marks.Begins() {
 		return
 	}
 	go func() {
-		defer s.water.Ended()
+		defer s.marks.Ended()
 		begun, mixed := time.Now(), false
 		err := s.readBeside(func(tx base.Tx) (err error) {
 			_, mixed, err = marks.Own(s.Closing, tx, w, met, key.Queue)
 			return err
 		})
 		if err != nil && s.Closing.Err() == nil {
-			s.Opt.Logger.Debug("look for lanes failed, trying again", "queue", key.Queue, "error", err)
+			s.Opt.Logger.Debug("search for lanes failed, trying again", "queue", key.Queue, "error", err)
 		}
 		s.lanes.Note(key, mixed, time.Since(begun))
 	}()

@@ -10,16 +10,16 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// readyShares is the condition that the lease of a job may share a row with
-// others, on what [SelectReady] reads: nothing follows from its end.
+// readyShares is the condition, on the columns of [SelectReady], that the lease of a job may share a row with others: the end of
+// such a job has no consequences for other rows.
 const readyShares = `kind <> 'program' and schedule_id = 0 and trigger = 'enqueue'`
 
-// leaseRow is a lease as a batch carries it.
+// leaseRow is a lease, as a row of a batch.
 type leaseRow struct {
 	JobID      int64   `json:"job_id"`
 	SlotOf     *string `json:"slot_of"`
 	DeadlineAt int64   `json:"deadline_at"`
-	Ahead      int     `json:"ahead"` // of its worker's free slots
+	Ahead      int     `json:"ahead"` // 1: claimed ahead of the worker's free slots
 }
 
 func slotOf(q job.Queue) *string {
@@ -29,7 +29,7 @@ func slotOf(q job.Queue) *string {
 	return &q.Name
 }
 
-// lease is that of [plain]. Many leases of plain jobs share a row.
+// lease is the lease of [plain], but many leases of simple jobs share a row, a pack.
 func (fast) lease(c *claim, rows []JobRow, leases []leaseRow) (job.Claim, error) {
 	if len(rows) < c.s.Opt.PackFrom || !canShare(rows, leases) {
 		return plain{}.lease(c, rows, leases)
@@ -41,7 +41,7 @@ func (fast) lease(c *claim, rows []JobRow, leases []leaseRow) (job.Claim, error)
 	p := base.Pack{Number: number, Session: c.w.Session, Queue: rows[0].Queue, ClaimedAt: at, Jobs: make([]int64, len(rows))}
 	for i, j := range rows {
 		p.Jobs[i] = j.ID
-		p.Ahead, p.Limited = max(p.Ahead, leases[i].Ahead), max(p.Limited, base.Bit(j.Limited)) // of the whole pack, if of some of it
+		p.Ahead, p.Limited = max(p.Ahead, leases[i].Ahead), max(p.Limited, base.Bit(j.Limited)) // set for the whole pack if set for one job
 	}
 	if ok, err := c.SQL.Pack(c.Ctx, c.Tx, p); err != nil || !ok {
 		if err != nil {
@@ -52,8 +52,8 @@ func (fast) lease(c *claim, rows []JobRow, leases []leaseRow) (job.Claim, error)
 	return c.leased(number, at, rows)
 }
 
-// canShare reports that the leases of jobs can share a row: they are of one
-// queue, without a limit over all workers, and nothing follows from their ends.
+// canShare reports whether the leases of jobs can share a row: the jobs are of one queue without a global limit, and their ends
+// have no consequences for other rows.
 func canShare(rows []JobRow, leases []leaseRow) bool {
 	for i := range rows {
 		j := &rows[i].Job
@@ -84,13 +84,13 @@ func (c *claim) leaseAtOnce(q job.Queue) (a base.Answer, err error) {
 		parts, args := c.parts(p)
 		own := len(args) + 1
 		args = append(args, c.w.Session, slotOf(q), base.Micros(c.Now), job.DeadlineGrace.Microseconds(), c.s.Opt.PackFrom, slots)
-		if rows, err = base.CollectInto(c.Ctx, c.Tx, p.room(), ScanReady(&number, &picked, &at), c.SQL.Lease(parts, readyShares, own), args...); err != nil {
+		if rows, err = base.CollectInto(c.Ctx, c.Tx, p.makeRows(), ScanReady(&number, &picked, &at), c.SQL.Lease(parts, readyShares, own), args...); err != nil {
 			return a, err
 		}
 		if len(rows) > 0 || !p.hopeful {
 			break
 		}
-		p.hopeful = false // perhaps another node was faster with all that was picked
+		p.hopeful = false // another node may have leased all picked jobs
 	}
 	may, err := c.spare(q, rows, slots)
 	if err != nil {
@@ -111,13 +111,13 @@ func (c *claim) leaseAtOnce(q job.Queue) (a base.Answer, err error) {
 		a.Seen, a.Limited = c.nothing(), false
 	}
 	if may > 0 {
-		c.s.usual.Store(q.Name, rows[0].TaskID)
+		c.s.lastTask.Store(q.Name, rows[0].TaskID)
 		a.Claim, err = c.leased(number, at, rows[:may])
 	}
 	return a, err
 }
 
-// leaseFewer takes back leases that this claim has given. None of the others waits, unless too many are left.
+// leaseFewer takes back the leases of rest. If every other leased job can begin at once (begin), their leases are no longer ahead.
 func (c *claim) leaseFewer(number int64, rest []JobRow, begin bool) error {
 	if err := c.unlease(rest); err != nil || !begin {
 		return err
@@ -133,9 +133,9 @@ func (c *claim) leaseFewer(number int64, rest []JobRow, begin bool) error {
 	return nil
 }
 
-// leased is the answer to a claim: jobs that have their lease.
+// leased makes the answer to a claim, of jobs that have their leases.
 func (c *claim) leased(number, at int64, rows []JobRow) (job.Claim, error) {
-	rows, err := c.inLine(rows)
+	rows, err := c.caughtUp(rows)
 	if err != nil {
 		return job.Claim{}, err
 	}
@@ -165,16 +165,16 @@ func (c *claim) leased(number, at int64, rows []JobRow) (job.Claim, error) {
 	return out, nil
 }
 
-// inLine leaves out leased jobs that do not follow a change of their definition yet.
-func (c *claim) inLine(rows []JobRow) ([]JobRow, error) {
+// caughtUp leaves out leased jobs that do not follow a change of their definition yet.
+func (c *claim) caughtUp(rows []JobRow) ([]JobRow, error) {
 	if len(rows) == 0 || !base.Kept[claimable](c.Change.Change).left {
 		return rows, nil
 	}
 	return c.s.Hooks.CatchUp(c.Change, c.w, rows, c.unlease)
 }
 
-// withTasks reads the tasks of leased jobs. A job whose task was deleted while
-// an attempt ran, and that was handed back since, ends here.
+// withTasks reads the tasks of leased jobs. A job whose task was deleted during an attempt, and that was handed back since, ends
+// here.
 func (c *claim) withTasks(rows []JobRow) ([]JobRow, map[int64]task.Task, error) {
 	ids := make([]int64, len(rows))
 	for i := range rows {

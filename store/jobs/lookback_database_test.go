@@ -14,8 +14,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// putBefore gives a job a place in the order of claims that is before all others,
-// and tells nobody.
+// putBefore moves a job to the front of the order of claims, without a wake-up.
 func putBefore(t *testing.T, st *store.Store, job int64) {
 	t.Helper()
 	const move = `update belfry.jobs set turn = 1 where id = $1`
@@ -31,8 +30,7 @@ func putBefore(t *testing.T, st *store.Store, job int64) {
 	}
 }
 
-// Where a look everywhere is dear, claims go on from their mark, and what is before
-// it is found meanwhile.
+// If a look everywhere is slow, claims begin at their mark, and a look back finds the jobs before it.
 func TestAJobBeforeTheMarkIsFoundBesideTheClaims(t *testing.T) {
 	t.Parallel()
 	both.Run(t, func(t *testing.T, st *store.Store) {
@@ -59,28 +57,28 @@ func TestAJobBeforeTheMarkIsFoundBesideTheClaims(t *testing.T) {
 		expect := func(what string, want int64) {
 			t.Helper()
 			if got := next(); len(got) != 1 || got[0] != want {
-				t.Fatalf("%s is %v, want %d", what, got, want)
+				t.Fatalf("%s: claimed %v, want job %d", what, got, want)
 			}
 		}
-		expect("the first, which sets the mark,", enqueue())
+		expect("first job, which sets the mark", enqueue())
 		for range 3 {
 			before := enqueue()
 			putBefore(t, st, before)
 			st.LooksBack()
-			expect("what is behind the mark", enqueue())
+			expect("job after the mark", enqueue())
 			for st.LooksUnderWay() {
 				runtime.Gosched()
 			}
-			expect("what was before it", before)
+			expect("job before the mark", before)
 		}
 		st.LooksBack()
 		last := enqueue()
-		expect("the last", last)
+		expect("last job", last)
 		for st.LooksUnderWay() {
 			runtime.Gosched()
 		}
 		if got := next(); len(got) > 0 {
-			t.Errorf("claimed %v, where nothing was left", got)
+			t.Errorf("claimed %v, want no job: none is left", got)
 		}
 	})
 }

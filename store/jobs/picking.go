@@ -11,37 +11,33 @@ import (
 	"github.com/belfry-run/belfry/store/marks"
 )
 
-// picking is how a session looks for ready jobs of a queue: the highest priority
-// first and in it the longest ready.
+// picking is the look of a session for ready jobs of a queue: the highest priority first, and within a priority in the order of
+// turns.
 type picking struct {
 	marks.Look
 	queue job.Queue
 	cond  *base.Where
-	// hopeful does not look for the leases of what comes behind the mark, if that is
-	// the place of the last job that was claimed: as good as none of these jobs has
-	// one. Picked jobs are looked at again. Few jobs may all be claimed by others
-	// and not in packs, so a small claim leaves out no more than the packs. A mark that
-	// lags behind the last claim, because of a transaction that stays open, has leased
-	// jobs behind it.
+	// hopeful skips the check for leases of jobs after the mark. It is set if the mark is the place of the last claimed job:
+	// then almost none of the jobs after it has a lease. Picked jobs are checked again. A small claim skips only the check for
+	// packs, because its few jobs may all be leased by others, without packs. A mark that lags behind the last claim, because a
+	// transaction stays open, has leased jobs after it; then hopeful is not set.
 	hopeful bool
 	begun   time.Time
-	// lanes are conditions to walk under one by one in place of cond, in the order
-	// of all; none: cond.
-	lanes []string
+	lanes   []string // conditions, one for each lane, whose walks are merged; none: cond
 }
 
-// room is for about as many rows as the last claim has found.
-func (p picking) room() []JobRow {
+// makeRows makes a slice for about as many rows as the last claim found.
+func (p picking) makeRows() []JobRow {
 	return make([]JobRow, 0, min(p.N, p.From.Found+p.From.Found/8))
 }
 
-// picking is how the claim looks for n jobs of a queue. Not some: it can run none of what is ready there.
+// picking prepares the look for n jobs of a queue. some is false if the session can run none of its ready jobs.
 func (c *claim) picking(q job.Queue, n int) (p picking, some bool, err error) {
 	p = picking{queue: q, cond: c.runnable(), begun: time.Now(), Look: marks.Look{Key: marks.KeyOf(c.w, c.met, q.Name, q.TurnBase), N: n, Trip: time.Since(c.Begun)}}
 	p.cond.And("queue = ?", q.Name)
 	var lookBack bool
-	p.From, p.Marked, lookBack = c.s.water.Begin(p.Key, c.Now)
-	if b := p.From.Before; b != nil { // and no further: behind them may be a million dead entries up to the mark
+	p.From, p.Marked, lookBack = c.s.marks.Begin(p.Key, c.Now)
+	if b := p.From.Before; b != nil { // only these jobs: between them and the mark may be a million dead entries
 		p.From.Priority, p.From.Turn, p.From.ID, p.N = b.Priority, b.Turn, b.ID-1, min(p.N, b.Jobs)
 		lookBack = false
 	} else {
@@ -50,7 +46,7 @@ func (c *claim) picking(q job.Queue, n int) (p picking, some bool, err error) {
 	if some, err = c.narrow(&p); err != nil || !some || !lookBack || !p.Marked {
 		return p, some, err
 	}
-	if len(p.lanes) > 0 { // which is no dearer than a look back
+	if len(p.lanes) > 0 { // a walk of lanes is no slower than a look back
 		p.Marked, p.hopeful = false, false
 	} else {
 		c.After(func() { c.s.lookBack(p) })
@@ -58,26 +54,26 @@ func (c *claim) picking(q job.Queue, n int) (p picking, some bool, err error) {
 	return p, true, nil
 }
 
-// lookBack finds jobs before a mark that a claim could take, beside the claims. It
-// locks nothing: whether they can be had is for the claim to say.
+// lookBack finds jobs before a mark that a claim could take. It runs beside the claims, and locks nothing: the next claim finds
+// out whether it can lease them.
 func (s *Store) lookBack(p picking) {
-	if !s.water.Turn(p.Key) {
+	if !s.marks.Turn(p.Key) {
 		return
 	}
 	go func() {
 		begun := time.Now()
 		found, err := s.beforeMark(p)
 		if err != nil && s.Closing.Err() == nil {
-			s.Opt.Logger.Warn("look back for jobs failed, trying again", "queue", p.Key.Queue, "error", err)
+			s.Opt.Logger.Warn("search for earlier jobs failed, trying again", "queue", p.Key.Queue, "error", err)
 		}
-		s.water.Looked(p.Key, found, time.Since(begun))
+		s.marks.Looked(p.Key, found, time.Since(begun))
 		if found != nil {
 			s.Hub.Wake(base.TopicQueue(p.Key.Queue))
 		}
 	}()
 }
 
-// readBeside reads beside the claims, by the way they go.
+// readBeside reads beside the claims, with the planner set to walk along an index as they do.
 func (s *Store) readBeside(fn func(tx base.Tx) error) error {
 	return s.DB().Read(s.Closing, func(tx base.Tx) error {
 		if walks := s.SQL.Walks(); walks != "" {
@@ -110,8 +106,8 @@ func (s *Store) beforeMark(p picking) (found *marks.Before, err error) {
 	return found, err
 }
 
-// picked notes how far the look went, and whether it ended because it had found enough. A claim that leases no more than
-// the first n leaves the others where they are.
+// picked raises the mark after a look, of which the claim leases the first n rows. enough reports that the look ended because it
+// had found enough.
 func (c *claim) picked(p picking, rows []JobRow, n int, enough bool) {
 	took := time.Since(p.begun)
 	p.Found = len(rows)
@@ -130,17 +126,16 @@ func (c *claim) picked(p picking, rows []JobRow, n int, enough bool) {
 		if last != nil {
 			upTo = turnsOf(c.Change).Bound(p.queue, last.Priority)
 		}
-		c.s.water.Rise(p.Look, last, enough, upTo, took)
+		c.s.marks.Rise(p.Look, last, enough, upTo, took)
 	})
 }
 
-// part is a walk through the index of ready jobs, or of those of several lanes,
-// which are merged.
+// part is a query that walks the index of ready jobs, or the merged walks of several lanes.
 func (c *claim) part(p picking, unleased, more, limit string) string {
 	const order = `
 		order by priority desc, turn, id`
 	limit = `
-		limit ` + limit + ` + 0` // a sum, because SQLite plans anew for each value of a bare one
+		limit ` + limit + ` + 0` // a sum, because SQLite plans anew for each value of a bare parameter
 	walk := func(cond string) string {
 		return SelectReady + `
 		where state = 'ready' and ` + unleased + ` and ` + cond + more + order + limit + c.SQL.SkipLocked("jobs")
@@ -158,16 +153,16 @@ func (c *claim) part(p picking, unleased, more, limit string) string {
 	return strings.Join(all, ` union all `) + order + limit
 }
 
-// ranges are the conditions on what is before, at and after the priority of the
-// mark. Their parameters are numbered from n: priority, turn, id.
+// ranges returns the conditions on jobs of a higher, the same and a lower priority than the mark. Their parameters are numbered
+// from n: priority, turn, id.
 func ranges(n int) (higher, same, lower string) {
 	priority := base.Placeholder(n)
 	return ` and priority > ` + priority, ` and priority = ` + priority + ` and (turn, id) > (` + base.Placeholder(n+1) + `, ` + base.Placeholder(n+2) + `)`, ` and priority < ` + priority
 }
 
-// walk locks the jobs, one statement after the other.
+// walk picks and locks jobs, with one statement for each range.
 func (c *claim) walk(p picking) (rows []JobRow, err error) {
-	rows = p.room()
+	rows = p.makeRows()
 	next := len(p.cond.Args) + 1
 	look := func(more string, own ...any) {
 		if left := p.N - len(rows); err == nil && left > 0 {
@@ -186,7 +181,7 @@ func (c *claim) walk(p picking) (rows []JobRow, err error) {
 	return rows, err
 }
 
-// parts are the same for one statement, with its parameters.
+// parts returns the ranges as parts of one statement, with its parameters.
 func (c *claim) parts(p picking) (parts []base.Part, args []any) {
 	next := len(p.cond.Args) + 1
 	limit := base.Placeholder(next)
@@ -197,8 +192,8 @@ func (c *claim) parts(p picking) (parts []base.Part, args []any) {
 		args = append(args, base.Micros(c.Now))
 	}
 	if !p.Marked {
-		// Jobs that were claimed just now are most of those it steps over. To look for each of
-		// these in its pack took 30 us, and 40 ms for a claim of a thousand.
+		// Most skipped jobs were claimed just now. A look for one job in its pack took 30 us; for a claim of a thousand jobs,
+		// that was 40 ms.
 		recent := c.SQL.UnpackedSince("id", base.Placeholder(next+1))
 		return []base.Part{{Name: "everywhere", Query: c.part(p, c.s.Unleased()+recent, "", limit)}}, args
 	}
@@ -207,9 +202,9 @@ func (c *claim) parts(p picking) (parts []base.Part, args []any) {
 	switch {
 	case !p.hopeful && p.queue.TurnBase > 0:
 		unleased += c.SQL.UnpackedSince("id", "0")
-	case !p.hopeful: // what is ready since the mark cannot have been claimed before it
+	case !p.hopeful: // a job that became ready after the mark cannot have been claimed before it
 		unleased += c.SQL.UnpackedSince("id", base.Placeholder(next+2))
-	case p.N >= c.s.Opt.PackFrom: // the few that another claim leased apart are left out by the second look, all together
+	case p.N >= c.s.Opt.PackFrom: // the second check leaves out the few jobs with leases of their own
 		unleased = "true"
 	}
 	return []base.Part{

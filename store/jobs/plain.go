@@ -7,22 +7,20 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// path is how ready jobs come to a session, and how attempts that went well
-// leave. [fast] and [plain] promise the same: the conformance suite and the model
-// run against both.
+// path is an implementation of claims and of successful finishes. [fast] and [plain] have the same guarantees: the conformance
+// suite and the model run against both.
 type path interface {
-	// claim leases ready jobs of queues, the highest queue first.
+	// claim leases ready jobs of queues, the queue of the highest priority first.
 	claim(c *claim, queues []job.Queue) (base.Answer, error)
 	// lease leases jobs that are locked.
 	lease(c *claim, rows []JobRow, leases []leaseRow) (job.Claim, error)
-	// succeed settles attempts that went well, and tells of those whose lease was good.
+	// succeed settles successful attempts, and calls settled for each whose lease is valid.
 	succeed(c *Change, session string, fs []job.Finish, settled func(job.Ref, job.State)) error
 }
 
-// plain is the simplest path: pick the first ready jobs and lock them, give each a
-// row of leases, and settle a success like any other end. [claim.take] ranges over
-// queues, limits and slots for both. Read it first; [fast] does the same with less
-// work. [base.Claims] chooses.
+// plain is the simplest path, to be read first: it picks and locks the first ready jobs, gives each a row of leases, and settles
+// a success like any other end. [fast] does the same with less work. [claim.take] handles queues, limits and slots for both.
+// [base.Claims] chooses between them.
 type plain struct{}
 
 func (plain) claim(c *claim, queues []job.Queue) (base.Answer, error) {
@@ -37,13 +35,11 @@ func (plain) claim(c *claim, queues []job.Queue) (base.Answer, error) {
 	})
 }
 
-// lease hands locked jobs to a session under one new number. The number is
-// drawn after the rows were locked: a claim that had one of them before drew its
-// number before it committed, so ours is larger.
+// lease leases locked jobs to a session under one new number. The number is drawn after the rows were locked. An earlier claim of
+// such a job drew its number before its commit, so the new number is larger.
 //
-// The rows of the jobs are not touched. That a job has no lease was seen by the
-// statement that picked it, which on PostgreSQL may have begun before another
-// claim was committed; so the primary key of the leases has the last word.
+// The rows of the jobs are not changed. The statement that picked a job saw no lease of it, but on PostgreSQL it may have begun
+// before another claim committed. So the primary key of the leases decides.
 func (plain) lease(c *claim, rows []JobRow, leases []leaseRow) (job.Claim, error) {
 	number, at, err := c.SQL.LeaseNumber(c.Ctx, c.Tx, base.Micros(c.Now))
 	if err != nil {
@@ -68,13 +64,13 @@ func (c *claim) leaseEach(number, at int64, rows []JobRow, leases []leaseRow) (j
 	if err != nil {
 		return job.Claim{}, err
 	}
-	if len(leased) < len(rows) { // another claim was faster with some
+	if len(leased) < len(rows) { // another claim leased some of them first
 		rows = slices.DeleteFunc(rows, func(j JobRow) bool { return !slices.Contains(leased, j.ID) })
 	}
 	return c.leased(number, at, rows)
 }
 
-// succeed asks no less of a success than of a failure.
+// succeed settles a success in the same way as a failure.
 func (plain) succeed(c *Change, session string, fs []job.Finish, settled func(job.Ref, job.State)) error {
 	states, err := c.SettleOther(session, fs)
 	for ref, state := range states {

@@ -13,7 +13,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// What else is told of claims does not matter here.
+// The other reports of claims do not matter here.
 func (c *counting) Claimed(string, int) {}
 
 func (c *counting) Waited(string, task.Kind, time.Duration) {}
@@ -39,12 +39,12 @@ func TestAClaimThatWaitsUnheardLooksAgain(t *testing.T) {
 			t.Fatalf("claim: %v %v", c, err)
 		}
 		if waited := time.Since(began); waited != 3*time.Second {
-			t.Errorf("it waited %s", waited)
+			t.Errorf("the claim waited %s, want 3s", waited)
 		}
 		seen.mu.Lock()
 		defer seen.mu.Unlock()
 		if got := seen.took["claim"]; got != 3 {
-			t.Errorf("after three seconds of a poll and a fifth there were %d looks, want 3", got)
+			t.Errorf("looks in 3s, with a poll of 1s and its jitter: got %d, want 3", got)
 		}
 	})
 }

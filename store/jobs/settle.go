@@ -15,14 +15,14 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// finishing is a locked job and what came of its attempt.
+// finishing is a locked job and the reported finish of its attempt.
 type finishing struct {
 	row JobRow
 	fin job.Finish
 }
 
-// Finish settles attempts of a session. A finish under a lease that was lost, or
-// that another session holds, answers Stale and writes nothing, unless it is a repeated one.
+// Finish settles attempts of a session. A finish under a lost lease, or under a lease of another session, is answered Stale and
+// writes nothing, unless it repeats a recorded finish.
 func (s *Store) Finish(ctx context.Context, session string, fs []job.Finish) (out []job.Finished, err error) {
 	if session == "" {
 		return nil, core.InvalidField("session", "", "is missing", "")
@@ -37,22 +37,20 @@ func (s *Store) Finish(ctx context.Context, session string, fs []job.Finish) (ou
 		return out, err
 	}
 	late := marks.Late(out)
-	// It is committed, so what cannot be looked up now is no error of the finish: those answers stay stale.
+	// The finish is committed, so a failed lookup is not its error: the answers stay stale.
 	if err := s.Hooks.Recorded(ctx, session, fs, out); err != nil {
-		s.Opt.Logger.Warn("cannot look whether late finishes are repeated ones", "session", session, "error", err)
+		s.Opt.Logger.Warn("cannot check whether late results are repeated", "session", session, "error", err)
 	}
-	s.wake(s.owed.Take(late, out))
+	s.wake(s.pendingWakes.Take(late, out))
 	s.TellStale(session, fs, out)
 	return out, nil
 }
 
-// FinishTx is [base.Store.Finish] for one attempt inside the caller's transaction,
-// so that what the handler wrote and the end of its job are one. A stale lease
-// is a [core.Conflict] here: roll back, another worker has the job.
+// FinishTx is [Store.Finish] for one attempt inside the caller's transaction: the writes of the handler and the end of its job
+// commit together. A stale lease is a [core.Conflict]: roll back, because another attempt has the job.
 //
-// Those that wait for what follows are woken when the worker of the attempt reports
-// its end, as it does after worker.FinishFor. Without such a worker call
-// [base.Store.Wake] after the commit, or they look at their next poll.
+// Claims and the engine are woken when the worker reports the end of the attempt, as it does after worker.FinishFor. Without
+// such a worker, call [Store.Wake] after the commit; otherwise they notice the end at their next poll.
 func (s *Store) FinishTx(ctx context.Context, tx any, f job.Finish) (job.Finished, error) {
 	c, err := s.adopt(ctx, tx)
 	if err != nil {
@@ -65,35 +63,36 @@ func (s *Store) FinishTx(ctx context.Context, tx any, f job.Finish) (job.Finishe
 	if out[0].Stale {
 		return out[0], core.Errorf(core.Conflict, "the lease on job %d was lost", f.JobID).WithHint("roll back: another attempt has the job")
 	}
-	s.owed.Put(f.Ref, c.Wakes())
+	s.pendingWakes.Put(f.Ref, c.Wakes())
 	return out[0], nil
 }
 
 const maxNamedStale = 10 // late results of a report that the log names, of up to [core.MaxBatch]: workers are not trusted
 
-// TellStale warns of results that came under a lease that was lost. A worker that
-// says canceled was told to end, because its job was terminated, and obeys: what
-// it says is as late as it must be.
+// TellStale logs results that came under a lost lease. It leaves out canceled attempts: their jobs were terminated, so their
+// reports are late by design.
 func (s *Store) TellStale(session string, fs []job.Finish, out []job.Finished) {
 	n := 0
 	for i, f := range out {
 		if f.Stale && fs[i].Outcome != job.OutcomeCanceled {
 			if n++; n <= maxNamedStale {
-				s.Opt.Logger.Warn("late finish refused", "job", f.JobID, "lease", f.Lease, "session", session)
+				s.Opt.Logger.Warn("late result refused", "job", f.JobID, "lease", f.Lease, "session", session)
 			}
 		}
 	}
 	if n > maxNamedStale {
-		s.Opt.Logger.Warn("more late finishes refused", "jobs", n-maxNamedStale, "session", session)
+		s.Opt.Logger.Warn("more late results refused", "jobs", n-maxNamedStale, "session", session)
 	}
 	if n > 0 {
 		s.Opt.Observer.Stale(n)
 	}
 }
 
-// holds reports that a session is one that a lease may be settled by.
+// holds reports whether a session may settle a lease that belongs to the session of.
 func holds(session, of string) bool { return session == base.AnySession || session == of }
 
+// Finish settles attempts under their leases, and returns an answer for each, in their order. A stale lease changes nothing.
+// More than [core.MaxBatch] results fail with [core.TooLarge].
 func (c *Change) Finish(session string, fs []job.Finish) ([]job.Finished, error) {
 	if len(fs) > core.MaxBatch {
 		return nil, core.Errorf(core.TooLarge, "%d finishes in one call", len(fs)).WithHint("send at most %d", core.MaxBatch)
@@ -127,7 +126,7 @@ func (c *Change) Finish(session string, fs []job.Finish) ([]job.Finished, error)
 		}
 	}
 	if len(checks) > 0 && len(well)+len(other) > 0 || len(well) > 0 && len(other) > 0 {
-		// Each kind is locked below; locked together, no two batches wait for each other.
+		// Each kind of finish locks its jobs below. All jobs are locked here in one order, so that no two batches deadlock.
 		if _, err := c.holdJobs(base.JobIDs(fs)); err != nil {
 			return nil, err
 		}
@@ -162,10 +161,10 @@ func (c *Change) Finish(session string, fs []job.Finish) ([]job.Finished, error)
 	return out, h.Follow(c)
 }
 
-// ended notes what an end may have to be followed by.
+// ended collects the schedules whose jobs have ended, and wakes the engine for the next job of a backfill.
 func (c *Change) ended(trigger schedule.Trigger, s int64, scheduled []int64) []int64 {
 	if trigger == schedule.TriggerBackfill {
-		c.Wake(base.TopicEngine) // the next one may be waiting for it
+		c.Wake(base.TopicEngine) // the next job may wait for this one
 	}
 	if s > 0 {
 		scheduled = append(scheduled, s)
@@ -173,7 +172,7 @@ func (c *Change) ended(trigger schedule.Trigger, s int64, scheduled []int64) []i
 	return scheduled
 }
 
-// SettleOther settles attempts that did not go well, or not to their end.
+// SettleOther settles attempts that were not successful.
 func (c *Change) SettleOther(session string, fs []job.Finish) (map[job.Ref]job.State, error) {
 	byRef, err := c.LockAttempts(session, fs)
 	if err == nil {
@@ -196,8 +195,7 @@ func (c *Change) SettleOther(session string, fs []job.Finish) (map[job.Ref]job.S
 	return states, err
 }
 
-// LockAttempts locks the jobs of attempts and answers those that run under just
-// the lease that they are settled under, and for the session that settles them.
+// LockAttempts locks the jobs of attempts. It returns the jobs that run under the lease of the finish, held by the session.
 func (c *Change) LockAttempts(session string, fs []job.Finish) (map[job.Ref]JobRow, error) {
 	rows, err := c.LockJobs(base.JobIDs(fs))
 	byRef := make(map[job.Ref]JobRow, len(rows))
@@ -209,10 +207,9 @@ func (c *Change) LockAttempts(session string, fs []job.Finish) (map[job.Ref]JobR
 	return byRef, err
 }
 
-// LockJobs locks live jobs by id, in one order, so that two batches cannot
-// wait for each other, and reads them. They are read after they are locked: a
-// statement that waits for a row sees its newest version, but what it joins to
-// it, the lease, as it was before the wait.
+// LockJobs locks live jobs in the order of their ids, so that two batches cannot deadlock, and reads them. They are read after
+// they are locked: a statement that waits for a row sees its newest version, but it sees the joined lease as it was before the
+// wait.
 func (c *Change) LockJobs(ids []int64) ([]JobRow, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -227,8 +224,8 @@ func (c *Change) LockJobs(ids []int64) ([]JobRow, error) {
 	return base.Collect(c.Ctx, c.Tx, ScanJob, selectHeld+` where `+c.SQL.In("id", 1)+` order by id`, c.SQL.List(ids))
 }
 
-// holdJobs locks live jobs without a look at them, and answers those that are locked. Where some are not live, another
-// transaction may bring one of them back at any moment, and it must not be read as if it were locked.
+// holdJobs locks live jobs without reading them, and returns the locked ids. A job that is not live is left out: another
+// transaction may bring it back at any moment, and it must not be read as if it were locked.
 func (c *Change) holdJobs(ids []int64) ([]int64, error) {
 	lock := c.SQL.ForUpdate("jobs")
 	if lock == "" {
@@ -237,7 +234,7 @@ func (c *Change) holdJobs(ids []int64) ([]int64, error) {
 	return base.Collect(c.Ctx, c.Tx, base.ScanInt, `select id from belfry.jobs where `+c.SQL.In("id", 1)+` order by id`+lock, c.SQL.List(ids))
 }
 
-// HoldNow locks live jobs, or has the transition begun again: see [locks.Rows.Now].
+// HoldNow locks live jobs without waiting, or makes the transition begin again: see [locks.Rows.Now].
 func (c *Change) HoldNow(ids []int64) error {
 	if len(ids) == 0 {
 		return nil
@@ -248,7 +245,7 @@ func (c *Change) HoldNow(ids []int64) error {
 // maxSignal bounds the name of a signal, in bytes. The longest is SIGVTALRM.
 const maxSignal = 64
 
-// settle asks [job.Settle] what the ends of attempts mean and writes the answers.
+// settle decides the ends of attempts by [job.Settle], and writes the decisions.
 func (c *Change) settle(fs []finishing) (map[int64]job.Settlement, error) {
 	if len(fs) == 0 {
 		return nil, nil
@@ -262,12 +259,12 @@ func (c *Change) settle(fs []finishing) (map[int64]job.Settlement, error) {
 	for i, f := range fs {
 		task, known := policies[f.row.TaskID]
 		if f.fin.Error, _ = core.CleanText(f.fin.Error, core.MaxError); !known {
-			f.fin.NoRetry = true // its task was deleted meanwhile
+			f.fin.NoRetry = true // the task was deleted meanwhile
 		}
 		f.fin.Signal, _ = core.CleanText(f.fin.Signal, maxSignal)
 		s := job.Settle(f.row.Job, task.Retry, f.fin, c.Now)
-		if keeps := f.row.Limited && s.Outcome == job.OutcomeHandedBack; s.State == job.Ready && !keeps { // its place
-			if anew, err := limitsOf(c).StartsAnew(f.row.Limited, &f.row.Job, task); err != nil {
+		if keeps := f.row.Limited && s.Outcome == job.OutcomeHandedBack; s.State == job.Ready && !keeps { // a handed-back job keeps its place
+			if anew, err := limitsOf(c).NeedsAdmission(f.row.Limited, &f.row.Job, task); err != nil {
 				return nil, err
 			} else if anew {
 				s.State, s.DueAt = job.Scheduled, c.Now
@@ -282,8 +279,7 @@ func (c *Change) settle(fs []finishing) (map[int64]job.Settlement, error) {
 	return answers, c.End(ends, true)
 }
 
-// policies reads the tasks of attempts that failed. Those that went well need
-// none, nor do those that were handed back and keep their places.
+// policies reads the tasks of attempts. Successful attempts need no task, nor do limited jobs that were handed back.
 func (c *Change) policies(fs []finishing) (map[int64]task.Task, error) {
 	var ids []int64
 	for _, f := range fs {
@@ -297,14 +293,14 @@ func (c *Change) policies(fs []finishing) (map[int64]task.Task, error) {
 	return c.tasks().TasksByID(ids)
 }
 
-// Ending is what becomes of a job's row, and of the attempt that it was under.
+// Ending is the decided end of an attempt, or of a job that does not run.
 type Ending struct {
 	Row     JobRow
 	Settled job.Settlement
 	Fin     job.Finish
 }
 
-// endRow is an ending as a batch carries it.
+// endRow is an ending, as a row of a batch.
 type endRow struct {
 	ID        int64   `json:"id"`
 	State     string  `json:"state"`
@@ -325,7 +321,7 @@ type endRow struct {
 	CancelAt  int64   `json:"cancel_at"`
 	StartedAt int64   `json:"started_at"`
 	Outcome   string  `json:"outcome"` // of the attempt; empty if there was none
-	Failure   string  `json:"failure"` // what the attempt said
+	Failure   string  `json:"failure"` // error of the attempt
 	ExitCode  *int    `json:"exit_code"`
 	Signal    string  `json:"signal"`
 	LogCut    int     `json:"log_cut"`
@@ -348,9 +344,8 @@ func endRowOf(e Ending, now time.Time) endRow {
 	return row
 }
 
-// End writes what becomes of jobs: those that ended move to the finished ones,
-// the others wait again. With follow, what follows from an end for its
-// schedule is decided and written too.
+// End writes the ends of attempts: ended jobs move to the finished jobs, the others wait again. With follow, it also carries out
+// the consequences for schedules.
 func (c *Change) End(ends []Ending, follow bool) error {
 	var done, again []endRow
 	var scheduled, leased, checks []int64
@@ -360,7 +355,7 @@ func (c *Change) End(ends []Ending, follow bool) error {
 		}
 		if e.Row.State == job.Running {
 			leased = append(leased, e.Row.ID)
-			c.Wake(base.TopicPlace(e.Row.Queue))
+			c.Wake(base.TopicCapacity(e.Row.Queue))
 			c.observeEnd(e)
 		}
 		row := endRowOf(e, c.Now)
@@ -410,8 +405,8 @@ func (c *Change) End(ends []Ending, follow bool) error {
 	return c.s.Hooks.Ended(c, ends, base.Unique(scheduled))
 }
 
-// observeEnd counts the end of an attempt, by any cause. One that was handed
-// back before it began took no time.
+// observeEnd reports the end of an attempt, by any cause, to the observer. An attempt that was handed back before it began has
+// no duration (-1).
 func (c *Change) observeEnd(e Ending) {
 	s, ran := e.Settled, c.Now.Sub(e.Row.ClaimedAt)
 	if s.Outcome == "" {
@@ -431,8 +426,7 @@ func (c *Change) wakeFor(queue string, state job.State) {
 	c.Wake(base.TopicEngine)
 }
 
-// putBack records attempts that did not end their jobs, and makes the jobs
-// wait again.
+// putBack records attempts that did not end their jobs, and makes the jobs wait again.
 func (c *Change) putBack(rows []endRow) error {
 	if len(rows) == 0 {
 		return nil
@@ -442,6 +436,9 @@ func (c *Change) putBack(rows []endRow) error {
 		insert into belfry.attempts (job_id, number, lease, session, worker, claimed_at, started_at, ended_at, outcome, error, exit_code, signal, log_cut)
 		select t.id, t.attempt, t.lease, t.session, coalesce((select s.name from belfry.sessions s where s.id = t.session), ''), t.claimed_at, t.started_at, $1, t.outcome, t.failure, t.exit_code, t.signal, t.log_cut
 		from `+from, append([]any{base.Micros(c.Now)}, args...)...); err != nil {
+		return err
+	}
+	if err := forgetHandedBack(c, rows); err != nil {
 		return err
 	}
 	from, args = c.SQL.ManyTable(2, "t", base.BatchOf(rows))
@@ -455,8 +452,7 @@ func (c *Change) putBack(rows []endRow) error {
 	return err
 }
 
-// putAway moves jobs that ended, with the attempt that ended them, to the
-// finished ones.
+// putAway moves ended jobs, each with its last attempt, to the finished jobs.
 func (c *Change) putAway(rows []endRow) error {
 	if len(rows) == 0 {
 		return nil

@@ -30,9 +30,9 @@ func TestManyStaleResultsAreFewLinesOfLog(t *testing.T) {
 	}
 	s.TellStale("s", make([]job.Finish, many), out)
 	if n := strings.Count(log.String(), "\n"); n > maxNamedStale+1 || !strings.Contains(log.String(), "jobs=4990") {
-		t.Errorf("%d lines: %.2000s", n, log.String())
+		t.Errorf("got %d lines of log, want at most %d, with jobs=4990: %.2000s", n, maxNamedStale+1, log.String())
 	}
 	if count.jobs != many {
-		t.Errorf("%d are counted", count.jobs)
+		t.Errorf("stale results counted: got %d, want %d", count.jobs, many)
 	}
 }

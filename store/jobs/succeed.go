@@ -10,8 +10,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// LeasesOf are the numbers of the leases of successes, each once and in order.
-// They are few.
+// LeasesOf returns the lease numbers of successes, each once and in order. They are few.
 func LeasesOf(rows []base.Success) (numbers []int64) {
 	for i := range rows {
 		numbers = withLease(numbers, rows[i].Lease)
@@ -27,9 +26,9 @@ func withLease(numbers []int64, lease int64) []int64 {
 	return slices.Insert(numbers, i, lease)
 }
 
-// foreseeFinish asks what a finish of attempts asks first if all went well.
+// foreseeFinish sends the first query of a finish ahead, if all attempts are successful.
 func (c *Change) foreseeFinish(fs []job.Finish) {
-	if len(fs) > core.MaxBatch { // it will be refused
+	if len(fs) > core.MaxBatch { // the finish will be refused
 		return
 	}
 	var leases []int64
@@ -42,8 +41,7 @@ func (c *Change) foreseeFinish(fs []job.Finish) {
 	c.SQL.ForeseeSucceed(c.Ctx, c.Tx, len(fs), leases)
 }
 
-// endingOf is the end of a check that brought nothing but its success, such as a
-// command's.
+// endingOf returns the ending of a check that reports success only, such as the check of a command.
 func endingOf(s *base.Succeeded) Ending {
 	j := JobRow{Job: job.Job{ID: s.Ref.JobID, Kind: task.KindCommand, State: job.Running, Trigger: s.Trigger, ScheduleID: s.ScheduleID,
 		Nominal: base.Instant(s.Nominal), DueAt: base.Instant(s.DueAt), ClaimedAt: base.Instant(s.ClaimedAt)}}
@@ -53,7 +51,7 @@ func endingOf(s *base.Succeeded) Ending {
 // SucceededColumns are the columns of a [base.Succeeded].
 const SucceededColumns = `id, lease, queue, trigger, schedule_id, claimed_at, nominal, due_at, task_id, attempt, limited`
 
-// ScanSucceeded reads them, and closes the answer.
+// ScanSucceeded scans all rows, and closes them.
 func ScanSucceeded(rows base.Rows) (all []base.Succeeded, err error) {
 	defer rows.Close()
 	var s base.Succeeded
@@ -66,7 +64,7 @@ func ScanSucceeded(rows base.Rows) (all []base.Succeeded, err error) {
 	return all, rows.Err()
 }
 
-// succeed moves their rows by the shortest way that the database has.
+// succeed moves the rows of successful jobs with as few statements as the database allows.
 func (fast) succeed(c *Change, session string, fs []job.Finish, settled func(job.Ref, job.State)) error {
 	if len(fs) == 0 {
 		return nil
@@ -77,7 +75,7 @@ func (fast) succeed(c *Change, session string, fs []job.Finish, settled func(job
 		signal, _ := core.CleanText(f.Signal, maxSignal)
 		rows[i] = base.Success{JobID: f.JobID, Lease: f.Lease, Output: base.JsonText(f.Output), StartedIn: f.StartedIn.D().Microseconds(), ExitCode: f.ExitCode, Signal: signal, LogCut: base.Bit(f.LogCut)}
 	}
-	// In one order, so that two batches cannot wait for each other.
+	// In one order, so that two batches cannot deadlock.
 	slices.SortFunc(rows, func(a, b base.Success) int { return cmp.Compare(a.JobID, b.JobID) })
 	done, err := c.SQL.Succeed(c.Ctx, c.Tx, session, rows, base.Micros(c.Now))
 	if err != nil {
@@ -91,7 +89,7 @@ func (fast) succeed(c *Change, session string, fs []job.Finish, settled func(job
 		d := &done[i]
 		settled(d.Ref, job.Succeeded)
 		if i == 0 || d.Queue != done[i-1].Queue {
-			c.Wake(base.TopicPlace(d.Queue))
+			c.Wake(base.TopicCapacity(d.Queue))
 		}
 		if d.Limited != 0 {
 			limited = append(limited, d.Ref.JobID)
@@ -114,7 +112,7 @@ func (fast) succeed(c *Change, session string, fs []job.Finish, settled func(job
 			o.Settled(done[i].Queue, job.OutcomeOK, job.Succeeded, c.Now.Sub(base.Instant(done[i].ClaimedAt)))
 		}
 	})
-	if err := limitsOf(c).Leave(limited...); err != nil {
+	if err := limitsOf(c).Release(limited...); err != nil {
 		return err
 	}
 	if err := unkeep(c, checks); err != nil {
@@ -123,8 +121,8 @@ func (fast) succeed(c *Change, session string, fs []job.Finish, settled func(job
 	return c.s.Hooks.Succeeded(c, done, checks, members, base.Unique(scheduled))
 }
 
-// unkeep takes checks out of the finished jobs, where they have just been put
-// with all others of their batch: whether something is a check is known then.
+// unkeep deletes checks from the finished jobs. They were just written there with all jobs of their batch; only then is it known
+// which of them are checks.
 func unkeep(c *Change, checks []Ending) error {
 	if len(checks) == 0 {
 		return nil
@@ -139,8 +137,7 @@ func unkeep(c *Change, checks []Ending) error {
 	return forgetChecks(c, ids)
 }
 
-// forgetChecks takes checks away of which a result is kept, with what their
-// attempts have written.
+// forgetChecks deletes the jobs, attempts and logs of checks whose results are kept.
 func forgetChecks(c *Change, jobs []int64) error {
 	if len(jobs) == 0 {
 		return nil

@@ -8,16 +8,15 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// presented is a ticket with what is known of its job.
+// presented is a ticket of a claim, with the state of its job.
 type presented struct {
 	id            int64
 	ready, leased bool
-	queue, hash   string // hash is that of the ticket for just this claim, or nothing
+	queue, hash   string // hash is the stored hash of the valid ticket of the job; empty: none
 }
 
-// shown leases the jobs of tickets, as far as they can be, and answers
-// besides which of the others are worth nothing any more.
-func (c *claim) shown() (out job.Claim, err error) {
+// claimTickets leases the jobs of tickets, as far as possible, and returns the tickets that are void.
+func (c *claim) claimTickets() (out job.Claim, err error) {
 	out.Jobs = []job.LeasedJob{}
 	secrets := make(map[int64]string, len(c.r.Tickets))
 	ids := make([]int64, 0, len(c.r.Tickets))
@@ -69,8 +68,7 @@ func (c *claim) shown() (out job.Claim, err error) {
 	return out, err
 }
 
-// leaseGood leases those jobs of good tickets that the session can run, as far
-// as their queues allow.
+// leaseGood leases the jobs of good tickets that the session can run, as far as their queues allow.
 func (c *claim) leaseGood(good map[int64]presented) (out job.Claim, err error) {
 	want, ids := map[string]int{}, make([]int64, 0, len(good))
 	for id, s := range good {

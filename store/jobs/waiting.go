@@ -9,18 +9,15 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// A worker that claims ahead of its free slots keeps jobs that have not begun. If
-// it is lost, they must not be charged for that, and the store cannot ask. So a
-// lease says whether it was given ahead, until a renewal says that the job has
-// begun; and a job for which not to know would matter is never claimed ahead
-// ([job.Job.MayWait]).
+// A worker that claims ahead of its free slots keeps jobs that have not begun. If the worker is lost, such a job must not lose an
+// attempt, and the store cannot ask whether it had begun. So a lease records that it was given ahead, until a renewal reports
+// that the job has begun. A job for which this uncertainty matters is never claimed ahead ([job.Job.MayWait]).
 
-// spare is how many of the jobs of a claim, in their order, may be leased when so
-// many of them have a slot: all up to the first behind these that must not wait.
-// Not to step over that one keeps the order of a queue, and keeps jobs that may
-// wait from being claimed for ever before it.
+// spare returns how many of the jobs of a claim may be leased, when the first slots of them have a free slot: the jobs up to the
+// first later one that must not wait at a worker. That job is not skipped: this keeps the order of the queue, and jobs that may
+// wait are not always claimed before it.
 //
-// In a fair queue none may: what waits at a worker would go before a key that comes.
+// In a fair queue, only jobs with a free slot are leased: jobs that wait at a worker would run before jobs of a new key.
 func (c *claim) spare(q job.Queue, rows []JobRow, slots int) (int, error) {
 	if len(rows) <= slots {
 		return len(rows), nil
@@ -45,7 +42,7 @@ func (c *claim) spare(q job.Queue, rows []JobRow, slots int) (int, error) {
 	return len(rows), nil
 }
 
-// unlease takes back what this transaction has just leased.
+// unlease takes back leases that this transaction has just given.
 func (c *claim) unlease(rows []JobRow) error {
 	ids := make([]int64, len(rows))
 	for i := range rows {
@@ -58,10 +55,9 @@ func (c *claim) unlease(rows []JobRow) error {
 	return err
 }
 
-// NoteBegun takes note of jobs that were claimed ahead and have begun. It waits for no
-// other transaction: a handler that settles its job in a transaction of its own may hold
-// the lease for long, and a renewal must not take as long. A lease in a pack says
-// so still, until the pack is taken apart.
+// NoteBegun records that jobs which were claimed ahead have begun. It waits for no other transaction: a handler that settles its
+// job in its own transaction may lock the lease for long, and a renewal must not take as long. A lease in a pack stays marked
+// as ahead until the pack is taken apart.
 func (c *Change) NoteBegun(session string, leased map[job.Ref]Held, holding []job.Holding) error {
 	var begun []int64
 	for _, h := range holding {
@@ -83,8 +79,10 @@ func (c *Change) NoteBegun(session string, leased map[job.Ref]Held, holding []jo
 	return err
 }
 
+// SessionColumns are the columns that [Store.ScanSession] reads, in its order.
 const SessionColumns = `id, name, namespace, token, doc, started_at, renewed_at, expires_at, ended_at, lost, drain`
 
+// ScanSession reads one row of [SessionColumns].
 func (s *Store) ScanSession(rows base.Rows) (w job.WorkerState, err error) {
 	var name, namespace, doc string
 	var token, lost, drain int64
@@ -97,8 +95,8 @@ func (s *Store) ScanSession(rows base.Rows) (w job.WorkerState, err error) {
 	return w, err
 }
 
-// session reads a living session and keeps it from being ended before this
-// transaction is: what is leased to it here is seen by the transition that ends it.
+// session reads a session that has not ended, and locks it against its end until this transaction ends: the transition that ends
+// the session then sees the leases that were given here.
 func (c *Change) session(id string) (job.WorkerState, error) {
 	w, found, err := c.s.sessionsRead.One(c.Change, "sessions", id, func() (job.WorkerState, bool, error) {
 		return base.First(c.Ctx, c.Tx, c.s.ScanSession, `
@@ -112,13 +110,14 @@ func (c *Change) session(id string) (job.WorkerState, error) {
 	return w, err
 }
 
-// Held is a lease as a renewal looks at it.
+// Held is a lease, as a renewal reads it.
 type Held struct {
 	Ref                             job.Ref
 	ClaimedAt, DeadlineAt, CancelAt time.Time
 	ahead                           bool
 }
 
+// ScanHeld reads one row of a lease: job, lease number, times, and whether the job was claimed ahead.
 func ScanHeld(rows base.Rows) (h Held, err error) {
 	var ahead int64
 	err = rows.Scan(&h.Ref.JobID, &h.Ref.Lease, base.ScanTime(&h.ClaimedAt), base.ScanTime(&h.DeadlineAt), base.ScanTime(&h.CancelAt), &ahead)
@@ -126,7 +125,7 @@ func ScanHeld(rows base.Rows) (h Held, err error) {
 	return h, err
 }
 
-// Moved is a lease as it would be if it had not been under way.
+// Moved corrects a lease that was given in a transaction under way while the clock was set.
 func (h Held) Moved(r base.ClockRow) Held {
 	if from, to := r.UnderWay(); h.ClaimedAt.After(from) && h.ClaimedAt.Before(to) {
 		h.ClaimedAt, h.DeadlineAt = h.ClaimedAt.Add(r.SetBy), h.DeadlineAt.Add(r.SetBy)

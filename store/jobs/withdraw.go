@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// WithdrawJobs ends those of some jobs that do not run.
+// WithdrawJobs ends the jobs among ids that are not running.
 func (c *Change) WithdrawJobs(ids []int64, reason core.Reason, note string) error {
 	rows, err := c.LockJobs(ids)
 	if err != nil {
@@ -26,8 +26,7 @@ func (c *Change) WithdrawJobs(ids []int64, reason core.Reason, note string) erro
 	return c.End(ends, reason != schedule.ReasonEdited)
 }
 
-// Terminate ends jobs here and now. Whatever their workers say later comes
-// under a lease that no live job has any more.
+// Terminate ends jobs at once. Later reports of their workers are stale: no live job has their leases.
 func (c *Change) Terminate(ids []int64) error {
 	rows, err := c.LockJobs(ids)
 	if err != nil {
@@ -45,13 +44,13 @@ func (c *Change) Terminate(ids []int64) error {
 	return c.End(ends, false)
 }
 
-// CancelRows ends locked jobs that wait, and marks those that run.
+// CancelRows ends locked jobs that wait, and marks running jobs as to be canceled.
 func (c *Change) CancelRows(rows []JobRow, reason core.Reason, note string) error {
 	var waiting []Ending
 	var running []int64
 	var runs []JobRow
 	for _, j := range rows {
-		if j.Kind == task.KindWorkflow && j.State == job.Waiting && j.Reason == "" { // it ends when its cleanup has run
+		if j.Kind == task.KindWorkflow && j.State == job.Waiting && j.Reason == "" { // a workflow ends when its cleanup has run
 			runs = append(runs, j)
 			continue
 		}

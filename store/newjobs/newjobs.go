@@ -1,4 +1,5 @@
-// Package newjobs knows the rows of new jobs.
+// Package newjobs inserts the rows of new jobs. [Insert] writes a batch with one statement, and [Move] corrects the rows whose
+// state was decided only after the insertion. Packages jobs and schedules use it, within their own transactions.
 package newjobs
 
 import (
@@ -8,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Row is a new job as a batch carries it.
+// Row is a new job in a batch.
 type Row struct {
 	ID          int64   `json:"id"`
 	Namespace   string  `json:"namespace"`
@@ -40,7 +41,7 @@ type Row struct {
 	Bounded     int     `json:"bounded"`
 }
 
-// RowOf is the row of a job as it stands, without what the database decides.
+// RowOf returns the row of a job, without the values that the database sets.
 func RowOf(j *job.Job, taskID int64) Row {
 	r := Row{
 		ID: j.ID, Namespace: j.Namespace, TaskID: taskID, Task: j.Task, Kind: string(j.Kind), Queue: j.Queue, Priority: j.Priority,
@@ -54,7 +55,7 @@ func RowOf(j *job.Job, taskID int64) Row {
 	return r
 }
 
-// Insert is the statement that writes new jobs, and its parameters.
+// Insert returns the statement that inserts new jobs, and its parameters.
 func Insert(d base.Dialect, rows []Row) (insert string, args []any) {
 	from, args := table(d, rows)
 	return `
@@ -66,8 +67,8 @@ func Insert(d base.Dialect, rows []Row) (insert string, args []any) {
 		where true`, args
 }
 
-// table is a from-item of new jobs and its parameters. Most batches are of one
-// task and differ in their input alone: what they share travels once.
+// table returns a from-item of new jobs and its parameters. Jobs of most batches have one task and differ only in their input,
+// so their common values are sent once.
 func table(d base.Dialect, rows []Row) (from string, args []any) {
 	if len(rows) == 1 || slices.ContainsFunc(rows, func(r Row) bool { return !r.likeOf(rows[0]) }) {
 		return base.Spread(d, 1, rows)
@@ -81,13 +82,13 @@ func table(d base.Dialect, rows []Row) (from string, args []any) {
 	return "(select id, input, " + shared + " from " + table + ") as t", append(args, batch...)
 }
 
-// ownRow is what a new job has to itself in a batch of jobs that are alike.
+// ownRow holds the values of a new job that differ within a batch of similar jobs.
 type ownRow struct {
 	ID    int64   `json:"id"`
 	Input *string `json:"input"`
 }
 
-// likeOf reports that two rows differ in their own alone.
+// likeOf reports that two rows differ only in the values of ownRow.
 func (r Row) likeOf(o Row) bool {
 	r.ID, r.Input = o.ID, o.Input
 	return r == o

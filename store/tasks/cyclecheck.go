@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,13 +13,12 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// checkCycle refuses a cycle or workflow that names what is not there, or itself.
+// checkCycle rejects a cycle or workflow that names a missing task, or contains itself.
 func (c *Change) checkCycle(t task.Task) error {
 	return CheckMembers(t, c.TasksByName, func(string) {})
 }
 
-// CheckMembers is checkCycle, with tasks from wherever they are. use is told of
-// each member and step.
+// CheckMembers is checkCycle for any source of tasks. It calls use with each member and step.
 func CheckMembers(t task.Task, tasks func([]base.TaskName) (map[base.TaskName]task.Task, error), use func(member string)) error {
 	if t.Workflow != nil {
 		if faults := expression.VetWorkflow(*t.Workflow); len(faults) > 0 {
@@ -57,6 +57,14 @@ func CheckMembers(t task.Task, tasks func([]base.TaskName) (map[base.TaskName]ta
 			}
 			return core.InvalidField(m.Field, m.Task, fmt.Sprintf("is a %s that has this one for a %s", member.Kind, role), "")
 		}
+		if t.Workflow != nil {
+			if deep, err := deeper(t.Namespace, m.Task, task.MaxWorkflowDepth-1, tasks); err != nil {
+				return err
+			} else if deep {
+				return core.InvalidField(m.Field, m.Task, fmt.Sprintf("has workflows within workflows: with this one they are more than %d deep", task.MaxWorkflowDepth),
+					"put steps of an inner workflow into the one around it")
+			}
+		}
 		if m.MaxAttempts > 1 {
 			field := strings.TrimSuffix(m.Field, "task") + "max_attempts"
 			return core.InvalidField(field, strconv.Itoa(m.MaxAttempts), fmt.Sprintf("cannot be over 1 for a %s: its parts have attempts of their own", member.Kind), "")
@@ -65,7 +73,7 @@ func CheckMembers(t task.Task, tasks func([]base.TaskName) (map[base.TaskName]ta
 	return nil
 }
 
-// within reports that a task is a part of another, or of one of its parts.
+// within reports that a task is a part of another one, directly or indirectly.
 func within(t task.Task, other string, named func([]base.TaskName) (map[base.TaskName]task.Task, error)) (bool, error) {
 	seen := map[string]bool{}
 	for level := []string{other}; len(level) > 0; {
@@ -93,7 +101,33 @@ func within(t task.Task, other string, named func([]base.TaskName) (map[base.Tas
 	return false, nil
 }
 
-// freeMember refuses to delete a task that a cycle has for a member, or a workflow for a step.
+// deeper reports whether a workflow nests others, through its steps, more than most levels deep, its own level included.
+func deeper(namespace, name string, most int, named func([]base.TaskName) (map[base.TaskName]task.Task, error)) (bool, error) {
+	level := []base.TaskName{{Namespace: namespace, Name: name}}
+	for range most + 1 {
+		tasks, err := named(level)
+		if err != nil {
+			return false, err
+		}
+		found, next := false, map[base.TaskName]bool{}
+		for _, t := range tasks {
+			if t.Workflow == nil {
+				continue
+			}
+			for _, m := range t.Parts() {
+				next[base.TaskName{Namespace: namespace, Name: m.Task}] = true
+			}
+			found = true
+		}
+		if !found {
+			return false, nil
+		}
+		level = slices.Collect(maps.Keys(next))
+	}
+	return true, nil
+}
+
+// freeMember rejects the deletion of a task that is a member of a cycle or a step of a workflow.
 func (c *Change) freeMember(t task.Task) error {
 	users, err := base.Collect(c.Ctx, c.Tx, c.s.ScanTask, `
 		select `+TaskColumns+`
@@ -116,8 +150,7 @@ func (c *Change) freeMember(t task.Task) error {
 	return err
 }
 
-// MembersFirst is the order in which tasks come behind those that they have for
-// members, as far as that goes.
+// MembersFirst returns an order in which tasks come after their members, as far as that is possible.
 func MembersFirst(all []task.Task) []int {
 	return base.OrderBy(len(all), func(i int) string { return all[i].Namespace + "/" + all[i].Name }, func(i int) (names []string) {
 		for _, m := range all[i].Parts() {

@@ -6,10 +6,10 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Hooks are what other rooms do when a task is saved or deleted.
+// Hooks are the actions of other packages when a task is saved or deleted.
 type Hooks struct {
 	Saving   func(c *Change, t task.Task) error
-	Saved    func(c *Change, old, t task.Task) error // of an edit
+	Saved    func(c *Change, old, t task.Task) error // after an edit
 	Deleting func(c *Change, t task.Task) error
 	Deleted  func(c *Change, t task.Task) error
 

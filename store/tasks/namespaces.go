@@ -19,14 +19,14 @@ func scanNamespace(rows base.Rows) (n access.Namespace, err error) {
 	return n, rows.Scan(base.ScanDoc(&n))
 }
 
-// ReadNamespace is what a namespace may do: everything, unless it has a row.
+// ReadNamespace returns the limits of a namespace. A namespace without a row has no limits.
 func (s *Store) ReadNamespace(ctx context.Context, tx base.Tx, name string) (access.Namespace, error) {
 	n, _, err := base.First(ctx, tx, scanNamespace, `select doc from belfry.namespaces where name = $1`, name)
 	n.Name = name
 	return n, err
 }
 
-// Namespace is what a namespace may do.
+// Namespace returns the limits of a namespace.
 func (s *Store) Namespace(ctx context.Context, name string) (n access.Namespace, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		n, err = s.ReadNamespace(ctx, tx, name)
@@ -47,9 +47,8 @@ func (s *Store) Namespaces(ctx context.Context) (all []access.Namespace, err err
 // maxNamespaces bounds a list of names.
 const maxNamespaces = 200
 
-// AllNamespaces lists the namespaces that have limits, tasks or monitors, by name.
-// Of those without limits it finds 200: it steps over an index once for each of
-// them, however much they hold.
+// AllNamespaces lists the namespaces that have limits, tasks or monitors, by name. It finds at most 200 namespaces without
+// limits, with one index step for each, however much they hold.
 func (s *Store) AllNamespaces(ctx context.Context) (all []access.Namespace, err error) {
 	if all, err = s.Namespaces(ctx); err != nil {
 		return nil, err
@@ -83,16 +82,16 @@ func (s *Store) AllNamespaces(ctx context.Context) (all []access.Namespace, err 
 	return all, err
 }
 
-// SaveNamespace replaces what a namespace may do. Its tasks must fit the new
-// limits; jobs that exist keep their queue and priority.
+// SaveNamespace replaces the limits of a namespace. Its tasks must fit the new limits. Existing jobs keep their queue and
+// priority.
 func (s *Store) SaveNamespace(ctx context.Context, n access.Namespace) (access.Namespace, error) {
 	n = n.WithDefaults()
 	err := s.write(ctx, "save namespace", func(c *Change) error {
 		if err := n.Validate(); err != nil {
 			return err
 		}
-		// A task that is being saved holds its queue, and looks at the limits after
-		// that: it is here before these limits are judged, or sees them.
+		// A task that is being saved holds its queue before it reads the limits. So either the task is here before these limits
+		// are checked, or it sees them.
 		if _, err := base.Collect(ctx, c.Tx, base.ScanString, `select name from belfry.queues order by name`+c.SQL.ForUpdate("queues")); err != nil {
 			return err
 		}
@@ -140,8 +139,8 @@ func (s *Store) SaveNamespace(ctx context.Context, n access.Namespace) (access.N
 	return n, err
 }
 
-// tasksFit refuses limits that leave out a task which exists. Most tasks are in
-// an allowed queue without a priority of their own, and are not read.
+// tasksFit rejects limits that exclude an existing task. Most tasks are in an allowed queue and have no priority of their own,
+// so they are not read.
 func (c *Change) tasksFit(n access.Namespace) error {
 	var doubtful []string
 	args := []any{n.Name}
@@ -182,7 +181,7 @@ func (c *Change) tasksFit(n access.Namespace) error {
 	return nil
 }
 
-// mayUse refuses a queue or a priority that the namespace of a task may not use.
+// mayUse rejects a queue or a priority that the namespace of a task may not use.
 func (s *Store) mayUse(ctx context.Context, tx base.Tx, t task.Task) error {
 	n, err := s.ReadNamespace(ctx, tx, t.Namespace)
 	if err == nil {
@@ -194,8 +193,8 @@ func (s *Store) mayUse(ctx context.Context, tx base.Tx, t task.Task) error {
 	return err
 }
 
-// AllowJobs refuses queues and priorities that jobs name themselves and their
-// namespaces may not use. Those of tasks were looked at when the task was saved.
+// AllowJobs rejects queues and priorities that jobs name themselves and their namespaces may not use. Those of tasks were
+// checked when the task was saved.
 func (c *Change) AllowJobs(ns []job.NewJob) error {
 	known := map[string]access.Namespace{}
 	for _, n := range ns {

@@ -11,34 +11,32 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// requirements are what tasks need of workers, as this process last saw them. There
-// are few, and what a number stands for never changes, so a claim asks for the
-// numbers of those that its session meets and leaves the rest to an index.
+// requirements caches the requirements of tasks on workers. There are few, and the meaning of a number never changes. So a
+// claim asks for the numbers that its session meets, and an index does the rest.
 //
-// An unneeded one is idle first and goes a day later. A task that
-// needs an idle one wakes it in the same transaction; a node that remembers one
-// that was not idle lately may use it without a look.
+// An unused requirement is first marked idle, and deleted a day later. A task that needs an idle requirement wakes it in the
+// same transaction. A node may use a cached one that was not idle lately without a look.
 type requirements struct {
 	mu      sync.Mutex
-	byText  map[string]int64 // but idle ones
+	byText  map[string]int64 // without idle ones
 	byID    map[int64]task.Requirement
 	met     map[string][]int64 // by session
-	again   time.Time          // by the monotonic clock
-	until   time.Time          // byText is good, likewise
+	again   time.Time          // next read, by the monotonic clock
+	until   time.Time          // end of the use of byText, likewise
 	renewed <-chan struct{}
 }
 
 const (
-	// requirementsFor is how long a requirement that another process made may be unknown
-	// here, if no announcement came.
+	// requirementsFor is the longest time for which a requirement from another process is unknown here, if no announcement
+	// came.
 	requirementsFor = time.Second
-	// rememberedFor is how long a number may be used that was not looked up since.
+	// rememberedFor is the time for which a number may be used without another look.
 	rememberedFor = time.Hour
-	// keepRequirements is how long an idle one stays, which is longer than that, and than
-	// any transaction that has used it.
+	// keepRequirements is the time until an idle requirement is deleted. It is longer than rememberedFor, and than any
+	// transaction that used it.
 	keepRequirements = 24 * time.Hour
-	// maxRequirements bounds them. A requirement is a set of labels, a machine and an
-	// isolation, and thousands of tasks share a handful.
+	// maxRequirements bounds the requirements. A requirement is a set of labels, a machine and an isolation, and thousands of
+	// tasks share a handful.
 	maxRequirements = 10_000
 )
 
@@ -53,8 +51,7 @@ func scanRequirement(rows base.Rows) (d requirementRow, err error) {
 	return d, rows.Scan(&d.id, &d.text, base.ScanDoc(&d.d), &d.idle)
 }
 
-// requirementOf is the number of what a task needs, and 0 when it needs nothing. A
-// requirement that is new is written down.
+// requirementOf returns the number of a task's requirement, or 0 if there is none. A new requirement is stored.
 func (c *Change) requirementOf(t task.Task) (int64, error) {
 	d := t.Requirement()
 	if d.IsZero() {
@@ -63,6 +60,7 @@ func (c *Change) requirementOf(t task.Task) (int64, error) {
 	return c.RequirementID(d)
 }
 
+// RequirementID returns the number of a requirement, and creates it if it is new.
 func (c *Change) RequirementID(d task.Requirement) (int64, error) {
 	line := d.String()
 	known := &c.s.requirements
@@ -89,11 +87,10 @@ func (c *Change) RequirementID(d task.Requirement) (int64, error) {
 	}
 	c.After(known.forget)
 	c.Wake(base.TopicRequirements)
-	return c.wakeRequirement(line) // another node may have been faster
+	return c.wakeRequirement(line) // another node may have stored it first
 }
 
-// wakeRequirement is the number of a requirement that from now on is not idle; 0: there is
-// none.
+// wakeRequirement marks a requirement as not idle and returns its number, or 0 if it does not exist.
 func (c *Change) wakeRequirement(line string) (int64, error) {
 	var idle int64
 	id, _, err := base.First(c.Ctx, c.Tx, func(r base.Rows) (id int64, err error) { return id, r.Scan(&id, &idle) },
@@ -105,7 +102,7 @@ func (c *Change) wakeRequirement(line string) (int64, error) {
 	return id, err
 }
 
-// number is that of a requirement which cannot go soon.
+// number returns the number of a cached requirement that cannot be deleted soon.
 func (k *requirements) number(line string) (int64, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -113,14 +110,14 @@ func (k *requirements) number(line string) (int64, bool) {
 	return id, ok && time.Now().Before(k.until)
 }
 
-// forget makes the next claim read them again.
+// forget makes the next claim read the requirements again.
 func (k *requirements) forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.again = time.Time{}
 }
 
-// MetBy are the requirements that a session meets.
+// MetBy returns the requirements that a session meets.
 func (c *Change) MetBy(w job.WorkerState) ([]int64, error) {
 	known := &c.s.requirements
 	known.mu.Lock()
@@ -146,8 +143,7 @@ func (c *Change) MetBy(w job.WorkerState) ([]int64, error) {
 		if !sameNumbers(there, all) {
 			all, judged = there, false
 		}
-		// After the commit: what this transaction sees may still be taken back,
-		// and its numbers given to others.
+		// Only after the commit: the rows that this transaction sees may still be rolled back, and their numbers used again.
 		c.After(func() { known.learn(rows, all, news) })
 	}
 	if judged || len(all) == 0 {
@@ -160,7 +156,7 @@ func (c *Change) MetBy(w job.WorkerState) ([]int64, error) {
 		}
 	}
 	slices.Sort(ids)
-	c.After(func() { known.judged(w.Session, all, ids) })
+	c.After(func() { known.storeMet(w.Session, all, ids) })
 	return ids, nil
 }
 
@@ -191,11 +187,11 @@ func sameNumbers(a, b map[int64]task.Requirement) bool {
 	return true
 }
 
-func (k *requirements) judged(session string, all map[int64]task.Requirement, ids []int64) {
+func (k *requirements) storeMet(session string, all map[int64]task.Requirement, ids []int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !sameNumbers(all, k.byID) {
-		return // there are others by now
+		return // the requirements have changed meanwhile
 	}
 	if len(k.met) >= base.MaxDocs || k.met == nil {
 		k.met = map[string][]int64{}
@@ -203,8 +199,7 @@ func (k *requirements) judged(session string, all map[int64]task.Requirement, id
 	k.met[session] = ids
 }
 
-// Meets is the condition that a session has what a job needs. Nearly all need
-// nothing.
+// Meets adds the condition that a session meets the requirement of a job. Nearly all jobs have none.
 func (c *Change) Meets(cond *base.Where, ids []int64) {
 	if len(ids) == 0 {
 		cond.Conds = append(cond.Conds, "requirement = 0")
@@ -213,8 +208,8 @@ func (c *Change) Meets(cond *base.Where, ids []int64) {
 	cond.And("(requirement = 0 or "+c.SQL.In("requirement", len(cond.Args)+1)+")", c.SQL.List(ids))
 }
 
-// PruneRequirements removes a bounded part of what has long been idle. That it is
-// still idle is looked at before that, and again in the statement.
+// PruneRequirements deletes a bounded number of requirements that have been idle for long. It marks idle ones first, and checks
+// again in the deleting statement.
 func (c *Change) PruneRequirements() (more bool, err error) {
 	const needed = `(exists (select 1 from belfry.tasks t where t.requirement = belfry.requirements.id and t.requirement > 0) or exists (select 1 from belfry.jobs j where j.requirement = belfry.requirements.id and j.requirement > 0))`
 	if _, err := c.Tx.Exec(c.Ctx, `update belfry.requirements set idle_at = 0 where idle_at > 0 and `+needed); err != nil {

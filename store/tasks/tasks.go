@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/core/title"
@@ -12,8 +13,10 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
+// TaskColumns are the columns that [Store.ScanTask] reads, in its order.
 const TaskColumns = `id, namespace, name, generation, doc, created_at, updated_at`
 
+// ScanTask reads one row of [TaskColumns], with its secrets opened.
 func (s *Store) ScanTask(rows base.Rows) (t task.Task, err error) {
 	var id, generation, created, updated int64
 	var namespace, name, doc string
@@ -28,18 +31,20 @@ func (s *Store) ScanTask(rows base.Rows) (t task.Task, err error) {
 	return t, err
 }
 
-// TaskDoc is the task as written, without what the store adds.
+// TaskDoc returns the task as written, without the fields that the store sets.
 func TaskDoc(t task.Task) string {
 	t.ID, t.Generation = 0, 0
 	t.CreatedAt, t.UpdatedAt = base.Instant(0), base.Instant(0)
 	return base.Text(t)
 }
 
+// NoTask is the error of a task that does not exist: [core.NotFound].
 func NoTask(namespace, name string) error {
 	return core.Errorf(core.NotFound, "no task %q in namespace %q", name, namespace).
 		WithHint("see: belfry task list")
 }
 
+// TasksByName returns the tasks that exist, by name. It may use tasks that this process has read before and that did not change.
 func (c *Change) TasksByName(names []base.TaskName) (map[base.TaskName]task.Task, error) {
 	if len(names) == 0 {
 		return map[base.TaskName]task.Task{}, nil
@@ -65,12 +70,14 @@ func (c *Change) TasksByName(names []base.TaskName) (map[base.TaskName]task.Task
 	})
 }
 
+// TasksByID returns the tasks that exist, by ID. It may use tasks that this process has read before and that did not change.
 func (c *Change) TasksByID(ids []int64) (map[int64]task.Task, error) {
 	return c.s.taskIDs.Of(c.Change, "tasks", base.Unique(ids), func(ids []int64) (map[int64]task.Task, error) {
 		return c.s.TasksByID(c.Ctx, c.Tx, ids)
 	})
 }
 
+// TasksByID reads the tasks that exist, by ID.
 func (s *Store) TasksByID(ctx context.Context, tx base.Tx, ids []int64) (map[int64]task.Task, error) {
 	tasks, err := base.Collect(ctx, tx, s.ScanTask, `
 		select `+TaskColumns+`
@@ -83,6 +90,7 @@ func (s *Store) TasksByID(ctx context.Context, tx base.Tx, ids []int64) (map[int
 	return byID, err
 }
 
+// ReadTask reads a task in a transaction. A missing one fails with [core.NotFound].
 func (s *Store) ReadTask(ctx context.Context, tx base.Tx, namespace, name string) (task.Task, error) {
 	return s.taskWith(ctx, tx, namespace, name, "")
 }
@@ -93,8 +101,7 @@ func (c *Change) AnyLimited() (bool, error) {
 	return some, err
 }
 
-// LockTask is task, and no other transaction changes or deletes it before this
-// transaction ends.
+// LockTask reads a task. No other transaction changes or deletes it before this transaction ends.
 func (c *Change) LockTask(namespace, name string) (task.Task, error) {
 	return c.s.taskWith(c.Ctx, c.Tx, namespace, name, c.SQL.ForUpdate("tasks"))
 }
@@ -123,12 +130,10 @@ func (s *Store) CreateTask(ctx context.Context, t task.Task) (task.Task, error) 
 	return t, err
 }
 
-// Vet asks who knows about settings that package task cannot judge, such as the
-// expressions of conditions.
+// Vet checks the settings that package task cannot check, such as the expressions of conditions.
 func (s *Store) Vet(t task.Task) error { return s.Vetting(t, true) }
 
-// Vetting is vet. Without secrets it is not known whether those are kept that
-// stand for others.
+// Vetting is [Store.Vet]. Without secrets it does not check redacted secrets, whose stored values are unknown.
 func (s *Store) Vetting(t task.Task, secrets bool) error {
 	if secrets {
 		if err := t.CheckSecrets(); err != nil {
@@ -141,10 +146,10 @@ func (s *Store) Vetting(t task.Task, secrets bool) error {
 	return s.Opt.Vet(t)
 }
 
-// Tried is the note of a task that holds a definition which is tried.
+// Tried is the note of a task that holds a definition on trial.
 const Tried = "tried, not saved"
 
-// InsertTask writes a task that is valid.
+// InsertTask writes a valid task.
 func (c *Change) InsertTask(t task.Task, note string) (task.Task, error) {
 	if task.IsTrial(t.Name) && note != Tried {
 		return t, reserved(t)
@@ -183,7 +188,7 @@ func (c *Change) InsertTask(t task.Task, note string) (task.Task, error) {
 		return t, err
 	}
 	if n == 0 {
-		if note != "" { // someone else implied it at the same moment
+		if note != "" { // another transaction implied the task at the same time
 			return c.s.ReadTask(c.Ctx, c.Tx, t.Namespace, t.Name)
 		}
 		return t, core.Errorf(core.Conflict, "there is a task %q in namespace %q already", t.Name, t.Namespace).
@@ -192,7 +197,7 @@ func (c *Change) InsertTask(t task.Task, note string) (task.Task, error) {
 	return t, c.Audit("create", "task", t.Namespace, t.Name, note, nil, t.Redacted())
 }
 
-// mayUseQueue refuses a queue that is not there, or is not for such a task.
+// mayUseQueue rejects a queue that does not exist, or that this task may not use.
 func (c *Change) mayUseQueue(t task.Task) error {
 	if err := job.CheckReserved(t.Queue, t.Name, t.Kind); err != nil {
 		return err
@@ -200,11 +205,10 @@ func (c *Change) mayUseQueue(t task.Task) error {
 	if err := c.queues().HoldQueue("queue", t.Queue); err != nil {
 		return err
 	}
-	return c.s.mayUse(c.Ctx, c.Tx, t) // behind the hold: see SaveNamespace
+	return c.s.mayUse(c.Ctx, c.Tx, t) // after the hold: see SaveNamespace
 }
 
-// UpdateTask replaces a task. Jobs that have not started run under the new
-// one; attempts under way go on under the old.
+// UpdateTask replaces a task. Jobs that have not started run under the new task. Running attempts continue under the old one.
 func (s *Store) UpdateTask(ctx context.Context, t task.Task) (task.Task, error) {
 	t = t.WithDefaults()
 	err := s.write(ctx, "update task", func(c *Change) (err error) {
@@ -223,6 +227,7 @@ func reserved(t task.Task) error {
 	return core.InvalidField("name", t.Name, "is reserved for definitions that are tried", "choose another name")
 }
 
+// UpdateTask replaces a task. A missing task fails with [core.NotFound], and the name of a trial is refused.
 func (c *Change) UpdateTask(t task.Task) (task.Task, error) {
 	if task.IsTrial(t.Name) {
 		return t, reserved(t)
@@ -235,7 +240,7 @@ func (c *Change) UpdateTask(t task.Task) (task.Task, error) {
 	if TaskDoc(old) == TaskDoc(t) {
 		return old, nil
 	}
-	if _, owned := task.OwnerOf(t.Name); !owned { // else it is the monitor that is edited
+	if _, owned := task.OwnerOf(t.Name); !owned { // otherwise the edit is one of the monitor
 		if err := c.Expect("task", t.Name, old.Version(), old.UpdatedAt); err != nil {
 			return t, err
 		}
@@ -273,8 +278,8 @@ func (c *Change) UpdateTask(t task.Task) (task.Task, error) {
 	return t, c.Audit("update", "task", t.Namespace, t.Name, "", old.Redacted(), t.Redacted())
 }
 
-// DeleteTask removes a task that no schedule refers to. Its jobs that have not
-// started are withdrawn; those that run are not retried.
+// DeleteTask deletes a task that no schedule refers to. Its jobs that have not started are withdrawn. Running jobs are not
+// retried.
 func (s *Store) DeleteTask(ctx context.Context, namespace, name string) error {
 	if err := base.RefuseOwned("task", name); err != nil {
 		return err
@@ -291,6 +296,7 @@ func (s *Store) DeleteTask(ctx context.Context, namespace, name string) error {
 	})
 }
 
+// DeleteTask deletes a task. A task that a schedule runs fails with [core.Conflict].
 func (c *Change) DeleteTask(t task.Task) error {
 	user, used, err := base.First(c.Ctx, c.Tx, base.ScanString, `select name from belfry.schedules where task_id = $1 order by name limit 1`, t.ID)
 	if err != nil {
@@ -314,7 +320,7 @@ func (c *Change) DeleteTask(t task.Task) error {
 	return c.Audit("delete", "task", t.Namespace, t.Name, "", t.Redacted(), nil)
 }
 
-// Task is one task, without its secrets.
+// Task returns one task, without its secrets.
 func (s *Store) Task(ctx context.Context, namespace, name string) (t task.Task, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		t, err = s.ReadTask(ctx, tx, namespace, name)
@@ -340,56 +346,82 @@ func (s *Store) Tasks(ctx context.Context, f task.Filter) (p core.Page[task.Task
 	}
 	w.NotOwnedTask("name")
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
-		tasks, err := base.Collect(ctx, tx, s.ScanTask, `
+		p, err = base.CollectPage(ctx, tx, limit, s.ScanTask, func(t task.Task) string { return base.EncodeCursor(t.Namespace, t.Name) }, `
 			select `+TaskColumns+`
 			from belfry.tasks
 			where `+w.Sql()+`
 			order by namespace, name
 			limit `+fmt.Sprint(limit+1), w.Args...)
-		for i := range tasks {
-			tasks[i] = base.Own(tasks[i].Redacted())
+		for i := range p.Items {
+			p.Items[i] = base.Own(p.Items[i].Redacted())
 		}
-		p = base.Page(tasks, limit, func(t task.Task) string { return base.EncodeCursor(t.Namespace, t.Name) })
 		return err
 	})
 	return p, err
 }
 
-// EnsureFuncs makes the tasks of Go handlers that have none yet, so that a
-// program which registers handlers can be scheduled and enqueued for at once.
+// EnsureFuncs creates missing tasks for Go handlers, so that a program that registers handlers can schedule and enqueue at
+// once.
 func (s *Store) EnsureFuncs(ctx context.Context, namespace string, names []string) error {
+	return s.write(ctx, "ensure funcs", func(c *Change) error { return c.EnsureFuncs(namespace, names, false) })
+}
+
+// EnsureFuncs is [Store.EnsureFuncs] in a transition. Bounded refuses tasks beyond [MaxEnsured].
+func (c *Change) EnsureFuncs(namespace string, names []string, bounded bool) error {
 	if len(names) == 0 {
 		return nil
 	}
 	if namespace == "" || namespace == core.AnyNamespace {
 		namespace = core.DefaultNamespace
 	}
-	return s.write(ctx, "ensure funcs", func(c *Change) error {
-		asked := make([]base.TaskName, len(names))
-		for i, n := range names {
-			asked[i] = base.TaskName{Namespace: namespace, Name: n}
-		}
-		there, err := c.TasksByName(asked)
-		if err != nil {
+	asked := make([]base.TaskName, len(names))
+	for i, n := range names {
+		asked[i] = base.TaskName{Namespace: namespace, Name: n}
+	}
+	there, err := c.TasksByName(asked)
+	if err != nil {
+		return err
+	}
+	missing := slices.DeleteFunc(base.Unique(asked), func(a base.TaskName) bool { _, ok := there[a]; return ok })
+	if bounded {
+		if err := c.roomForFuncs(namespace, len(missing)); err != nil {
 			return err
 		}
-		for _, a := range asked {
-			if _, ok := there[a]; ok {
-				continue
-			}
-			t := task.Task{Namespace: a.Namespace, Name: a.Name, Kind: task.KindFunc}.WithDefaults()
-			if err := t.Validate(); err != nil {
-				return err
-			}
-			if _, err := c.InsertTask(t, "registered by a worker"); err != nil {
-				return err
-			}
+	}
+	for _, a := range missing {
+		t := task.Task{Namespace: a.Namespace, Name: a.Name, Kind: task.KindFunc}.WithDefaults()
+		if err := t.Validate(); err != nil {
+			return err
 		}
-		return nil
-	})
+		if _, err := c.InsertTask(t, "registered by a worker"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// ArtifactOf is the digest of what a task runs, or nothing.
+// MaxEnsured is the number of tasks in a namespace up to which workers with a token create tasks for their handlers. It does not
+// bound tasks that are created in other ways.
+const MaxEnsured = 10_000
+
+// roomForFuncs refuses new tasks of a worker in a namespace with many: a token of a worker must not fill the database.
+func (c *Change) roomForFuncs(namespace string, added int) error {
+	if added == 0 {
+		return nil
+	}
+	n, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
+		select count(*)
+		from (select 1 from belfry.tasks where namespace = $1 limit $2) as t`, namespace, MaxEnsured)
+	if err != nil || n+int64(added) <= MaxEnsured {
+		return err
+	}
+	var p core.Problems
+	p.Add("funcs", fmt.Sprint(added), fmt.Sprintf("new tasks in namespace %q, and workers create none beyond %d", namespace, MaxEnsured),
+		"create the tasks with belfry apply, or delete unused ones with belfry task delete")
+	return p.Err("worker")
+}
+
+// ArtifactOf returns the digest of the artifact of a task, or "".
 func ArtifactOf(t task.Task) string {
 	if t.Program == nil || t.Kind != task.KindProgram {
 		return ""
@@ -397,7 +429,7 @@ func ArtifactOf(t task.Task) string {
 	return t.Program.SHA256
 }
 
-// sealedTask and sealedMonitor are documents as they lie in the database.
+// sealedTask returns the stored form of a task, with sealed secrets.
 func (s *Store) sealedTask(t task.Task) (string, error) {
 	sealed, err := base.SealIn(s.Store, base.PurposeOf("task", t.Namespace, t.Name), t)
 	return TaskDoc(sealed), err

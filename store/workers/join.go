@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/store/tokens"
 )
 
-// joinPrefix tells people a join token from one that is good for the API.
+// joinPrefix distinguishes a join token from an API token.
 const joinPrefix = base.SecretPrefix + "join_"
 
 const joinColumns = `id, name, namespace, labels, uses, used, expires_at, created_at, created_by, last_used_at, revoked_at`
@@ -20,8 +20,8 @@ func scanJoin(rows base.Rows) (t access.JoinToken, err error) {
 		&t.CreatedBy, base.ScanTime(&t.LastUsedAt), base.ScanTime(&t.RevokedAt))
 }
 
-// CreateJoinToken makes a join token and answers its secret, which cannot be had
-// again. An actor that repeats it, because the answer was lost, is told of the token.
+// CreateJoinToken creates a join token and returns its secret, which cannot be read again. If the same actor repeats the call,
+// because the answer was lost, the error names the token.
 func (s *Store) CreateJoinToken(ctx context.Context, t access.JoinToken) (out access.JoinToken, secret string, err error) {
 	secret = base.NewSecret(joinPrefix)
 	err = s.write(ctx, "create join token", func(c *Change) error {
@@ -60,8 +60,7 @@ func (s *Store) CreateJoinToken(ctx context.Context, t access.JoinToken) (out ac
 	return out, secret, err
 }
 
-// JoinTokens lists all join tokens, with those that are used up or expired,
-// oldest first.
+// JoinTokens lists all join tokens, also used-up and expired ones, oldest first.
 func (s *Store) JoinTokens(ctx context.Context) (all []access.JoinToken, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		all, err = base.Collect(ctx, tx, scanJoin, `select `+joinColumns+` from belfry.join_tokens order by id`)
@@ -73,8 +72,8 @@ func (s *Store) JoinTokens(ctx context.Context) (all []access.JoinToken, err err
 	return all, err
 }
 
-// RevokeJoinToken ends the use of a join token. The tokens that machines
-// got by it stay good. Revoking again changes nothing.
+// RevokeJoinToken revokes a join token. The tokens that machines obtained with it stay valid. Revoking it again changes
+// nothing.
 func (s *Store) RevokeJoinToken(ctx context.Context, id int64) error {
 	return s.write(ctx, "revoke join token", func(c *Change) error {
 		t, found, err := base.First(ctx, c.Tx, scanJoin, `select `+joinColumns+` from belfry.join_tokens where id = $1`+s.SQL.ForUpdate("join_tokens"), id)
@@ -94,10 +93,9 @@ func (s *Store) RevokeJoinToken(ctx context.Context, id int64) error {
 	})
 }
 
-// Join makes a token for the worker of a machine that has the secret of
-// a join token. It counts as a use in the same transaction.
+// Join creates a token for the worker of a machine with the secret of a join token. The use is counted in the same transaction.
 func (s *Store) Join(ctx context.Context, secret, machine string) (made access.Token, own string, err error) {
-	// Looked up by a reader first: guessed secrets must not hold up writers.
+	// The secret is looked up by a reader first: guessed secrets must not hold up writers.
 	if err = s.DB().Read(ctx, func(tx base.Tx) error {
 		_, err := joinOf(ctx, tx, secret, "")
 		return err
@@ -124,7 +122,7 @@ func (s *Store) Join(ctx context.Context, secret, machine string) (made access.T
 	return made, own, err
 }
 
-// joinOf is the join token of a secret.
+// joinOf returns the join token of a secret.
 func joinOf(ctx context.Context, tx base.Tx, secret, lock string) (access.JoinToken, error) {
 	t, found, err := base.First(ctx, tx, scanJoin, `
 		select `+joinColumns+` from belfry.join_tokens where hash = $1`+lock, base.HashSecret(secret))

@@ -10,19 +10,16 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// listening is what this process says of itself, and what it last saw.
+// listening holds whether this process listens for workers, and its last look at other nodes.
 type listening struct {
-	mu     sync.Mutex
-	node   string // of this life; empty: it does not listen
-	nobody bool   // it was told that no node listens
+	mu   sync.Mutex
+	node string // id of this life; empty: this process does not listen
+	none bool   // the last look found no node that listens
 }
 
-// Listen says that this node can hear workers which reach the database through
-// it. Call it every [job.ListenEvery] for as long as that is so. Where
-// a node does, sessions with [job.WorkerInfo.Remote] that were opened here
-// are only given up for a silence in which a node listened: an engine that lives
-// while all nodes with the API are away hears no worker, and may not conclude that
-// they are dead.
+// Listen records that this node can hear workers which reach the database through it. The node calls it every [job.ListenEvery]
+// as long as that is so. A session with [job.WorkerInfo.Remote] is given up only for a silence during which a node listened. An
+// engine that runs while all API nodes are away hears no worker, and must not conclude that the workers are dead.
 func (s *Store) Listen(ctx context.Context) error {
 	node := s.listening.begin()
 	return s.write(ctx, "listen", func(c *Change) error {
@@ -51,7 +48,7 @@ func (l *listening) does() bool {
 	return l.node != ""
 }
 
-// heard is when workers could last be heard through nodes.
+// heard returns the last span in which workers could be heard through nodes.
 func (c *Change) heard() (job.Listening, error) {
 	spans, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (l job.Listening, err error) {
 		return l, r.Scan(base.ScanTime(&l.Since), base.ScanTime(&l.Until))
@@ -61,7 +58,7 @@ func (c *Change) heard() (job.Listening, error) {
 	}
 	out := job.Heard(spans, c.Now)
 	if c.Now.Sub(out.Until) <= job.ListenGap {
-		c.After(func() { c.s.listening.told(false) })
+		c.After(func() { c.s.listening.setUnheard(false) })
 		return out, nil
 	}
 	n, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
@@ -70,7 +67,7 @@ func (c *Change) heard() (job.Listening, error) {
 		where ended_at = 0 and expires_at < $1 and remote = 1`, base.Micros(c.Now.Add(-job.LostGrace)))
 	if n > 0 {
 		c.After(func() {
-			if c.s.listening.told(true) {
+			if c.s.listening.setUnheard(true) {
 				c.s.Opt.Logger.Warn("no node serves the API, so workers elsewhere cannot renew: they are not given up yet",
 					"sessions", n, "heard", out.Until, "most", job.UnheardFor)
 			}
@@ -79,11 +76,11 @@ func (c *Change) heard() (job.Listening, error) {
 	return out, err
 }
 
-// told reports whether that is news.
-func (l *listening) told(nobody bool) bool {
+// setUnheard records whether no node listens, and reports whether that has changed.
+func (l *listening) setUnheard(none bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	was := l.nobody
-	l.nobody = nobody
-	return was != nobody
+	was := l.none
+	l.none = none
+	return was != none
 }

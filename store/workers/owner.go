@@ -10,9 +10,8 @@ import (
 	"github.com/belfry-run/belfry/store/tokens"
 )
 
-// SessionOwner answers the ID of the token that opened a worker's session,
-// whether it has ended or not; 0 for a session of a node itself. The owner of
-// a session never changes.
+// SessionOwner returns the ID of the token that opened a session, whether the session has ended or not. It is 0 for a session
+// of a node itself. The owner of a session never changes.
 func (s *Store) SessionOwner(ctx context.Context, session string) (token int64, err error) {
 	var found bool
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
@@ -25,10 +24,8 @@ func (s *Store) SessionOwner(ctx context.Context, session string) (token int64, 
 	return token, err
 }
 
-// liveToken refuses a session to a token that was revoked or has expired. Nodes
-// may believe a token for some seconds longer. The lock keeps a token from
-// being revoked between this look and the end of the transaction, which would
-// leave a session behind without an end.
+// liveToken rejects a session for a revoked or expired token. Nodes may accept a token for some seconds longer. The lock
+// prevents a revocation between this look and the end of the transaction, which would leave a session without an end.
 func (c *Change) liveToken(id int64) error {
 	if id == 0 {
 		return nil
@@ -43,8 +40,8 @@ func (c *Change) liveToken(id int64) error {
 	return t.Refusal(c.Now)
 }
 
-// roomFor refuses another session of a token that has as many as it may.
-func (c *Change) roomFor(token int64) error {
+// checkSessionLimit rejects another session of a token that has reached its limit of sessions.
+func (c *Change) checkSessionLimit(token int64) error {
 	if token == 0 {
 		return nil
 	}
@@ -57,8 +54,8 @@ func (c *Change) roomFor(token int64) error {
 	return err
 }
 
-// endSessionsOf ends the living sessions that a token opened, and settles what
-// they hold. Beyond a bounded part of it, [base.Store.ReleaseLost] does the rest.
+// endSessionsOf ends the living sessions that a token opened, and settles the jobs that they hold. [Store.ReleaseLost] settles
+// the jobs beyond a bounded number.
 func (c *Change) endSessionsOf(token int64) error {
 	ended, err := base.Collect(c.Ctx, c.Tx, base.ScanString, `
 		update belfry.sessions
@@ -69,7 +66,7 @@ func (c *Change) endSessionsOf(token int64) error {
 		return err
 	}
 	for _, session := range ended {
-		if _, err := c.giveBack(session, job.OutcomeLost, "its worker was lost: the token of its session was revoked"); err != nil {
+		if _, err := c.settleHeld(session, job.OutcomeLost, "its worker was lost: the token of its session was revoked"); err != nil {
 			return err
 		}
 		c.Wake(base.TopicSession(session))
@@ -77,8 +74,8 @@ func (c *Change) endSessionsOf(token int64) error {
 	return nil
 }
 
-// RevokeToken makes a token worthless and ends the sessions that it opened: what
-// they hold is settled as lost. Revoking again changes nothing.
+// RevokeToken revokes a token and ends the sessions that it opened. The jobs that they hold are settled as lost. Revoking it
+// again changes nothing.
 func (s *Store) RevokeToken(ctx context.Context, id int64) error {
 	return s.write(ctx, "revoke token", func(c *Change) error {
 		t, found, err := base.First(ctx, c.Tx, tokens.ScanToken, `select `+tokens.TokenColumns+` from belfry.tokens where id = $1`+s.SQL.ForUpdate("tokens"), id)

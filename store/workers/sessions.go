@@ -18,18 +18,14 @@ import (
 	"github.com/belfry-run/belfry/store/queues"
 )
 
-// OpenSession begins a session. A queue that does not exist, or not any more,
-// is left out of it, unless no other is left: a worker that comes back must
-// not be shut out because a queue was deleted meanwhile.
+// OpenSession begins a session. A queue that does not exist is left out, unless no other queue is left. A worker that comes
+// back must not be shut out because a queue was deleted meanwhile.
 func (s *Store) OpenSession(ctx context.Context, w job.WorkerInfo) (out job.Session, err error) {
 	if err := w.Validate(); err != nil {
 		return out, err
 	}
 	if w.Namespace == "" {
 		w.Namespace = core.AnyNamespace
-	}
-	if err := s.tasks.EnsureFuncs(ctx, w.Namespace, w.Funcs); err != nil {
-		return out, err
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -40,7 +36,7 @@ func (s *Store) OpenSession(ctx context.Context, w job.WorkerInfo) (out job.Sess
 		if err := c.liveToken(w.Token); err != nil {
 			return err
 		}
-		if err := c.roomFor(w.Token); err != nil {
+		if err := c.checkSessionLimit(w.Token); err != nil {
 			return err
 		}
 		if out.TTL == 0 {
@@ -54,6 +50,9 @@ func (s *Store) OpenSession(ctx context.Context, w job.WorkerInfo) (out job.Sess
 				return queues.UnknownQueue("queues", name)
 			}
 		}
+		if err := s.tasks.In(c.Change).EnsureFuncs(w.Namespace, w.Funcs, w.Token != 0); err != nil { // a worker that is refused registers none
+			return err
+		}
 		_, err = c.Tx.Exec(ctx, `
 			insert into belfry.sessions (id, name, namespace, token, doc, ttl, started_at, renewed_at, expires_at, remote)
 			values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9)`,
@@ -63,8 +62,7 @@ func (s *Store) OpenSession(ctx context.Context, w job.WorkerInfo) (out job.Sess
 	return out, err
 }
 
-// slots is how many jobs of each of its queues a worker runs at the same time,
-// and the queues by priority.
+// slots returns the number of jobs that a worker runs at the same time, by queue, and the queues in the order of priority.
 func (c *Change) slots(w job.WorkerInfo) (slots map[string]int, order []string, err error) {
 	queues, err := base.Collect(c.Ctx, c.Tx, queues.ScanQueue, `select `+queues.QueueColumns+` from belfry.queues order by priority desc, name`)
 	slots = map[string]int{}
@@ -82,8 +80,8 @@ func (c *Change) slots(w job.WorkerInfo) (slots map[string]int, order []string, 
 	return slots, order, err
 }
 
-// Renew keeps a session alive. A session that is late but was not given up yet
-// is alive still: nothing of it has been handed to anyone else.
+// Renew renews a session. A late session that was not given up yet is still alive: none of its jobs has been leased to another
+// worker.
 func (s *Store) Renew(ctx context.Context, session string, has job.Holdings) (out job.Renewal, err error) {
 	if len(has.Attempts) > core.MaxBatch*10 {
 		return out, core.Errorf(core.TooLarge, "a session holds at most %d jobs", core.MaxBatch*10)
@@ -108,13 +106,14 @@ func (s *Store) Renew(ctx context.Context, session string, has job.Holdings) (ou
 		if err := c.reconcile(session, has, &out); err != nil {
 			return err
 		}
-		// Last, because it locks packs. Jobs that run for longer than between two renewals are in no claim's way then.
+		// This comes last, because it locks packs. Afterwards jobs that run for longer than the time between two renewals are
+		// in no claim's way.
 		return c.SQL.Unpack(ctx, c.Tx, base.Packed{Session: session, Before: base.Micros(c.Now.Add(-job.ClaimSettled))})
 	})
 	return out, err
 }
 
-// serves takes over which queues a worker serves by now.
+// serves updates the queues that a worker serves.
 func (c *Change) serves(w *job.WorkerState, has job.Holdings) error {
 	if len(has.Queues) == 0 || maps.Equal(has.Queues, w.Queues) && slices.Equal(has.ByTicket, w.ByTicket) {
 		return nil
@@ -124,6 +123,7 @@ func (c *Change) serves(w *job.WorkerState, has job.Holdings) error {
 	return err
 }
 
+// RenewSession renews a session by its TTL, and reports whether it still lives.
 func (c *Change) RenewSession(session string) (job.WorkerState, bool, error) {
 	return base.First(c.Ctx, c.Tx, c.s.jobs.ScanSession, `
 		update belfry.sessions
@@ -132,16 +132,14 @@ func (c *Change) RenewSession(session string) (job.WorkerState, bool, error) {
 		returning `+jobs.SessionColumns, session, base.Micros(c.Now))
 }
 
-// LateFinish ends an attempt whose worker did not.
+// LateFinish returns a finish for an attempt that its worker did not end in time.
 func LateFinish(ref job.Ref) job.Finish {
 	return job.Finish{Ref: ref, Outcome: job.OutcomeTimeout, Error: "its worker lives but did not end it by the deadline"}
 }
 
-// floors remember for each session below which number no lease of it is left, so
-// that a renewal does not walk over all those that have ended and that a long
-// transaction elsewhere keeps from being removed. A floor is that of the renewal
-// before the last: no claim takes so long that it drew its number before one
-// renewal and was committed after the next.
+// floors holds for each session a number below which it has no lease. So a renewal skips the ended leases that a long
+// transaction elsewhere keeps from being removed. A floor is taken from the renewal before the last. No claim draws its number
+// before one renewal and commits after the next.
 type floors struct {
 	mu    sync.Mutex
 	known map[string]floor
@@ -169,10 +167,9 @@ func (f *floors) rise(session string, rows []jobs.Held) {
 	f.known[session] = known
 }
 
-// reconcile compares what a worker holds with what is leased to it: what was
-// asked to end is told, what never arrived is handed back, and what goes on
-// beyond its deadline is ended here. The deadlines of a worker that does not
-// renew need no look: its session ends.
+// reconcile compares the attempts of a worker with its leases. It returns attempts that were asked to end, hands back leases
+// that never arrived, and ends attempts past their deadline. Deadlines of a worker that does not renew need no look: its
+// session ends.
 func (c *Change) reconcile(session string, has job.Holdings, out *job.Renewal) error {
 	rows, err := base.Collect(c.Ctx, c.Tx, jobs.ScanHeld, `
 		select job_id, number, claimed_at, deadline_at, cancel_at, ahead
@@ -192,7 +189,7 @@ func (c *Change) reconcile(session string, has job.Holdings, out *job.Renewal) e
 			rows[i] = h.Moved(c.Clock)
 		}
 	}
-	c.After(func() { c.s.floors.rise(session, rows) }) // once for a renewal, and here it is not begun again
+	c.After(func() { c.s.floors.rise(session, rows) }) // once for each renewal: a renewal is not repeated after this point
 	leased := make(map[job.Ref]jobs.Held, len(rows))
 	var late, never []job.Finish
 	for _, h := range rows {
@@ -207,9 +204,8 @@ func (c *Change) reconcile(session string, has job.Holdings, out *job.Renewal) e
 	}
 	for _, h := range has.Attempts {
 		ref := h.Ref
-		// Held jobs whose lease is another's now were ended over its
-		// head. Whether it has just been settled by its own finish, under way
-		// at this moment, makes no difference.
+		// A held job without a lease of this session was ended by another transaction. It may also have been settled just now
+		// by its own finish: that makes no difference.
 		if h, ok := leased[ref]; !ok || !h.CancelAt.IsZero() {
 			out.Cancel = append(out.Cancel, ref)
 		}
@@ -226,19 +222,19 @@ func (c *Change) reconcile(session string, has job.Holdings, out *job.Renewal) e
 	if len(late)+len(never) == 0 {
 		return nil
 	}
-	slices.SortFunc(never, func(a, b job.Finish) int { return cmp.Compare(a.JobID, b.JobID) }) // they come out of a map
+	slices.SortFunc(never, func(a, b job.Finish) int { return cmp.Compare(a.JobID, b.JobID) }) // they come from a map
 	if len(never) > 0 {
 		c.s.Opt.Logger.Warn("claims that never arrived are handed back", "session", session, "jobs", len(never))
 	}
 	if _, err = c.jobs().SettleOther(session, append(late, never...)); err != nil || len(never) == 0 {
 		return err
 	}
-	// A handler that settled its job in a transaction of its own, by a view from before the lease had a row, left the row.
+	// If a handler settled its job in its own transaction, with a snapshot from before the row of the lease, this row remained.
 	_, err = c.Tx.Exec(c.Ctx, `delete from belfry.leases where `+c.SQL.In("job_id", 1)+` and (select id from belfry.jobs where id = job_id) is null`, c.SQL.List(base.JobIDs(never)))
 	return err
 }
 
-// settled is the highest lease up to which every claim's answer has arrived or never will, 0 for none.
+// settled returns the highest lease up to which the answer of every claim has arrived or never will, or 0 for none.
 func settled(rows []jobs.Held, now time.Time) (lease int64) {
 	young := int64(math.MaxInt64)
 	for _, h := range rows {
@@ -254,7 +250,7 @@ func settled(rows []jobs.Held, now time.Time) (lease int64) {
 // Nudged returns a channel that is closed when the session should renew now.
 func (s *Store) Nudged(session string) <-chan struct{} { return s.Hub.On(base.TopicSession(session)) }
 
-// CloseSession ends a session. Jobs that it still holds are handed back.
+// CloseSession ends a session. Its jobs are handed back.
 func (s *Store) CloseSession(ctx context.Context, session string) error {
 	return s.write(ctx, "close session", func(c *Change) error {
 		n, err := c.Tx.Exec(ctx, `
@@ -264,24 +260,23 @@ func (s *Store) CloseSession(ctx context.Context, session string) error {
 		if err != nil || n == 0 {
 			return err
 		}
-		_, err = c.giveBack(session, job.OutcomeHandedBack, "its worker closed the session")
+		_, err = c.settleHeld(session, job.OutcomeHandedBack, "its worker closed the session")
 		return err
 	})
 }
 
-// releaseBatch bounds the jobs that are released in one transaction.
+// releaseBatch bounds the jobs that one transaction releases.
 const releaseBatch = 500
 
-// ReleaseLost gives up sessions that did not renew although they could have, and
-// settles what they held as lost. It goes through the same door as a worker's
-// own finish.
+// ReleaseLost gives up sessions that did not renew although they could have, and settles their jobs as lost, in the same way as
+// a worker's own finish.
 func (s *Store) ReleaseLost(ctx context.Context) (out job.Released, err error) {
 	err = s.write(ctx, "release lost", func(c *Change) error {
 		out = job.Released{}
 		if sure, err := c.Trusted(); err != nil || !sure {
 			return err
 		}
-		from, to := c.Clock.UnderWay() // of renewals too
+		from, to := c.Clock.UnderWay() // of renewals in progress too
 		heard, err := c.heard()
 		if err != nil {
 			return err
@@ -294,7 +289,7 @@ func (s *Store) ReleaseLost(ctx context.Context) (out job.Released, err error) {
 				from belfry.sessions
 				where ended_at = 0 and expires_at < $2 and ttl <= $3 and (renewed_at <= $4 or renewed_at >= $5 or expires_at + $6 < $2)
 					and (remote = 0 or ttl <= $7 and expires_at <= $8 or expires_at < $9)`+s.SQL.SkipLocked("sessions")+`)`,
-			base.Micros(c.Now), base.Micros(c.Now.Add(-job.LostGrace)), c.sees().Microseconds(), base.Micros(from), base.Micros(to), c.Clock.SetBy.Microseconds(),
+			base.Micros(c.Now), base.Micros(c.Now.Add(-job.LostGrace)), c.watchedFor().Microseconds(), base.Micros(from), base.Micros(to), c.Clock.SetBy.Microseconds(),
 			heard.Until.Sub(heard.Since).Microseconds(), base.Micros(heard.Until), base.Micros(c.Now.Add(-job.UnheardFor)))
 		if err != nil {
 			return err
@@ -310,7 +305,7 @@ func (s *Store) ReleaseLost(ctx context.Context) (out job.Released, err error) {
 			return err
 		}
 		for _, x := range unsettled {
-			n, err := c.giveBack(x.session, job.OutcomeLost, x.why)
+			n, err := c.settleHeld(x.session, job.OutcomeLost, x.why)
 			if err != nil {
 				return err
 			}
@@ -327,10 +322,9 @@ func (s *Store) ReleaseLost(ctx context.Context) (out job.Released, err error) {
 	return out, err
 }
 
-// TakeUp gives up the sessions of the process that had this database before, and settles what they held as lost,
-// up to a batch for each: [base.Store.ReleaseLost] settles the rest. Only a caller
-// that knows that the process is dead may use it: on SQLite, one that has got the lock of the file. Sessions of workers
-// elsewhere go on.
+// TakeUp gives up the sessions of the previous process on this database, and settles their jobs as lost, up to a batch for each
+// session. [Store.ReleaseLost] settles the rest. The caller must know that the previous process is dead: on SQLite, because it
+// holds the lock of the file. Sessions of remote workers continue.
 func (s *Store) TakeUp(ctx context.Context) error {
 	return s.write(ctx, "take up", func(c *Change) error {
 		dead, err := base.Collect(ctx, c.Tx, scanSilent, `
@@ -343,7 +337,7 @@ func (s *Store) TakeUp(ctx context.Context) error {
 		}
 		c.Observe(func(o base.Observer) { o.Lost(len(dead)) })
 		for _, x := range dead {
-			n, err := c.giveBack(x.session, job.OutcomeLost, "its worker was lost: the node that it ran in has ended without a word")
+			n, err := c.settleHeld(x.session, job.OutcomeLost, "its worker was lost: the node that it ran in has ended without a word")
 			if err != nil {
 				return err
 			}
@@ -365,7 +359,7 @@ func scanSilent(rows base.Rows) (x silent, err error) {
 	return x, rows.Scan(&x.session, base.ScanTime(&x.renewedAt))
 }
 
-// sight is since when this process looks for lost sessions without a gap.
+// sight holds the time since which this process has looked for lost sessions without a gap.
 type sight struct {
 	mu          sync.Mutex
 	since, last time.Duration // by Options.Monotonic
@@ -373,16 +367,14 @@ type sight struct {
 	begun       bool
 }
 
-// sightGap is a time without a look after which it is unknown which sessions were renewed
-// meanwhile, unless looks are that far apart anyway. An engine looks every two
-// seconds.
+// sightGap is the gap between looks after which it is unknown which sessions were renewed meanwhile. It is longer if looks are
+// regularly further apart. An engine looks every two seconds.
 const sightGap = 15 * time.Second
 
-// sees is for how long renewals could have been seen: this process ran and
-// found the database. A session is only given up when that was its whole
-// life, so that workers that could not reach anybody are not taken for dead
-// together.
-func (c *Change) sees() time.Duration {
+// watchedFor returns the time for which renewals could have been seen: this process ran and reached the database. A session is
+// given up only if that covers the whole life of its lease. So workers that could not reach the database are not all taken for
+// dead together.
+func (c *Change) watchedFor() time.Duration {
 	if c.s.Opt.Monotonic == nil {
 		return job.MaxSessionTTL.D()
 	}
@@ -400,9 +392,9 @@ func (c *Change) sees() time.Duration {
 	return now - c.s.sight.since
 }
 
-// giveBack settles a bounded part of what is leased to a session that has
-// ended. A session that holds nothing any more is looked at no further.
-func (c *Change) giveBack(session string, outcome job.Outcome, why string) (int, error) {
+// settleHeld settles a bounded number of jobs of an ended session. A session without jobs is marked as settled and not looked
+// at again.
+func (c *Change) settleHeld(session string, outcome job.Outcome, why string) (int, error) {
 	refs, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (ref job.Ref, err error) {
 		return ref, r.Scan(&ref.JobID, &ref.Lease)
 	}, `
@@ -425,14 +417,13 @@ func (c *Change) giveBack(session string, outcome job.Outcome, why string) (int,
 		fs[i] = job.Finish{Ref: ref, Outcome: outcome, Error: why}
 	}
 	settled, err := c.jobs().SettleOther(session, fs)
-	if err == nil && last { // a pack may say that it has more in it than it has
+	if err == nil && last { // a pack may overstate its content
 		err = c.SQL.Unpack(c.Ctx, c.Tx, base.Packed{Session: session, Before: math.MaxInt64})
 	}
 	return len(settled), err
 }
 
-// Workers lists living sessions, newest first, and with ended also those that
-// ended, up to a thousand.
+// Workers lists living sessions, newest first, and with ended also up to a thousand ended ones.
 func (s *Store) Workers(ctx context.Context, ended bool) (all []job.WorkerState, err error) {
 	all = []job.WorkerState{}
 	err = s.DB().Read(ctx, func(tx base.Tx) error {

@@ -4,7 +4,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// unsettled is a session that has ended, and what is said of the jobs that it held.
+// unsettled is an ended session with the reason for the end of its jobs.
 type unsettled struct {
 	silent
 	why string

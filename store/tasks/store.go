@@ -1,4 +1,6 @@
-// Package tasks keeps the tasks, what namespaces allow, and what tasks require of workers.
+// Package tasks keeps the tasks, the limits of namespaces, and the requirements of tasks on workers. [Store] is used by the
+// API, by definitions, and by the packages that create jobs. A change of a task goes to its programs, limits and waiting jobs
+// through the hooks, in the same transaction. Requirements are shared rows: workers compare their ids.
 package tasks
 
 import (
@@ -10,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Store keeps the tasks, what namespaces allow, and what tasks require of workers.
+// Store keeps the tasks, the limits of namespaces, and the requirements of tasks on workers.
 type Store struct {
 	*base.Store
 	quotas *quotas.Store
@@ -29,13 +31,13 @@ func New(b *base.Store, quotas *quotas.Store, queues *queues.Store) *Store {
 	return &Store{Store: b, quotas: quotas, queues: queues}
 }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition in progress, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
 func (c *Change) quotas() *quotas.Change { return c.s.quotas.In(c.Change) }

@@ -32,22 +32,22 @@ type Store struct {
 
 	Hooks Hooks
 
-	path   path
-	water  *marks.Marks
-	gather gather.Calls
-	lanes  marks.Lanes
-	owed   marks.Owed
+	path         path
+	marks        *marks.Marks
+	gather       gather.Calls
+	lanes        marks.Lanes
+	pendingWakes marks.PendingWakes
 
-	went         sync.Map // queue by task: where its last jobs went, and who may wait for the next
-	usual        sync.Map // task by queue: of which a claim was, and the next may be
+	lastQueue    sync.Map // queue by task: the queue of its last jobs, where a claim may wait for the next
+	lastTask     sync.Map // task by queue: the task of the last claimed job, and perhaps of the next
 	queuesRead   base.Known[string, claimable]
 	sessionsRead base.Known[string, job.WorkerState]
 	sessionDocs  base.Docs[string, job.WorkerInfo]
 }
 
-// New is the part of a store that keeps them.
+// New returns the part of a store that keeps jobs.
 func New(b *base.Store, queues *queues.Store, bounds *bounds.Store, turns *turns.Store, tasks *tasks.Store, l *limits.Store) *Store {
-	s := &Store{Store: b, queues: queues, bounds: bounds, turns: turns, tasks: tasks, limits: l, path: fast{}, water: marks.New(b.Opt.Claims.NoMark), gather: gather.New(b.Far)}
+	s := &Store{Store: b, queues: queues, bounds: bounds, turns: turns, tasks: tasks, limits: l, path: fast{}, marks: marks.New(b.Opt.Claims.NoMark), gather: gather.New(b.Far)}
 	if b.Opt.Claims.Plain {
 		s.path = plain{}
 	}
@@ -57,19 +57,19 @@ func New(b *base.Store, queues *queues.Store, bounds *bounds.Store, turns *turns
 	bounds.Drop = func(c *base.Change, ids []int64, note string) error {
 		return s.In(c).WithdrawJobs(ids, job.ReasonDropped, note)
 	}
-	s.OnClose(s.water.Close)
-	s.OnClockSet(s.water.Drain)
+	s.OnClose(s.marks.Close)
+	s.OnClockSet(s.marks.Drain)
 	return s
 }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition under way, with the methods of this package.
 type Change struct {
 	*base.Change
 	s       *Store
-	trigger schedule.Trigger // of new jobs, if it is another than usual
+	trigger schedule.Trigger // of new jobs; empty: enqueue
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{Change: c, s: s} }
 
 func (c *Change) queues() *queues.Change { return c.s.queues.In(c.Change) }
@@ -80,46 +80,46 @@ func (s *Store) writeAhead(ctx context.Context, name string, ahead func(c *Chang
 	return s.WriteAhead(ctx, name, func(c *base.Change) { ahead(s.In(c)) }, func(c *base.Change) error { return fn(s.In(c)) })
 }
 
-// ForgetMarks has claims look again at jobs that they have passed over.
-func (s *Store) ForgetMarks() { s.water.Drain() }
+// ForgetMarks drops all marks, so that claims look everywhere again.
+func (s *Store) ForgetMarks() { s.marks.Drain() }
 
 func (s *Store) begin(ctx context.Context) *Change { return s.In(s.Begin(ctx)) }
 
-// Hooks are what other rooms do within the transitions of jobs, which do not know them.
+// Hooks are functions of other packages that run within the transitions of jobs. This package does not import them.
 type Hooks struct {
-	// OneRun refuses new jobs of cycles that have a run.
+	// OneRun refuses new jobs of cycles that already have a run.
 	OneRun func(c *Change, ins []*Insertion) error
-	// HoldNew makes new jobs wait that cannot run yet.
+	// HoldNew makes new jobs wait if they cannot run yet.
 	HoldNew func(c *Change, ins []*Insertion) error
-	// CatchUp brings jobs in line that a session has just leased and that do not follow a change of their definition yet. It
-	// gives back their leases by unlease, and answers the others.
+	// CatchUp applies pending changes of definitions to jobs that a session has just leased. It gives back the leases of such
+	// jobs by unlease, and returns the other jobs.
 	CatchUp func(c *Change, w job.WorkerState, rows []JobRow, unlease func([]JobRow) error) ([]JobRow, error)
-	// Equip gives leased jobs what they start with, by job, and leaves out those that cannot start.
+	// Equip returns the secrets with which leased jobs start, by job, and leaves out jobs that cannot start.
 	Equip func(c *Change, rows []JobRow, tasks map[int64]task.Task) ([]JobRow, map[int64]map[string]string, error)
-	// Link adds to leased jobs, after the commit, where their bytes are.
+	// Link adds the addresses of their artifacts to leased jobs, after the commit.
 	Link func(ctx context.Context, jobs []job.LeasedJob)
-	// CheckOutputs looks, before the transition, whether the files are there that reports name.
+	// CheckOutputs checks before the transition that the files exist that finishes name.
 	CheckOutputs func(ctx context.Context, fs []job.Finish) []job.Finish
-	// Recorded finds stale answers to a session's finishes that it had made before, after the transition.
+	// Recorded finds, after the transition, stale finishes that repeat a finish which was recorded before.
 	Recorded func(ctx context.Context, session string, fs []job.Finish, out []job.Finished) error
-	// KeepDetails writes down what attempts that have just ended say of themselves beyond their ends.
+	// KeepDetails writes the details that ended attempts report beyond their outcome.
 	KeepDetails func(c *Change, fs []job.Finish, out []job.Finished) error
-	// SettleChecks settles attempts that bring what they saw of a monitor's target; plain are those that are no checks.
+	// SettleChecks settles attempts with a check result; plain are the attempts that turned out to be no checks.
 	SettleChecks func(c *Change, session string, fs []job.Finish) (states map[job.Ref]job.State, plain []job.Finish, err error)
-	// Gather puts off what follows from ends until Follow: what it locks is locked in one order, of all of them together.
+	// Gather defers the consequences of ends until Follow, which locks the rows of all of them in one order.
 	Gather func(c *Change)
 	Follow func(c *Change) error
-	// EndWaits has attempts that end to wait for a step not put off their jobs if the wait is over already.
+	// EndWaits handles attempts that end in order to wait for a step: if the wait is over already, the job is not delayed.
 	EndWaits func(c *Change, fs []job.Finish) error
-	// StopRuns stops the runs of workflows whose jobs are to be canceled, which end later. Others, maybe steps, end at once.
+	// StopRuns stops the runs of canceled workflow jobs (rows), which end later. The others, perhaps steps, end at once.
 	StopRuns func(c *Change, rows []JobRow, others []Ending, reason core.Reason, note string) error
-	// Ended does what follows from ends of attempts, and of jobs of schedules.
+	// Ended carries out the consequences of ends of attempts, and of jobs of schedules.
 	Ended func(c *Change, ends []Ending, schedules []int64) error
-	// Succeeded is Ended where all went well: done are all of them, with the checks and the members of cycles among them.
+	// Succeeded is Ended for successes: done has all of them, including the checks and the members of cycles.
 	Succeeded func(c *Change, done []base.Succeeded, checks []Ending, members []MemberEnd, schedules []int64) error
 }
 
-// MemberEnd is a job of a member of a cycle, or of a step of a workflow or of a job, that has ended for good.
+// MemberEnd is the final end of the job of a cycle member, or of a step of a workflow or of a job.
 type MemberEnd struct {
 	JobID, TaskID int64
 	State         job.State

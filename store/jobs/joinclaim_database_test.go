@@ -18,7 +18,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// heard has claims look again only when they are told to.
+// heard makes claims look again only when they are woken.
 var heard = store.Options{Poll: time.Hour}
 
 // waits is a session with a claim that waits.
@@ -68,8 +68,8 @@ func enqueueFuncs(t *testing.T, st *store.Store, n int, like job.NewJob) {
 	}
 }
 
-// wentAlong reports that jobs were leased by the commit that made them: on SQLite
-// both have its instant, on PostgreSQL its number, while they run.
+// wentAlong reports whether jobs were leased by the transaction that made them. On SQLite both then have its instant; on
+// PostgreSQL, while the jobs run, both have its number.
 func wentAlong(t *testing.T, st *store.Store, c job.Claim) bool {
 	t.Helper()
 	if db, ok := st.DB().(*postgres.DB); ok {
@@ -91,16 +91,16 @@ func wentAlong(t *testing.T, st *store.Store, c job.Claim) bool {
 	return len(c.Jobs) > 0
 }
 
-// recorded compares what a claim was told with the record, and ends its jobs.
+// recorded compares the answer of a claim with the stored jobs, and ends the jobs.
 func recorded(t *testing.T, st *store.Store, session string, c job.Claim) {
 	t.Helper()
 	for _, j := range c.Jobs {
 		if j.Task == nil || j.Task.Name != j.Job.Task {
-			t.Errorf("job %d came with the task %+v", j.Job.ID, j.Task)
+			t.Errorf("job %d was leased with task %+v, want task %s", j.Job.ID, j.Task, j.Job.Task)
 		}
 		now, err := st.Job(t.Context(), core.DefaultNamespace, j.Job.ID)
 		if err != nil || now.State != job.Running || now.Lease != c.Lease || now.Session != session || now.Attempt != 1 || !now.ClaimedAt.Equal(j.Job.ClaimedAt) {
-			t.Errorf("job %d is %+v, %v", j.Job.ID, now, err)
+			t.Errorf("stored job %d: got %+v and error %v, want it running under lease %d", j.Job.ID, now, err, c.Lease)
 		}
 		done, err := st.Finish(t.Context(), session, []job.Finish{{Ref: job.Ref{JobID: j.Job.ID, Lease: c.Lease}, Outcome: job.OutcomeOK}})
 		if err != nil || done[0].Stale {
@@ -135,9 +135,8 @@ func TestAClaimThatWaitsGoesAlongWithAnEnqueue(t *testing.T) {
 	})
 }
 
-// twoWaiting are two sessions of workers that run some functions each, in a
-// process that knows into which queue their jobs go. Claims for two jobs each
-// wait, the first session's first.
+// twoWaiting opens two sessions of workers that run some functions each, in a process that knows the queue of their jobs. Each
+// has a waiting claim for two jobs; the claim of the first session waits longer.
 func twoWaiting(t *testing.T, st *store.Store, first, second []string) [2]*waits {
 	t.Helper()
 	if err := st.EnsureFuncs(t.Context(), "", []string{"t", "u"}); err != nil {
@@ -158,47 +157,47 @@ func twoWaiting(t *testing.T, st *store.Store, first, second []string) [2]*waits
 	}
 }
 
-// got expects an answer with so many jobs, and says whether it went along.
-func (w *waits) expect(t *testing.T, st *store.Store, n int) (along bool) {
+// expect expects an answer with n jobs, and reports whether an enqueue carried out the claim.
+func (w *waits) expect(t *testing.T, st *store.Store, n int) (joined bool) {
 	t.Helper()
 	c := <-w.got
 	if w.err != nil || len(c.Jobs) != n {
-		t.Fatalf("claimed %d, %v, want %d", len(c.Jobs), w.err, n)
+		t.Fatalf("claim: got %d jobs and error %v, want %d jobs", len(c.Jobs), w.err, n)
 	}
-	along = wentAlong(t, st, c)
+	joined = wentAlong(t, st, c)
 	recorded(t, st, w.session, c)
-	return along
+	return joined
 }
 
-func TestWhoWaitsLongestGoesAlongAndNobodyElseIsWoken(t *testing.T) {
+func TestAnEnqueueCarriesOutTheLongestWaitingClaimAndWakesNoOther(t *testing.T) {
 	t.Parallel()
 	both.With(t, heard, func(t *testing.T, st *store.Store) {
 		w := twoWaiting(t, st, []string{"t"}, []string{"t"})
 		since := st.WaitsSince("default")
 		enqueueFuncs(t, st, 1, job.NewJob{Task: "t"})
 		if !w[0].expect(t, st, 1) {
-			t.Error("the first did not go along")
+			t.Error("the enqueue did not carry out the first waiting claim")
 		}
 		if woken := st.WaitsSince("default"); !woken.Equal(since) {
-			t.Errorf("the other waits since %s, and before that since %s", woken, since)
+			t.Errorf("the other claim waits since %s, want %s: it was woken", woken, since)
 		}
 		enqueueFuncs(t, st, 1, job.NewJob{Task: "t"})
 		if !w[1].expect(t, st, 1) {
-			t.Error("the second did not go along")
+			t.Error("the enqueue did not carry out the second waiting claim")
 		}
 	})
 }
 
-func TestWhatAClaimThatGoesAlongLeavesIsForOthers(t *testing.T) {
+func TestJobsThatACarriedOutClaimLeavesAreForOthers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		first   []string
 		enqueue int
 		task    string
-		got     []int // by each; 0: it waits on
+		got     []int // jobs of each claim; 0: it goes on waiting
 	}{
-		"more than it has room for": {[]string{"t"}, 3, "t", []int{2, 1}},
-		"what it cannot run":        {[]string{"u"}, 1, "t", []int{0, 1}},
+		"more than the claim wants": {[]string{"t"}, 3, "t", []int{2, 1}},
+		"jobs it cannot run":        {[]string{"u"}, 1, "t", []int{0, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -209,7 +208,7 @@ func TestWhatAClaimThatGoesAlongLeavesIsForOthers(t *testing.T) {
 					if n > 0 {
 						w[i].expect(t, st, n)
 					} else if len(w[i].got) > 0 {
-						t.Errorf("the claim %d got an answer", i)
+						t.Errorf("claim %d got an answer, want it to go on waiting", i)
 					}
 				}
 			})
@@ -217,7 +216,7 @@ func TestWhatAClaimThatGoesAlongLeavesIsForOthers(t *testing.T) {
 	}
 }
 
-// silently makes a job in a transaction of the caller's, which wakes nobody.
+// silently makes a job in a transaction of the caller, which wakes no claim.
 func silently(t *testing.T, st *store.Store, n job.NewJob) {
 	t.Helper()
 	var tx any
@@ -242,8 +241,8 @@ func silently(t *testing.T, st *store.Store, n job.NewJob) {
 	}
 }
 
-// What else waits in the queue comes first where it is ready for longer.
-func TestAClaimThatGoesAlongTakesWhatIsFirst(t *testing.T) {
+// Other jobs of the queue come first if they are ready for longer.
+func TestAClaimWithinAnEnqueueKeepsTheOrderOfTheQueue(t *testing.T) {
 	t.Parallel()
 	both.With(t, heard, func(t *testing.T, st *store.Store) {
 		w := twoWaiting(t, st, []string{"t", "u"}, []string{"t", "u"})
@@ -257,13 +256,13 @@ func TestAClaimThatGoesAlongTakesWhatIsFirst(t *testing.T) {
 				seen += string(j.Job.Input)
 			}
 		}
-		if seen != "123" && seen != "312" { // who was to go along may find the first of another task, and then both claim
-			t.Errorf("claimed %q", seen)
+		if seen != "123" && seen != "312" { // the carried-out claim may take the first job, of another task, and then both claims have jobs
+			t.Errorf("order of claimed jobs: got %q, want 123 or 312", seen)
 		}
 	})
 }
 
-func TestAnEnqueueDoesNotMindAClaimThatCannotGoAlong(t *testing.T) {
+func TestAnEnqueueSucceedsBesideAClaimThatCannotTakeItsJob(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(ctx context.Context, st *store.Store, session string) error{
 		"because its session has ended": func(ctx context.Context, st *store.Store, session string) error { return st.CloseSession(ctx, session) },
@@ -298,7 +297,7 @@ func TestAnEnqueueDoesNotMindAClaimThatCannotGoAlong(t *testing.T) {
 				recorded(t, st, session, <-before.got)
 				ended := name == "because its session has ended"
 				var w *waits
-				if ended { // who has no session does not come to wait
+				if ended { // a claim without a session does not begin to wait
 					w = claimAndWait(ctx, t, st, session, 1)
 				}
 				if err := spoil(ctx, st, session); err != nil {
@@ -312,13 +311,13 @@ func TestAnEnqueueDoesNotMindAClaimThatCannotGoAlong(t *testing.T) {
 					t.Fatal(err)
 				}
 				if now, err := st.Job(ctx, core.DefaultNamespace, es[0].Job.ID); err != nil || now.State != job.Ready || now.Attempt != 0 {
-					t.Errorf("the job is %+v, %v", now, err)
+					t.Errorf("enqueued job: got %+v and error %v, want it ready", now, err)
 				}
 				if !ended {
 					cancel()
 				}
 				if c := <-w.got; len(c.Jobs) != 0 || ended && core.CodeOf(w.err) != core.Unauthorized {
-					t.Errorf("claimed %+v, %v", c, w.err)
+					t.Errorf("waiting claim: got %+v and error %v, want no job", c, w.err)
 				}
 			})
 		})
@@ -330,21 +329,20 @@ func TestARefusedEnqueueLeavesTheClaimThatWaits(t *testing.T) {
 	both.Run(t, func(t *testing.T, st *store.Store) {
 		w := twoWaiting(t, st, []string{"t"}, []string{"t"})
 		if _, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t"}, {Task: "missing"}}); core.CodeOf(err) != core.NotFound {
-			t.Fatalf("enqueue: %v", err)
+			t.Fatalf("enqueue of a missing task: got error %v, want not found", err)
 		}
 		if n := st.WaitingClaims("default"); n != 2 {
-			t.Errorf("%d wait", n)
+			t.Errorf("got %d waiting claims after a refused enqueue, want 2", n)
 		}
 		enqueueFuncs(t, st, 1, job.NewJob{Task: "t"})
 		if !w[0].expect(t, st, 1) {
-			t.Error("the first did not go along")
+			t.Error("the enqueue did not carry out the first waiting claim")
 		}
 	})
 }
 
-// Claims come, wait and give up while jobs are made: each job is in the answer
-// to the claim that has its lease, or still there for another.
-func TestNothingIsLostBetweenClaimsThatGiveUpAndEnqueues(t *testing.T) {
+// Claims wait and give up while jobs are enqueued. Each job is in the answer of the claim that has its lease, or still ready.
+func TestEnqueuesWhileClaimsGiveUpLoseNoJob(t *testing.T) {
 	t.Parallel()
 	both.Run(t, func(t *testing.T, st *store.Store) {
 		w := twoWaiting(t, st, []string{"t"}, []string{"t"})
@@ -399,12 +397,12 @@ func TestNothingIsLostBetweenClaimsThatGiveUpAndEnqueues(t *testing.T) {
 			if j.State == job.Running {
 				running++
 				if held[j.ID] != j.Lease {
-					t.Errorf("job %d has lease %d, and the claim was told of %d", j.ID, j.Lease, held[j.ID])
+					t.Errorf("job %d: stored lease %d, want lease %d of the answer to its claim", j.ID, j.Lease, held[j.ID])
 				}
 			}
 		}
 		if running != len(held) {
-			t.Errorf("%d jobs run, and claims were told of %d", running, len(held))
+			t.Errorf("got %d running jobs, want the %d jobs in answers to claims", running, len(held))
 		}
 	})
 }

@@ -2,8 +2,8 @@ package newjobs
 
 import "github.com/belfry-run/belfry/store/base"
 
-// placed is where a new job stands, as a batch carries it.
-type placed struct {
+// stateRow is the state of a new job in a batch.
+type stateRow struct {
 	ID      int64  `json:"id"`
 	State   string `json:"state"`
 	Reason  string `json:"reason"`
@@ -12,14 +12,16 @@ type placed struct {
 	Turn    int64  `json:"turn"`
 }
 
-func placeOf(r Row) placed { return placed{r.ID, r.State, r.Reason, r.Limited, r.ReadyAt, r.Turn} }
+func stateRowOf(r Row) stateRow {
+	return stateRow{r.ID, r.State, r.Reason, r.Limited, r.ReadyAt, r.Turn}
+}
 
-// Move writes where new jobs stand that were written before, as far as that is elsewhere now.
+// Move updates the state of inserted jobs, if it has changed since the insertion.
 func Move(c *base.Change, before, rows []Row) error {
-	var moved []placed
+	var moved []stateRow
 	var ids []int64
 	for i := range rows {
-		if p := placeOf(rows[i]); p != placeOf(before[i]) {
+		if p := stateRowOf(rows[i]); p != stateRowOf(before[i]) {
 			moved, ids = append(moved, p), append(ids, p.ID)
 		}
 	}

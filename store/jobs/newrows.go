@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/store/newjobs"
 )
 
-// newRows are the rows of new jobs as if each that is due were ready.
+// newRows returns the rows of new jobs, as if every due job were ready.
 func newRows(c *Change, ins []*Insertion) ([]newjobs.Row, error) {
 	marks, err := c.s.bounds.In(c.Change).Mark(len(ins), func(i int) *job.Job { return &ins[i].Job })
 	if err != nil {
@@ -17,7 +17,7 @@ func newRows(c *Change, ins []*Insertion) ([]newjobs.Row, error) {
 	}
 	rows := make([]newjobs.Row, len(ins))
 	for i, in := range ins {
-		if in.Kind == "" { // no worker would ever take it
+		if in.Kind == "" { // no worker would ever claim it
 			return nil, core.Errorf(core.Internal, "job %d has no task", in.ID)
 		}
 		rows[i] = newjobs.RowOf(&in.Job, in.TaskID)
@@ -35,10 +35,10 @@ func newRows(c *Change, ins []*Insertion) ([]newjobs.Row, error) {
 	return rows, nil
 }
 
-// place gives new jobs their places under limits and their turns, which limits and fair queues count from then on. A job that
-// is not made must not come here.
-func place(c *Change, ins []*Insertion, rows []newjobs.Row) error {
-	if err := arrive(c, ins); err != nil {
+// admitNew admits new jobs under limits, and gives them their turns. Limits and fair queues count them from then on, so
+// admitNew must only get jobs that are inserted.
+func admitNew(c *Change, ins []*Insertion, rows []newjobs.Row) error {
+	if err := admit(c, ins); err != nil {
 		return err
 	}
 	turns, err := turnsOf(c).New(len(ins), func(i int) *job.Job { return &ins[i].Job })
@@ -58,10 +58,10 @@ func place(c *Change, ins []*Insertion, rows []newjobs.Row) error {
 	return nil
 }
 
-// placeWritten is place for jobs of which it was not known before they were written whether they are made.
-func placeWritten(c *Change, ins []*Insertion, rows []newjobs.Row) error {
+// admitWritten is admitNew for jobs that may meet an active key: only after the insert is it known which of them exist.
+func admitWritten(c *Change, ins []*Insertion, rows []newjobs.Row) error {
 	before := slices.Clone(rows)
-	if err := place(c, ins, rows); err != nil {
+	if err := admitNew(c, ins, rows); err != nil {
 		return err
 	}
 	return newjobs.Move(c.Change, before, rows)

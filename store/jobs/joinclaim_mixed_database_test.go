@@ -10,8 +10,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// A batch of jobs that are new and jobs that exist is answered as a whole, whether
-// or not a claim goes along with it.
+// A batch of new and existing jobs is answered as a whole, with and without a waiting claim.
 func TestABatchOfNewAndExistingJobs(t *testing.T) {
 	t.Parallel()
 	free := job.NewJob{Task: "t", Kind: task.KindFunc}
@@ -22,7 +21,7 @@ func TestABatchOfNewAndExistingJobs(t *testing.T) {
 	}
 	for name, batch := range map[string]struct {
 		ask  []job.NewJob
-		same []int // the place of the job that each is answered with; -1: the done one, -2: the active one
+		same []int // index of the job in the answer to each; -1: the finished job, -2: the job with the active key
 	}{
 		"new and a key that is taken": {[]job.NewJob{free, with("done", "")}, []int{0, -1}},
 		"a key that is taken and new": {[]job.NewJob{with("done", ""), free}, []int{-1, 1}},
@@ -58,7 +57,7 @@ func mixed(t *testing.T, st *store.Store, ask []job.NewJob, same []int, waiting 
 		t.Fatal(err)
 	}
 	session := openWaiting(t, st, "t")
-	// A process learns where the jobs of a task go by one that goes there.
+	// A process learns the queue of a task from its last job.
 	w := claimAndWait(ctx, t, st, session, 1)
 	enqueueFuncs(t, st, 1, job.NewJob{Task: "t"})
 	recorded(t, st, session, <-w.got)
@@ -75,7 +74,7 @@ func mixed(t *testing.T, st *store.Store, ask []job.NewJob, same []int, waiting 
 		if c := <-w.got; place == -1 {
 			recorded(t, st, session, c)
 		} else if len(c.Jobs) != 1 {
-			t.Fatalf("claimed %d: %v", len(c.Jobs), w.err)
+			t.Fatalf("claim of the job with an active key: got %d jobs and error %v, want 1 job", len(c.Jobs), w.err)
 		}
 	}
 	if waiting {
@@ -83,7 +82,7 @@ func mixed(t *testing.T, st *store.Store, ask []job.NewJob, same []int, waiting 
 	}
 	es, err := st.Enqueue(ctx, ask)
 	if err != nil || len(es) != len(ask) {
-		t.Fatalf("%d answers to %d: %v", len(es), len(ask), err)
+		t.Fatalf("enqueue: got %d answers and error %v, want %d answers", len(es), err, len(ask))
 	}
 	fresh := 0
 	for i, e := range es {
@@ -92,7 +91,7 @@ func mixed(t *testing.T, st *store.Store, ask []job.NewJob, same []int, waiting 
 			want = es[same[i]].Job.ID
 		}
 		if e.Job.ID != want || e.Existing != (same[i] != i) {
-			t.Errorf("place %d is answered with job %d, existing %v, want %d", i, e.Job.ID, e.Existing, want)
+			t.Errorf("answer %d: got job %d, existing %v, want job %d, existing %v", i, e.Job.ID, e.Existing, want, same[i] != i)
 		}
 		if same[i] == i {
 			fresh++
@@ -102,13 +101,13 @@ func mixed(t *testing.T, st *store.Store, ask []job.NewJob, same []int, waiting 
 	if waiting {
 		c := <-w.got
 		if claimed = len(c.Jobs); claimed == 0 || w.err != nil {
-			t.Fatalf("the claim that waited got %d: %v", claimed, w.err)
+			t.Fatalf("waiting claim: got %d jobs and error %v, want at least 1 job", claimed, w.err)
 		}
 		recorded(t, st, session, c)
 	}
 	rest, err := st.Claim(ctx, job.ClaimRequest{Session: session, Want: map[string]int{"default": 9}})
 	if err != nil || claimed+len(rest.Jobs) != fresh {
-		t.Errorf("claimed %d and %d of %d: %v", claimed, len(rest.Jobs), fresh, err)
+		t.Errorf("claims: got %d and %d jobs and error %v, want %d new jobs in all", claimed, len(rest.Jobs), err, fresh)
 	}
 	recorded(t, st, session, rest)
 }

@@ -1,4 +1,6 @@
-// Package workers keeps the sessions of workers.
+// Package workers keeps the sessions of workers. [Store] opens, renews, drains and closes them, and releases the jobs of lost
+// ones through the same transition as a finish. Liveness is per session: a job refers to its session and has no heartbeat of
+// its own. A remote session counts as lost only for a silence during which a node listened.
 package workers
 
 import (
@@ -27,13 +29,13 @@ func New(b *base.Store, jobs *jobs.Store, tasks *tasks.Store, tokens *tokens.Sto
 	return &Store{Store: b, jobs: jobs, tasks: tasks, tokens: tokens}
 }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition in progress, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
 func (c *Change) jobs() *jobs.Change { return c.s.jobs.In(c.Change) }

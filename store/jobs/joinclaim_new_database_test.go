@@ -19,7 +19,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// noted is a database that notes what transitions ask it.
+// noted is a database that records the statements of transitions.
 type noted struct {
 	base.DB
 	mu    sync.Mutex
@@ -42,7 +42,7 @@ func (t notedTx) Query(ctx context.Context, query string, args ...any) (base.Row
 	return t.Tx.Query(ctx, query, args...)
 }
 
-// looked reports that somebody has looked for ready jobs since the last call.
+// looked reports whether a statement has looked for ready jobs since the last call.
 func (n *noted) looked() (looked bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -68,9 +68,8 @@ func openNoted(t *testing.T) (*noted, *store.Store) {
 	return n, st
 }
 
-// A claim that has seen nothing and heard nothing since gets new jobs as they
-// are.
-func TestNobodyLooksForJobsThatAreHandedOver(t *testing.T) {
+// A claim that found no job, and was not woken since, gets new jobs without a query for them.
+func TestHandedOverJobsNeedNoLook(t *testing.T) {
 	t.Parallel()
 	n, st := openNoted(t)
 	session := openWaiting(t, st, "t")
@@ -79,37 +78,37 @@ func TestNobodyLooksForJobsThatAreHandedOver(t *testing.T) {
 		n.looked()
 		enqueueFuncs(t, st, 1+i%3, job.NewJob{Task: "t"})
 		if !w.expect(t, st, 1+i%3) {
-			t.Error("the claim did not go along")
+			t.Error("the enqueue did not carry out the waiting claim")
 		}
 		if n.looked() {
-			t.Errorf("round %d: somebody looked", i)
+			t.Errorf("round %d: a statement looked for ready jobs, want none", i)
 		}
 	}
 	w := claimAndWait(t.Context(), t, st, session, 3)
 	n.looked()
 	enqueueFuncs(t, st, 4, job.NewJob{Task: "t"})
-	w.expect(t, st, 3) // with room for no more, it looks, and so does the next
+	w.expect(t, st, 3) // for more jobs than the claim wants, it looks for them
 	if !n.looked() {
-		t.Error("nobody looked")
+		t.Error("no statement looked for ready jobs, want one")
 	}
 	if c, err := st.Claim(t.Context(), job.ClaimRequest{Session: session, Want: map[string]int{"default": 3}}); err != nil || len(c.Jobs) != 1 {
-		t.Errorf("claimed %+v, %v", c, err)
+		t.Errorf("next claim: got %+v and error %v, want 1 job", c, err)
 	}
 }
 
-// What makes it unknown whether there is nothing has a claim look.
+// A claim looks for jobs if it may have missed some.
 func TestAClaimThatMayHaveMissedSomethingLooks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		job   job.NewJob
 		spoil func(ctx context.Context, st *store.Store) error
 	}{
-		"the file was written by somebody else": {job.NewJob{Task: "t"}, func(ctx context.Context, st *store.Store) error {
+		"another program wrote to the file": {job.NewJob{Task: "t"}, func(ctx context.Context, st *store.Store) error {
 			db := st.DB().(*noted).DB.(*sqlite.DB).SQL()
 			_, err := db.ExecContext(ctx, "create table own (x)")
 			return err
 		}},
-		"it has not looked for long": {job.NewJob{Task: "t"}, func(_ context.Context, st *store.Store) error {
+		"the last look was long ago": {job.NewJob{Task: "t"}, func(_ context.Context, st *store.Store) error {
 			st.SeesNothingEarlier("default", heard.Poll)
 			return nil
 		}},
@@ -117,7 +116,7 @@ func TestAClaimThatMayHaveMissedSomethingLooks(t *testing.T) {
 			_, err := st.SaveQueue(ctx, job.Queue{Name: "default", Concurrency: 10, GlobalLimit: 5})
 			return err
 		}},
-		"the job needs something": {job.NewJob{Task: "needy"}, func(ctx context.Context, st *store.Store) error {
+		"the job has a requirement": {job.NewJob{Task: "needy"}, func(ctx context.Context, st *store.Store) error {
 			_, err := st.UpdateTask(ctx, task.Task{Name: "needy", Kind: task.KindFunc, Requirements: task.Requirements{Labels: map[string]string{"x": "y"}}})
 			return err
 		}},
@@ -131,13 +130,13 @@ func TestAClaimThatMayHaveMissedSomethingLooks(t *testing.T) {
 			if err := c.spoil(ctx, st); err != nil {
 				t.Fatal(err)
 			}
-			for st.WaitingClaims("default") == 0 { // it may have been woken, and then waits again
+			for st.WaitingClaims("default") == 0 { // the claim may have been woken, and then waits again
 				runtime.Gosched()
 			}
 			n.looked()
 			enqueueFuncs(t, st, 1, c.job)
 			if !n.looked() {
-				t.Error("nobody looked")
+				t.Error("no statement looked for ready jobs, want one")
 			}
 			cancel()
 			<-w.got
@@ -145,7 +144,7 @@ func TestAClaimThatMayHaveMissedSomethingLooks(t *testing.T) {
 	}
 }
 
-// What a claim is told of a job that was handed over is what it would have read.
+// A claim gets a handed-over job as it would have read it.
 func TestAJobThatIsHandedOverIsAsInTheRecord(t *testing.T) {
 	t.Parallel()
 	both.With(t, heard, func(t *testing.T, st *store.Store) {
@@ -167,21 +166,21 @@ func TestAJobThatIsHandedOverIsAsInTheRecord(t *testing.T) {
 			enqueueFuncs(t, st, 1, job)
 			c := <-w.got
 			if w.err != nil || len(c.Jobs) != 1 {
-				t.Fatalf("%s: claimed %+v, %v", name, c, w.err)
+				t.Fatalf("%s: claim: got %+v and error %v, want 1 job", name, c, w.err)
 			}
 			want, err := st.Job(t.Context(), core.DefaultNamespace, c.Jobs[0].Job.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got := c.Jobs[0].Job; !reflect.DeepEqual(got, want) {
-				t.Errorf("%s: told of\n%+v\nwhere the record has\n%+v", name, got, want)
+				t.Errorf("%s: leased job: got\n%+v\nwant the stored job\n%+v", name, got, want)
 			}
 			if name == "with its own" {
 				if input[0] = '{'; c.Jobs[0].Job.Input[0] != '[' {
-					t.Error("the job shares memory with who made it")
+					t.Error("the input of the leased job shares memory with the input of the enqueue")
 				}
 				if input[0] = '['; c.Jobs[0].Task == nil {
-					t.Error("the job came without its task")
+					t.Error("the leased job has no task")
 				}
 			}
 			recorded(t, st, session, c)
