@@ -23,10 +23,24 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// join plugs the nouns into each other, and says in which order they follow an end: monitors come last, because they are
-// locked behind schedules.
+// join connects the packages of the nouns, and defines the order in which they follow an end. Monitors come last, because they
+// are locked after schedules.
 func (s *Store) join() {
-	s.jobStore.Hooks = jobs.Hooks{
+	s.jobStore.Hooks = s.jobHooks()
+	s.queueStore.Hooks = queues.Hooks{Limited: func(c *base.Change, q job.Queue, before []flow.Limit) error {
+		return s.searchStore.In(c).FollowQueueLimits(q, before)
+	}}
+	s.taskStore.Hooks = s.taskHooks()
+	s.scheduleStore.Hooks = s.scheduleHooks()
+	s.cycleStore.Hooks = cycles.Hooks{Tell: func(c *cycles.Change, run cycle.Run, j job.Job, settled job.Settlement) error {
+		return s.alertStore.In(c.Change).TellCycle(run, j, settled)
+	}}
+	s.monitorStore.Hooks = s.monitorHooks()
+}
+
+// jobHooks joins jobs with the packages that take part in their transactions.
+func (s *Store) jobHooks() jobs.Hooks {
+	return jobs.Hooks{
 		OneRun: func(c *jobs.Change, ins []*jobs.Insertion) error {
 			return s.cycleStore.In(c.Change).OneRun(ins)
 		},
@@ -62,56 +76,66 @@ func (s *Store) join() {
 		EndWaits: func(c *jobs.Change, fs []job.Finish) error {
 			return s.stepStore.In(c.Change).EndWaits(fs)
 		},
-		StopRuns: func(c *jobs.Change, rows []jobs.JobRow, others []jobs.Ending, reason core.Reason, note string) error {
-			var steps []int64
-			for _, e := range others {
-				if e.Row.Trigger == job.TriggerStep {
-					steps = append(steps, e.Row.ID)
-				}
-			}
-			if err := holdCycles(c, others); err != nil {
-				return err
-			}
-			workflows := s.workflowStore.In(c.Change)
-			if err := workflows.HoldRuns(rows, steps); err != nil {
-				return err
-			}
-			return workflows.StopRuns(rows, reason, note, false)
-		},
-		Ended: func(c *jobs.Change, ends []jobs.Ending, schedules []int64) error {
-			if err := s.alertStore.In(c.Change).TellFailed(ends); err != nil {
-				return err
-			}
-			if err := s.hookStore.In(c.Change).JobsEnded(ends); err != nil {
-				return err
-			}
-			return s.follow(c, following{ends: ends, schedules: schedules})
-		},
-		Succeeded: func(c *jobs.Change, done []base.Succeeded, checks []jobs.Ending, members []jobs.MemberEnd, schedules []int64) error {
-			if err := s.hookStore.In(c.Change).JobsSucceeded(done); err != nil {
-				return err
-			}
-			if err := s.monitorStore.In(c.Change).JudgeEnds(checks); err != nil {
-				return err
-			}
-			f := following{schedules: schedules}
-			for _, m := range members {
-				switch m.Trigger {
-				case job.TriggerStep:
-					f.steps = append(f.steps, m)
-				case job.TriggerSpawn:
-					f.children = append(f.children, m.JobID)
-				case job.TriggerCycle:
-					f.members = append(f.members, m)
-				}
-			}
-			return s.follow(c, f)
-		},
+		StopRuns:  s.stopRuns,
+		Ended:     s.jobsEnded,
+		Succeeded: s.jobsSucceeded,
 	}
-	s.queueStore.Hooks = queues.Hooks{Limited: func(c *base.Change, q job.Queue, before []flow.Limit) error {
-		return s.searchStore.In(c).FollowQueueLimits(q, before)
-	}}
-	s.taskStore.Hooks = tasks.Hooks{
+}
+
+// stopRuns stops the runs of canceled workflow jobs. It locks cycles before the runs, and those of the others' steps with them.
+func (s *Store) stopRuns(c *jobs.Change, rows []jobs.JobRow, others []jobs.Ending, reason core.Reason, note string) error {
+	var steps []int64
+	for _, e := range others {
+		if e.Row.Trigger == job.TriggerStep {
+			steps = append(steps, e.Row.ID)
+		}
+	}
+	if err := holdCycles(c, others); err != nil {
+		return err
+	}
+	workflows := s.workflowStore.In(c.Change)
+	if err := workflows.HoldRuns(rows, steps); err != nil {
+		return err
+	}
+	return workflows.StopRuns(rows, reason, note, false)
+}
+
+// jobsEnded carries out the consequences of ends: alerts and events first, then schedules, cycles and workflows.
+func (s *Store) jobsEnded(c *jobs.Change, ends []jobs.Ending, schedules []int64) error {
+	if err := s.alertStore.In(c.Change).TellFailed(ends); err != nil {
+		return err
+	}
+	if err := s.hookStore.In(c.Change).JobsEnded(ends); err != nil {
+		return err
+	}
+	return s.follow(c, following{ends: ends, schedules: schedules})
+}
+
+// jobsSucceeded is jobsEnded for successes, for which there are no failures to notify.
+func (s *Store) jobsSucceeded(c *jobs.Change, done []base.Succeeded, checks []jobs.Ending, members []jobs.MemberEnd, schedules []int64) error {
+	if err := s.hookStore.In(c.Change).JobsSucceeded(done); err != nil {
+		return err
+	}
+	if err := s.monitorStore.In(c.Change).JudgeEnds(checks); err != nil {
+		return err
+	}
+	f := following{schedules: schedules}
+	for _, m := range members {
+		switch m.Trigger {
+		case job.TriggerStep:
+			f.steps = append(f.steps, m)
+		case job.TriggerSpawn:
+			f.children = append(f.children, m.JobID)
+		case job.TriggerCycle:
+			f.members = append(f.members, m)
+		}
+	}
+	return s.follow(c, f)
+}
+
+// taskHooks joins tasks with programs, leftovers and limits.
+func (s *Store) taskHooks() tasks.Hooks {
+	return tasks.Hooks{
 		Saving: func(c *tasks.Change, t task.Task) error { return s.programStore.In(c.Change).ReferTask(t) },
 		Saved: func(c *tasks.Change, old, t task.Task) error {
 			p := s.programStore.In(c.Change)
@@ -137,13 +161,17 @@ func (s *Store) join() {
 			if err := s.searchStore.In(c.Change).FollowLimits(t, task.Task{ID: t.ID}); err != nil {
 				return err
 			}
-			return s.programStore.In(c.Change).LetGo(t)
+			return s.programStore.In(c.Change).ReleaseArtifact(t)
 		},
 		NamespaceSaved: func(c *tasks.Change, n access.Namespace, before []flow.Limit) error {
 			return s.searchStore.In(c.Change).FollowNamespaceLimits(n, before)
 		},
 	}
-	s.scheduleStore.Hooks = schedules.Hooks{
+}
+
+// scheduleHooks joins schedules and calendars with alerts, event hooks and monitors.
+func (s *Store) scheduleHooks() schedules.Hooks {
+	return schedules.Hooks{
 		Missed: func(c *schedules.Change, sc schedule.Schedule, o schedule.Occurrence) error {
 			if err := s.alertStore.In(c.Change).TellMissed(sc, o); err != nil {
 				return err
@@ -163,27 +191,31 @@ func (s *Store) join() {
 			return s.alertStore.In(c.Change).FreeOfRules(cal)
 		},
 	}
-	s.cycleStore.Hooks = cycles.Hooks{Tell: func(c *cycles.Change, run cycle.Run, j job.Job, settled job.Settlement) error {
-		return s.alertStore.In(c.Change).TellCycle(run, j, settled)
-	}}
-	s.monitorStore.Hooks = monitors.Hooks{Dropped: func(c *monitors.Change, m monitor.Monitor, end monitor.IncidentEnd) error {
-		return s.subscriberStore.In(c.Change).Dropped(m, end)
-	}, Tell: func(c *monitors.Change, m monitor.Monitor, notifications []alert.Notification, incident int64) error {
-		if err := s.alertStore.In(c.Change).Tell(m, notifications, incident); err != nil {
-			return err
-		}
-		if err := s.hookStore.In(c.Change).MonitorJudged(m, notifications, incident); err != nil {
-			return err
-		}
-		return s.subscriberStore.In(c.Change).Judged(m, notifications, incident)
-	}}
 }
 
-// following is what ends of jobs are followed by, and in which order: each noun is locked behind those before it.
+// monitorHooks joins monitors with alerts, event hooks and subscribers.
+func (s *Store) monitorHooks() monitors.Hooks {
+	return monitors.Hooks{
+		Dropped: func(c *monitors.Change, m monitor.Monitor, end monitor.IncidentEnd) error {
+			return s.subscriberStore.In(c.Change).Dropped(m, end)
+		},
+		Tell: func(c *monitors.Change, m monitor.Monitor, notifications []alert.Notification, incident int64) error {
+			if err := s.alertStore.In(c.Change).Tell(m, notifications, incident); err != nil {
+				return err
+			}
+			if err := s.hookStore.In(c.Change).MonitorJudged(m, notifications, incident); err != nil {
+				return err
+			}
+			return s.subscriberStore.In(c.Change).Judged(m, notifications, incident)
+		},
+	}
+}
+
+// following holds the ends of jobs that are still to be followed. Each noun is locked after those before it.
 type following struct {
 	gathers bool // until all ends of the transition are known
-	under   bool // an end that follows from another is followed with it
-	place   int  // how far it came in the order of locks
+	under   bool // in progress: further ends are added to this pass
+	stage   int  // progress in the order of locks
 
 	ends     []jobs.Ending
 	members  []jobs.MemberEnd // of cycles, that succeeded
@@ -196,9 +228,9 @@ type following struct {
 	checks    []jobs.Ending
 }
 
-// follow does what follows from ends. Cycles, runs of workflows, schedules and monitors are locked in this order, and all of
-// one kind together, or two batches would wait for each other. What follows from an end that follows itself comes after it,
-// and its locks are taken if they are free.
+// follow applies the consequences of ends. Cycles, workflow runs, schedules and monitors are locked in this order, and all of
+// one kind together: otherwise two batches could deadlock. A further end that a consequence causes is followed afterwards, and
+// takes its locks only if they are free.
 func (s *Store) follow(c *jobs.Change, more following) (err error) {
 	f := base.Kept[following](c.Change)
 	f.ends, f.members, f.steps = append(f.ends, more.ends...), append(f.members, more.members...), append(f.steps, more.steps...)
@@ -208,11 +240,11 @@ func (s *Store) follow(c *jobs.Change, more following) (err error) {
 	}
 	f.under = true
 	defer func() { f.under = false }()
-	at := func(place int) { // an end that follows from another may be followed by what comes before that
-		if place <= f.place {
+	at := func(place int) { // a further end may need a lock that comes earlier in the order
+		if place <= f.stage {
 			locks.Backwards(c.Change)
 		}
-		f.place = place
+		f.stage = place
 	}
 	for err == nil {
 		switch todo := *f; {
@@ -242,7 +274,7 @@ func (s *Store) follow(c *jobs.Change, more following) (err error) {
 	return err
 }
 
-// holdCycles locks cycles where a transition that locks runs of workflows goes on with cycles after that.
+// holdCycles locks cycles for a transition that locks workflow runs first and advances cycles afterwards.
 func holdCycles(c *jobs.Change, ends []jobs.Ending) error {
 	for _, e := range ends {
 		if e.Row.Kind == task.KindCycle || e.Row.Trigger == job.TriggerCycle {

@@ -6,7 +6,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// FailRecorded lets every look for what is recorded of repeated finishes fail.
+// FailRecorded makes every lookup of recorded attempts fail.
 func (s *Store) FailRecorded(err error) {
 	s.jobStore.Hooks.Recorded = func(context.Context, string, []job.Finish, []job.Finished) error { return err }
 }

@@ -7,10 +7,8 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Prepare gives a new database its first queues, takes up what an earlier life of
-// this process left, and looks at the clock and the time zones before anything is
-// leased or planned by it.
-// Opening a store calls it.
+// Prepare creates the first queues of a new database, and cleans up after an earlier life of this process. It checks the clock
+// and the time zones before anything is leased or planned. Opening a store calls it.
 func (s *Store) Prepare(ctx context.Context) error {
 	if err := s.FollowClock(ctx); err != nil {
 		return err

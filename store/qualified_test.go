@@ -49,7 +49,7 @@ func TestSQLNamesTablesInFull(t *testing.T) {
 	}
 }
 
-// The scan itself is compared with texts of which it is known what is wrong.
+// The scan itself is tested with texts whose faults are known.
 func TestTheScanForTableNamesFindsThem(t *testing.T) {
 	names := newTableNames(t)
 	for text, want := range map[string]int{

@@ -10,8 +10,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// The look for what is recorded comes after the commit. Its failure must not answer that nothing was done.
-func TestAFinishIsDoneThoughNobodyCanLookUpWhatIsRecorded(t *testing.T) {
+// The lookup of recorded attempts comes after the commit. Its failure must not be reported as a failed finish.
+func TestAFinishIsDoneIfTheLookupOfRecordedAttemptsFails(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	st, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "belfry.db"), sqlite.Options{})
@@ -37,6 +37,6 @@ func TestAFinishIsDoneThoughNobodyCanLookUpWhatIsRecorded(t *testing.T) {
 	ref := job.Ref{JobID: claim.Jobs[0].Job.ID, Lease: claim.Lease}
 	out, err := st.Finish(ctx, s.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK}})
 	if err != nil || out[0].State != job.Succeeded {
-		t.Errorf("%+v, %v", out, err)
+		t.Errorf("finish: got %+v, %v, want the state succeeded", out, err)
 	}
 }

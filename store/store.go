@@ -1,19 +1,14 @@
-// Package store keeps Belfry's state in SQL. Each exported method is one whole
-// transition: it reads facts, asks the package of the noun what they mean, and
-// writes the answer, in one transaction.
+// Package store keeps Belfry's state in SQL. Each exported method is one whole transition: it reads facts, asks the package of
+// the noun for a decision, and writes the decision, in one transaction.
 //
-// Store is thin. Each noun has a package of its own on package base, which has
-// the transaction, the dialect and the clock; they are listed in Store in the
-// order in which they know each other. The hooks of one in another's
-// transition are plugged in by join.
+// Store is thin. Each noun has a package of its own, based on package base, which has the transaction, the dialect and the
+// clock. The packages are listed in Store in the order in which they depend on each other. A later package acts in the
+// transitions of an earlier one by hooks, which join connects.
 //
-// The SQL stands beside its method and is one text for SQLite and PostgreSQL.
-// The differences go through [base.Dialect].
+// The SQL stands beside its method and is one text for SQLite and PostgreSQL. The differences go through [base.Dialect].
 //
-// Guarantees: a nominal time of a schedule becomes at most one job,
-// whatever crashes; a lease that was lost cannot write any more; a job that
-// ended has its attempt, its end and what follows from it for its schedule in
-// the same transaction.
+// Guarantees: a nominal time of a schedule becomes at most one job, whatever crashes. A lost lease cannot write. An ended job
+// has its attempt, its end and the consequences for its schedule in the same transaction.
 package store
 
 import (
@@ -62,8 +57,7 @@ type (
 	Sealer   = base.Sealer
 )
 
-// The parts of a store. Their names keep them from hiding methods that are
-// called like them.
+// The parts of a store. Their names differ from those of methods, which an embedded field would hide.
 type (
 	titleStore      = titles.Store
 	tokenStore      = tokens.Store
@@ -98,7 +92,7 @@ type (
 	definitionStore = definitions.Store
 )
 
-// Store is Belfry's state. It is safe for use by many goroutines.
+// Store is Belfry's state. It is safe for concurrent use.
 type Store struct {
 	*base.Store
 	*titleStore

@@ -28,12 +28,11 @@ func scanAlert(rows base.Rows) (a alert.Alert, err error) {
 		base.ScanTime(&a.DueAt), base.ScanTime(&a.EndedAt), &a.Tries, &a.Message)
 }
 
-// Tell writes what people are to be told of a monitor into the outbox, in the
-// transaction in which it happened.
+// Tell writes the notifications about a monitor to the outbox, in the transaction of their cause.
 func (c *Change) Tell(row monitor.Monitor, notifications []alert.Notification, incident int64) error {
 	for _, n := range notifications {
 		n.Namespace, n.Monitor, n.Tags = row.Namespace, row.Name, row.Tags
-		if n.Incident < 0 { // opened just now
+		if n.Incident < 0 { // opened in this transaction
 			n.Incident = incident
 		}
 		if err := c.route(n, row.ID); err != nil {
@@ -43,8 +42,7 @@ func (c *Change) Tell(row monitor.Monitor, notifications []alert.Notification, i
 	return nil
 }
 
-// TellFailed does the same for jobs that failed for good. Monitors and cycles
-// tell of theirs in their own words.
+// TellFailed writes the notifications about jobs that failed for good. Monitors and cycles write their own notifications.
 func (c *Change) TellFailed(ends []jobs.Ending) error {
 	for _, e := range ends {
 		if e.Settled.State != job.Failed || e.Row.Trigger == job.TriggerCheck || e.Row.Trigger == job.TriggerCycle || e.Row.Trigger == job.TriggerStep || e.Row.Kind == task.KindCycle || base.Ours(e.Row.Task) {
@@ -63,7 +61,7 @@ func (c *Change) TellFailed(ends []jobs.Ending) error {
 	return nil
 }
 
-// titleOf is the title of a task, if there is anyone to tell it to.
+// titleOf returns the title of a task, or "" if the namespace has no alert rules.
 func (c *Change) titleOf(namespace, task string) (string, error) {
 	r, err := c.rulesOf(namespace)
 	if err != nil || len(r.all) == 0 {
@@ -73,8 +71,7 @@ func (c *Change) titleOf(namespace, task string) (string, error) {
 	return text, err
 }
 
-// TellMissed does the same for nominal times that will never run, against
-// the plan.
+// TellMissed writes the notification about planned nominal times that will never run.
 func (c *Change) TellMissed(sc schedule.Schedule, o schedule.Occurrence) error {
 	n, missed := alert.ScheduleMissedNotification(sc, o)
 	if !missed {
@@ -83,17 +80,16 @@ func (c *Change) TellMissed(sc schedule.Schedule, o schedule.Occurrence) error {
 	return c.route(n, 0)
 }
 
-// TellHook tells of a hook that is disabled.
+// TellHook writes the notification about a disabled hook.
 func (c *Change) TellHook(n alert.Notification) error { return c.route(n, 0) }
 
-// rules are those of a namespace with their quiet hours, read once in a
-// transition.
+// rules are the alert rules of a namespace with their quiet hours. A transition reads them once.
 type rules struct {
 	all   []alert.Rule
 	quiet func(alert.Rule, time.Time) time.Time
 }
 
-// rulesRead are those that a transition has read, by namespace.
+// rulesRead holds the rules that a transition has read, by namespace.
 type rulesRead struct{ of map[string]rules }
 
 func (c *Change) rulesOf(namespace string) (r rules, err error) {
@@ -118,8 +114,8 @@ func (c *Change) rulesOf(namespace string) (r rules, err error) {
 		}
 	}
 	if r.quiet, err = alert.QuietHours(calendars); err != nil {
-		// Calendars are checked when they are saved, so this is a zone that
-		// this machine does not know. Better to tell at night than never.
+		// Calendars are validated when they are saved, so the cause is a time zone that this machine does not know. A
+		// notification at night is better than none.
 		c.s.Opt.Logger.Error("quiet hours cannot be computed", "namespace", namespace, "error", err)
 	}
 	if read.of == nil {
@@ -129,7 +125,7 @@ func (c *Change) rulesOf(namespace string) (r rules, err error) {
 	return r, nil
 }
 
-// route writes an alert for each channel that a notification goes to.
+// route writes an alert for each channel that receives a notification.
 func (c *Change) route(n alert.Notification, monitor int64) error {
 	r, err := c.rulesOf(n.Namespace)
 	if err != nil || len(r.all) == 0 {
@@ -143,17 +139,16 @@ func (c *Change) route(n alert.Notification, monitor int64) error {
 	if n.Type != alert.NotificationDown {
 		return nil
 	}
-	for _, rule := range r.all { // also those that want reminders alone
-		if err := c.remind(rule, r, n, monitor, 0); err != nil {
+	for _, rule := range r.all { // includes rules for reminders alone
+		if err := c.planReminder(rule, r, n, monitor, 0); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// rerouteAlerts has the alerts of a namespace that wait for more than their group
-// decided about again, because a rule or its quiet hours changed. It is done
-// when they are taken, a bounded part at a time.
+// rerouteAlerts makes waiting alerts of a namespace due for a new decision, because a rule or its quiet hours changed. Alerts
+// that wait only for their group are left alone. The decision follows when they are taken, a bounded number at a time.
 func rerouteAlerts(c *base.Change, namespace string) error {
 	c.Wake(base.TopicEngine)
 	_, err := c.Tx.Exec(c.Ctx, `
@@ -167,8 +162,7 @@ func rerouteAlerts(c *base.Change, namespace string) error {
 	return err
 }
 
-// sendInstead writes the alerts of a notification for channels that its rule names
-// now, where it has none yet.
+// sendInstead writes alerts of a notification for the channels that its rule names now, except those that already have one.
 func (c *Change) sendInstead(a alert.Alert, monitor int64, to []alert.Delivery) error {
 	for _, d := range to {
 		_, there, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
@@ -193,8 +187,8 @@ func (c *Change) sendInstead(a alert.Alert, monitor int64, to []alert.Delivery) 
 	return nil
 }
 
-// remind plans the next reminder of an outage through one rule.
-func (c *Change) remind(rule alert.Rule, r rules, down alert.Notification, monitor int64, notified int) error {
+// planReminder plans the next reminder of an outage by one rule.
+func (c *Change) planReminder(rule alert.Rule, r rules, down alert.Notification, monitor int64, notified int) error {
 	at := alert.NextReminder(rule, down.Since, notified)
 	if at.IsZero() {
 		return nil
@@ -220,7 +214,7 @@ func (c *Change) insertAlert(n alert.Notification, d alert.Delivery, monitor int
 	return err
 }
 
-// Alerts lists what was to be told, newest first.
+// Alerts lists alerts, newest first.
 func (s *Store) Alerts(ctx context.Context, f alert.Filter) (p core.Page[alert.Alert], err error) {
 	before, err := base.DecodeIDCursor(f.Cursor)
 	if err != nil {
@@ -238,7 +232,7 @@ func (s *Store) Alerts(ctx context.Context, f alert.Filter) (p core.Page[alert.A
 		w.And("monitor_id in (select id from belfry.monitors where name = ?)", f.Monitor)
 	}
 	if f.Incident > 0 {
-		w.Conds = append(w.Conds, "incident_id > 0") // or the partial index would not be taken
+		w.Conds = append(w.Conds, "incident_id > 0") // without this the partial index would not be used
 		w.And("incident_id = ?", f.Incident)
 	}
 	if f.ID > 0 {
@@ -261,8 +255,7 @@ func (s *Store) Alerts(ctx context.Context, f alert.Filter) (p core.Page[alert.A
 	return p, err
 }
 
-// AlertTries lists the attempts to deliver the message that an alert went with,
-// oldest first.
+// AlertTries lists the tries to deliver the message of an alert, oldest first.
 func (s *Store) AlertTries(ctx context.Context, namespace string, al int64) (tries []alert.Try, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		a, found, err := base.First(ctx, tx, scanAlert, `select `+alertColumns+` from belfry.alerts where id = $1`, al)
@@ -291,8 +284,7 @@ func (s *Store) AlertTries(ctx context.Context, namespace string, al int64) (tri
 	return tries, err
 }
 
-// checkRule refuses a rule that names a channel or a calendar which does not
-// exist.
+// checkRule rejects a rule that names a missing channel or calendar.
 func checkRule(c *base.Change, rule alert.Rule) error {
 	there, err := base.Collect(c.Ctx, c.Tx, base.ScanString, `
 		select name
@@ -322,7 +314,7 @@ func checkRule(c *base.Change, rule alert.Rule) error {
 	return nil
 }
 
-// freeChannel refuses to delete a channel that a rule names.
+// freeChannel rejects the deletion of a channel that a rule names.
 func freeChannel(c *base.Change, channel alert.Channel) error {
 	all, err := AlertRules.All(c.Ctx, c.Tx, channel.Namespace)
 	if err != nil {
@@ -342,8 +334,7 @@ func freeChannel(c *base.Change, channel alert.Channel) error {
 	return nil
 }
 
-// RerouteQuiet has alerts decided about again that wait for a calendar, if it is
-// the quiet hours of any rule.
+// RerouteQuiet makes alerts due for a new decision if the calendar is the quiet hours of a rule.
 func (c *Change) RerouteQuiet(cal schedule.Calendar) error {
 	rules, err := AlertRules.All(c.Ctx, c.Tx, cal.Namespace)
 	if err != nil {
@@ -355,7 +346,7 @@ func (c *Change) RerouteQuiet(cal schedule.Calendar) error {
 	return nil
 }
 
-// FreeOfRules refuses to delete a calendar that is the quiet hours of a rule.
+// FreeOfRules rejects the deletion of a calendar that is the quiet hours of a rule.
 func (c *Change) FreeOfRules(cal schedule.Calendar) error {
 	rules, err := AlertRules.All(c.Ctx, c.Tx, cal.Namespace)
 	if err != nil {
@@ -369,8 +360,8 @@ func (c *Change) FreeOfRules(cal schedule.Calendar) error {
 	return nil
 }
 
-// TellCycle tells of a cycle once: its summary to those who want it, and to the
-// others, if it failed, that it did.
+// TellCycle writes one notification about the end of a cycle for each rule: the summary for rules that want it, and the failure
+// for the others.
 func (c *Change) TellCycle(run cycle.Run, j job.Job, s job.Settlement) error {
 	name, err := c.titleOf(run.Namespace, run.Cycle)
 	if err != nil {

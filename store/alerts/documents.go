@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
+// Channels is the document kind of channels: where notifications are sent. Secrets of a channel are sealed.
 var Channels = documents.Kind[alert.Channel]{
 	Noun: "channel", List: "belfry channel list",
 	Head: func(d *alert.Channel) documents.Head {
@@ -27,6 +28,7 @@ var Channels = documents.Kind[alert.Channel]{
 	Check: func(_ *base.Change, d alert.Channel) error { return d.CheckSecrets() }, Free: freeChannel,
 }
 
+// AlertRules is the document kind of alert rules. A saved rule routes the waiting alerts of its namespace again.
 var AlertRules = documents.Kind[alert.Rule]{
 	Noun: "alert_rule", List: "belfry alert rule list",
 	Head: func(d *alert.Rule) documents.Head {
@@ -36,24 +38,23 @@ var AlertRules = documents.Kind[alert.Rule]{
 	Keep: documents.Older[alert.Rule], Shown: documents.Same[alert.Rule], Check: checkRule, Touch: rerouteAlerts,
 }
 
-// SaveChannel creates or replaces a channel. Where it has [core.Redacted] for
-// a secret, the one that is there is kept.
+// SaveChannel creates or replaces a channel. If a secret is [core.Redacted], the stored secret is kept.
 func (s *Store) SaveChannel(ctx context.Context, d alert.Channel) (alert.Channel, error) {
 	return documents.Save(ctx, s.Store, Channels, d)
 }
 
-// DeleteChannel removes a channel, with the notifications that wait for it.
+// DeleteChannel deletes a channel with its pending notifications.
 func (s *Store) DeleteChannel(ctx context.Context, namespace, name string) error {
 	return documents.Delete(ctx, s.Store, Channels, namespace, name)
 }
 
-// Channel is one channel, without its secrets.
+// Channel returns one channel, without its secrets.
 func (s *Store) Channel(ctx context.Context, namespace, name string) (alert.Channel, error) {
 	d, err := documents.Read(ctx, s.Store, Channels, namespace, name)
 	return d.Redacted(), err
 }
 
-// ChannelSecrets is one channel with its secrets, for who sends through it.
+// ChannelSecrets returns one channel with its secrets, for sending through it.
 func (s *Store) ChannelSecrets(ctx context.Context, namespace, name string) (alert.Channel, error) {
 	d, err := documents.Read(ctx, s.Store, Channels, namespace, name)
 	return Channels.Open(s.Store, d), err
@@ -69,14 +70,13 @@ func (s *Store) SaveAlertRule(ctx context.Context, d alert.Rule) (alert.Rule, er
 	return documents.Save(ctx, s.Store, AlertRules, d)
 }
 
-// DeleteAlertRule removes an alert rule. Its alerts that wait for no more than
-// their group are still sent; those that wait for quiet hours, maintenance or
-// the time of a reminder are not, unless another rule sends them there.
+// DeleteAlertRule deletes an alert rule. Its alerts that wait only for their group are still sent. Alerts that wait for quiet
+// hours, maintenance or the time of a reminder are sent only if another rule routes them to the same channel.
 func (s *Store) DeleteAlertRule(ctx context.Context, namespace, name string) error {
 	return documents.Delete(ctx, s.Store, AlertRules, namespace, name)
 }
 
-// AlertRule is one alert rule.
+// AlertRule returns one alert rule.
 func (s *Store) AlertRule(ctx context.Context, namespace, name string) (alert.Rule, error) {
 	return documents.Read(ctx, s.Store, AlertRules, namespace, name)
 }

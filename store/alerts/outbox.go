@@ -16,20 +16,18 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// takeAlerts bounds a look at the outbox of a channel to those that are due first.
+// takeAlerts bounds the alerts of a channel that one look reads, the earliest due first.
 const takeAlerts = 1000
 
-// takeMessages bounds the messages of a channel that are taken at once: that many
-// tries fit into [view.AlertTaken].
+// takeMessages bounds the messages of a channel that are taken together: so many tries fit into [view.AlertTaken].
 const takeMessages = 3
 
-// TakeAlerts decides about alerts of so many channels at most that are due, and
-// takes the messages that are to be sent now. For [view.AlertTaken] no other
-// node takes them.
+// TakeAlerts decides about due alerts, of at most so many channels, and takes the messages to send now. For the time
+// [view.AlertTaken] no other node takes them.
 func (s *Store) TakeAlerts(ctx context.Context, publicURL string, channels int) (out view.TakenAlerts, err error) {
 	err = s.write(ctx, "take alerts", func(c *Change) error {
 		out = view.TakenAlerts{Now: c.Now}
-		// A message under way keeps its channel: what comes later is told later.
+		// A message in progress occupies its channel: later alerts wait.
 		waiting, err := base.Collect(ctx, c.Tx, func(r base.Rows) (w alert.WaitingChannel, err error) {
 			return w, r.Scan(&w.Namespace, &w.Channel, base.ScanTime(&w.Due), base.ScanTime(&w.Taken), &w.Tries)
 		}, `
@@ -64,14 +62,20 @@ func (s *Store) TakeAlerts(ctx context.Context, publicURL string, channels int) 
 	return out, err
 }
 
-// FreeAlerts frees messages that this process took in an earlier life, where a
-// database has one process and no other can be telling them.
+// FreeAlerts frees the messages that this process took in an earlier life. It applies to a database with one process, where no
+// other can be sending.
 func (c *Change) FreeAlerts() error {
 	if c.SQL.ForUpdate("alerts") != "" {
 		return nil
 	}
 	_, err := c.Tx.Exec(c.Ctx, `update belfry.alerts set taken_until = 0 where state = 'pending' and taken_until > 0`)
 	return err
+}
+
+// pending is an alert that waits, with the ID of its monitor and until when another node sends it.
+type pending struct {
+	alert.Alert
+	taken, monitor int64
 }
 
 func (c *Change) takeChannel(name base.TaskName, publicURL string) ([]view.TakenAlert, error) {
@@ -92,10 +96,6 @@ func (c *Change) takeChannel(name base.TaskName, publicURL string) ([]view.Taken
 		return nil, c.withoutChannel(name)
 	}
 	channel = Channels.Open(c.s.Store, channel)
-	type pending struct {
-		alert.Alert
-		taken, monitor int64
-	}
 	rows, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (p pending, err error) {
 		a := &p.Alert
 		return p, r.Scan(&a.ID, &a.Namespace, &a.Channel, &a.Rule, base.ScanDoc(&a.Notification), &a.State, &a.Reason, base.ScanTime(&a.CreatedAt),
@@ -118,7 +118,7 @@ func (c *Change) takeChannel(name base.TaskName, publicURL string) ([]view.Taken
 		alerts = append(alerts, p.Alert)
 		monitors[p.ID] = p.monitor
 	}
-	facts, err := c.deliveryFacts(channel, alerts)
+	facts, err := c.deliveryFacts(channel, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,15 @@ func (c *Change) takeChannel(name base.TaskName, publicURL string) ([]view.Taken
 	if err := c.lockReminded(ended); err != nil {
 		return nil, err
 	}
-	var send []alert.Alert
+	send, err := c.applyDecided(decided, byID, monitors)
+	if err != nil {
+		return nil, err
+	}
+	return c.takeMessages(channel, send, publicURL)
+}
+
+// applyDecided defers or suppresses alerts as decided, and returns those to send now.
+func (c *Change) applyDecided(decided []monitor.Dispatch, byID map[int64]alert.Alert, monitors map[int64]int64) (send []alert.Alert, err error) {
 	for _, d := range decided {
 		a := byID[d.ID]
 		switch {
@@ -150,18 +158,17 @@ func (c *Change) takeChannel(name base.TaskName, publicURL string) ([]view.Taken
 				err = c.sendInstead(a, monitors[a.ID], d.Instead)
 			}
 			if err == nil {
-				err = c.remindAgain(a, monitors[a.ID])
+				err = c.planNextReminder(a, monitors[a.ID])
 			}
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return c.takeMessages(channel, send, publicURL)
+	return send, nil
 }
 
-// withoutChannel ends alerts whose channel is gone. Where it is only locked, by
-// another node that tells it something, they stay.
+// withoutChannel ends alerts whose channel was deleted. If the channel is only locked by another node, its alerts stay.
 func (c *Change) withoutChannel(name base.TaskName) error {
 	_, err := Channels.Read(c.Ctx, c.Tx, name.Namespace, name.Name, "")
 	if core.CodeOf(err) != core.NotFound {
@@ -179,17 +186,17 @@ func (c *Change) takeMessages(channel alert.Channel, send []alert.Alert, publicU
 		if len(bundle) == 0 {
 			continue
 		}
-		if len(out) == takeMessages { // they go one after the other, within the time for which they are taken
+		if len(out) == takeMessages { // the messages are sent one after the other, all before taken_until
 			break
 		}
-		t := view.TakenAlert{Channel: channel, Message: alert.Compose(channel, bundle, publicURL, c.Now), Tries: bundle[0].Tries}
+		t := view.TakenAlert{Channel: channel, Message: alert.Compose(channel, bundle, publicURL, c.Now), Tries: bundle[0].Tries, Until: c.Now.Add(view.AlertTaken)}
 		for _, a := range bundle {
 			t.Alerts = append(t.Alerts, a.ID)
 		}
 		if _, err := c.Tx.Exec(c.Ctx, `
 			update belfry.alerts
 			set taken_until = $2, message = $3
-			where `+c.SQL.In("id", 1), c.SQL.List(t.Alerts), base.Micros(c.Now.Add(view.AlertTaken)), t.Message.Key); err != nil {
+			where `+c.SQL.In("id", 1), c.SQL.List(t.Alerts), base.Micros(t.Until), t.Message.Key); err != nil {
 			return nil, err
 		}
 		out = append(out, t)
@@ -197,8 +204,8 @@ func (c *Change) takeMessages(channel alert.Channel, send []alert.Alert, publicU
 	return out, nil
 }
 
-// deliveryFacts reads what the delivery of alerts depends on.
-func (c *Change) deliveryFacts(channel alert.Channel, alerts []alert.Alert) (f monitor.DeliveryFacts, err error) {
+// deliveryFacts reads the facts on which the delivery of alerts depends.
+func (c *Change) deliveryFacts(channel alert.Channel, alerts []pending) (f monitor.DeliveryFacts, err error) {
 	f.Monitors = map[string]monitor.Facts{}
 	for _, a := range alerts {
 		name := a.Notification.Monitor
@@ -217,22 +224,59 @@ func (c *Change) deliveryFacts(channel alert.Channel, alerts []alert.Alert) (f m
 		}
 	}
 	notified := map[int64]alert.State{}
-	for _, a := range alerts {
-		if id := a.Notification.Incident; id > 0 && a.Notification.Begin() == alert.NotificationDown {
-			if notified[id], err = c.notifiedState(channel, id); err != nil {
-				return f, err
-			}
+	for _, p := range alerts {
+		switch begin := p.Notification.Begin(); {
+		case begin == alert.NotificationDown:
+			notified[p.ID], err = c.notifiedOutage(channel, p.Notification.Incident)
+		case p.Notification.Type == alert.NotificationClosed:
+			notified[p.ID], err = c.notifiedProblem(channel, p)
+		}
+		if err != nil {
+			return f, err
 		}
 	}
-	f.Notified = func(incident int64) alert.State { return notified[incident] }
+	f.Notified = func(end alert.Alert) alert.State { return notified[end.ID] }
 	r, err := c.rulesOf(channel.Namespace)
 	f.Rules, f.Quiet = r.all, r.quiet
 	return f, err
 }
 
-// notifiedState is what became of the alerts of a channel that said that an incident
-// began.
-func (c *Change) notifiedState(channel alert.Channel, incident int64) (notified alert.State, err error) {
+// notifiedProblem returns the state of a channel's alert about the start of the problem that p closes, which is no outage.
+func (c *Change) notifiedProblem(channel alert.Channel, p pending) (alert.State, error) {
+	begin, over := p.Notification.Begin(), alert.NotificationType("")
+	for end, of := range alert.BeginOf {
+		if of == begin {
+			over = end
+		}
+	}
+	type earlier struct {
+		of    alert.Notification
+		state string
+	}
+	last, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (e earlier, err error) {
+		return e, r.Scan(base.ScanDoc(&e.of), &e.state)
+	}, `
+		select notification, case when state = 'pending' and taken_until <= $7 then '' else state end
+		from belfry.alerts
+		where monitor_id = $1 and monitor_id > 0 and channel = $2 and namespace = $3 and type in ($4, $5, 'closed') and id < $6
+		order by id desc
+		limit 10`, p.monitor, channel.Name, channel.Namespace, string(begin), string(over), p.ID, base.Micros(c.Now))
+	for _, e := range last { // what closes other problems at the same time says nothing of this one
+		if e.of.Type == begin {
+			return alert.State(e.state), nil
+		}
+		if e.of.Begin() == begin { // the problem before this one
+			break
+		}
+	}
+	return "", err
+}
+
+// notifiedOutage returns the state of a channel's alerts about the start of an incident.
+func (c *Change) notifiedOutage(channel alert.Channel, incident int64) (notified alert.State, err error) {
+	if incident <= 0 {
+		return "", nil
+	}
 	states, err := base.Collect(c.Ctx, c.Tx, base.ScanString, `
 		select case when state = 'pending' and taken_until <= $4 then '' else state end
 		from belfry.alerts
@@ -241,7 +285,7 @@ func (c *Change) notifiedState(channel alert.Channel, incident int64) (notified 
 	for _, s := range states {
 		switch state := alert.State(s); {
 		case state == "" || notified == alert.Sent:
-		case state == alert.Suppressed && notified == alert.Failed: // a reminder that is held back does not make up for a start that failed
+		case state == alert.Suppressed && notified == alert.Failed: // a suppressed reminder does not replace a failed notification of the start
 		case state == alert.Sent || notified != alert.Pending:
 			notified = state
 		}
@@ -278,9 +322,17 @@ func (c *Change) monitorFacts(row monitors.MonitorRow) (f monitor.Facts, err err
 	return f, nil
 }
 
-// SettleAlerts records what came of a try to tell a message.
+// SettleAlerts records the outcome of a try to send a message. A try that a stop cut off frees the message for other nodes.
 func (s *Store) SettleAlerts(ctx context.Context, t view.TakenAlert, r view.DeliveryResult) error {
 	return s.write(ctx, "settle alerts", func(c *Change) error {
+		if r.Cut {
+			c.Wake(base.TopicEngine)
+			_, err := c.Tx.Exec(ctx, `
+				update belfry.alerts
+				set taken_until = 0
+				where state = 'pending' and message = $2 and taken_until = $3 and `+c.SQL.In("id", 1), c.SQL.List(t.Alerts), t.Message.Key, base.Micros(t.Until))
+			return err
+		}
 		if err := c.lockReminded(t.Alerts); err != nil {
 			return err
 		}
@@ -308,7 +360,7 @@ func (s *Store) SettleAlerts(ctx context.Context, t view.TakenAlert, r view.Deli
 		}
 		c.Wake(base.TopicEngine)
 		if state == alert.Sent && t.Message.Challenge != "" {
-			if err := c.answered(t); err != nil {
+			if err := c.confirmSubscription(t); err != nil {
 				return err
 			}
 		}
@@ -316,13 +368,12 @@ func (s *Store) SettleAlerts(ctx context.Context, t view.TakenAlert, r view.Deli
 		if state == alert.Pending {
 			return nil
 		}
-		return c.remindAll(t.Alerts)
+		return c.planNextReminders(t.Alerts)
 	})
 }
 
-// lockReminded locks the monitors of the reminders among alerts that end, before
-// any of these is changed. Reminders of one outage that end at the same moment,
-// each in its channel, would otherwise each plan the next for all channels.
+// lockReminded locks the monitors of the ending reminders before any of these is changed. Without it, reminders of one outage
+// that end at the same time in several channels would each plan the next reminder for all channels.
 func (c *Change) lockReminded(ids []int64) error {
 	if len(ids) == 0 || c.SQL.ForUpdate("m") == "" {
 		return nil
@@ -338,8 +389,8 @@ func (c *Change) lockReminded(ids []int64) error {
 	return err
 }
 
-// remindAll plans what follows reminders that were sent.
-func (c *Change) remindAll(ids []int64) error {
+// planNextReminders plans the reminders that follow sent ones.
+func (c *Change) planNextReminders(ids []int64) error {
 	type notified struct {
 		alert.Alert
 		monitor int64
@@ -354,15 +405,15 @@ func (c *Change) remindAll(ids []int64) error {
 		return err
 	}
 	for _, t := range rows {
-		if err := c.remindAgain(t.Alert, t.monitor); err != nil {
+		if err := c.planNextReminder(t.Alert, t.monitor); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// remindAgain plans the reminder that follows one, as long as the outage lasts.
-func (c *Change) remindAgain(a alert.Alert, m int64) error {
+// planNextReminder plans the next reminder, as long as the outage lasts.
+func (c *Change) planNextReminder(a alert.Alert, m int64) error {
 	if a.Notification.Type != alert.NotificationReminder {
 		return nil
 	}
@@ -379,8 +430,7 @@ func (c *Change) remindAgain(a alert.Alert, m int64) error {
 	}
 	for _, rule := range r.all {
 		if rule.Name == a.Rule {
-			// Several channels of a rule have a reminder each; the first of
-			// them to be told plans the next for all.
+			// Each channel of a rule has its own reminder. The first one to be sent plans the next for all channels.
 			last, _, err := base.First(c.Ctx, c.Tx, func(rows base.Rows) (n alert.Notification, err error) {
 				return n, rows.Scan(base.ScanDoc(&n))
 			}, `
@@ -392,7 +442,7 @@ func (c *Change) remindAgain(a alert.Alert, m int64) error {
 			if err != nil || last.Count > a.Notification.Count {
 				return err
 			}
-			return c.remind(rule, r, a.Notification, m, alert.PassedReminders(rule, a.Notification.Since, a.Notification.Count, c.Now))
+			return c.planReminder(rule, r, a.Notification, m, alert.PassedReminders(rule, a.Notification.Since, a.Notification.Count, c.Now))
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// suppress ends all that waits in a channel.
+// suppress ends all pending alerts of a channel.
 func (c *Change) suppress(name base.TaskName, reason string) error {
 	_, err := c.Tx.Exec(c.Ctx, `
 		update belfry.alerts
@@ -24,8 +24,8 @@ func (c *Change) suppress(name base.TaskName, reason string) error {
 	return err
 }
 
-// pending reads what is due in a channel of a status page or subscriber.
-func (c *Change) pending(name base.TaskName) (due []alert.Alert, taken bool, err error) {
+// dueAlerts reads the due alerts of a status page or subscriber.
+func (c *Change) dueAlerts(name base.TaskName) (due []alert.Alert, taken bool, err error) {
 	_, err = base.Collect(c.Ctx, c.Tx, func(r base.Rows) (_ int, err error) {
 		var a alert.Alert
 		var until int64
@@ -43,7 +43,7 @@ func (c *Change) pending(name base.TaskName) (due []alert.Alert, taken bool, err
 	return due, taken, err
 }
 
-// tellPage tells all that a status page has to tell to each of its subscribers: one message each, written once.
+// tellPage creates one message for each subscriber of a status page, with all its pending updates. The text is composed once.
 func (c *Change) tellPage(name base.TaskName, pageName string) error {
 	page, err := monitors.StatusPages.Read(c.Ctx, c.Tx, name.Namespace, pageName, c.SQL.ForUpdate("documents"))
 	if core.CodeOf(err) == core.NotFound {
@@ -55,7 +55,7 @@ func (c *Change) tellPage(name base.TaskName, pageName string) error {
 	if err != nil {
 		return err
 	}
-	due, _, err := c.pending(name) // they are taken under the lock of the page alone
+	due, _, err := c.dueAlerts(name) // the alerts of a page are taken under the lock of the page alone
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (c *Change) tellPage(name base.TaskName, pageName string) error {
 	var ids []int64
 	for _, a := range due {
 		if id := a.Notification.Announcement; id > 0 {
-			if a, err = c.announced(page, a); err != nil {
+			if a, err = c.refreshAnnouncement(page, a); err != nil {
 				return err
 			}
 		}
@@ -75,7 +75,7 @@ func (c *Change) tellPage(name base.TaskName, pageName string) error {
 		return nil
 	}
 	n := digest(page, tell, c.Now)
-	if err := n.told(c); err != nil {
+	if err := n.insertAlerts(c); err != nil {
 		return err
 	}
 	_, err = c.Tx.Exec(c.Ctx, `
@@ -85,8 +85,8 @@ func (c *Change) tellPage(name base.TaskName, pageName string) error {
 	return err
 }
 
-// announced is an alert of an announcement as the announcement is now: it may have been changed, or be over.
-func (c *Change) announced(page public.StatusPage, a alert.Alert) (alert.Alert, error) {
+// refreshAnnouncement updates an alert to the present state of its announcement, which may have changed or may be over.
+func (c *Change) refreshAnnouncement(page public.StatusPage, a alert.Alert) (alert.Alert, error) {
 	is, found, err := announcements.Find(c.Ctx, c.Tx, page, a.Notification.Announcement, c.Now)
 	if err != nil {
 		return a, err
@@ -104,19 +104,19 @@ func (c *Change) announced(page public.StatusPage, a alert.Alert) (alert.Alert, 
 	return a, err
 }
 
-// statusDigest is what the subscribers of a page are sent at a time.
+// statusDigest is one message for the subscribers of a page.
 type statusDigest struct {
 	page        public.StatusPage
 	n           alert.Notification
 	subscribers int
 }
 
-// digest makes one notification of several.
+// digest combines several alerts into one notification.
 func digest(page public.StatusPage, all []alert.Alert, now time.Time) *statusDigest {
 	n := alert.Notification{Type: alert.NotificationStatus, At: now}
 	if len(all) == 1 {
 		one := all[0].Notification
-		n.Title, n.Text, n.At = page.Title+": "+one.Title, one.Text, one.At // of an outage its begin, which is a while ago
+		n.Title, n.Text, n.At = page.Title+": "+one.Title, one.Text, one.At // for an outage, the time of its start
 		return &statusDigest{page: page, n: n}
 	}
 	var text strings.Builder
@@ -135,8 +135,8 @@ func digest(page public.StatusPage, all []alert.Alert, now time.Time) *statusDig
 	return &statusDigest{page: page, n: n}
 }
 
-// told writes an alert for each subscriber.
-func (d *statusDigest) told(c *Change) error {
+// insertAlerts writes an alert for each subscriber.
+func (d *statusDigest) insertAlerts(c *Change) error {
 	c.Wake(base.TopicEngine)
 	n, err := c.Tx.Exec(c.Ctx, `
 		insert into belfry.alerts (namespace, channel, rule, type, notification, state, created_at, due_at)
@@ -148,7 +148,7 @@ func (d *statusDigest) told(c *Change) error {
 	return err
 }
 
-// takeSubscriber takes the messages of one subscriber.
+// takeSubscriber takes the due messages of one subscriber.
 func (c *Change) takeSubscriber(name base.TaskName, text, publicURL string) ([]view.TakenAlert, error) {
 	id, _ := strconv.ParseInt(text, 10, 64)
 	if _, there, err := c.s.subscribers.Read(c.Ctx, c.Tx, name.Namespace, id, ""); err != nil || !there {
@@ -187,7 +187,7 @@ func (c *Change) takeSubscriber(name base.TaskName, text, publicURL string) ([]v
 		e.To = []string{row.Address}
 		channel.Email = &e
 	}
-	due, taken, err := c.pending(name)
+	due, taken, err := c.dueAlerts(name)
 	if err != nil || taken || len(due) == 0 {
 		return nil, err
 	}
@@ -203,8 +203,9 @@ func (c *Change) takeSubscriber(name base.TaskName, text, publicURL string) ([]v
 	return out, err
 }
 
-// answered is that a message to confirm a subscription was taken: by a webhook with the right answer to its challenge.
-func (c *Change) answered(t view.TakenAlert) error {
+// confirmSubscription confirms a subscription by webhook, because the receiver has answered the challenge of the message
+// correctly.
+func (c *Change) confirmSubscription(t view.TakenAlert) error {
 	if t.Channel.Webhook == nil {
 		return nil
 	}

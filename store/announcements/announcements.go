@@ -1,4 +1,5 @@
-// Package announcements keeps what people announce on status pages.
+// Package announcements keeps the announcements on status pages. [Store] is used by the API; status pages read the shown ones
+// with [Shown]. A change names the version that was read, and an announcement only moves forward in its states.
 package announcements
 
 import (
@@ -27,7 +28,7 @@ func New(b *base.Store, s *subscribers.Store) *Store { return &Store{b, s} }
 
 const columns = `a.id, a.generation, a.actor, a.created_at, a.updated_at, a.until_at, a.doc`
 
-// scan reads an announcement as it is at an instant.
+// scan reads an announcement in its state at an instant.
 func scan(page public.StatusPage, now time.Time) func(base.Rows) (public.Announcement, error) {
 	return func(rows base.Rows) (a public.Announcement, err error) {
 		var r public.Announcement
@@ -39,12 +40,12 @@ func scan(page public.StatusPage, now time.Time) func(base.Rows) (public.Announc
 	}
 }
 
-// written is what is kept of an announcement as a document.
+// written returns the stored document of an announcement.
 func written(a public.Announcement) string {
 	return base.Text(public.Announcement{Title: a.Title, Text: a.Text, Level: a.Level, From: a.From})
 }
 
-// Announcements lists those of a status page, the newest first.
+// Announcements lists the announcements of a status page, newest first.
 func (s *Store) Announcements(ctx context.Context, f view.AnnouncementFilter) (p core.Page[public.Announcement], err error) {
 	before, err := base.DecodeIDCursor(f.Cursor)
 	if err != nil {
@@ -80,7 +81,7 @@ func (s *Store) Announcements(ctx context.Context, f view.AnnouncementFilter) (p
 	return p, err
 }
 
-// Announcement is one of a status page.
+// Announcement returns one announcement of a status page.
 func (s *Store) Announcement(ctx context.Context, namespace, page string, id int64) (a public.Announcement, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -100,7 +101,7 @@ func (s *Store) Announcement(ctx context.Context, namespace, page string, id int
 	return a, err
 }
 
-// Find is one of a status page, if it is there.
+// Find returns one announcement of a status page, if it exists.
 func Find(ctx context.Context, tx base.Tx, page public.StatusPage, id int64, now time.Time) (public.Announcement, bool, error) {
 	return base.First(ctx, tx, scan(page, now), `select `+columns+` from belfry.announcements a where a.page_id = $1 and a.id = $2`, page.ID, id)
 }
@@ -109,7 +110,7 @@ func absent(page string, id int64) error {
 	return core.Errorf(core.NotFound, "status page %q has no announcement %d", page, id).WithHint("see: belfry announcement list %s", page)
 }
 
-// Shown are those of a status page that visitors see now, the newest first.
+// Shown returns the announcements of a status page that visitors see now, newest first.
 func Shown(ctx context.Context, tx base.Tx, page public.StatusPage, now time.Time) (shown []public.Announcement, err error) {
 	all, err := base.Collect(ctx, tx, scan(page, now), `
 		select `+columns+`
@@ -124,8 +125,8 @@ func Shown(ctx context.Context, tx base.Tx, page public.StatusPage, now time.Tim
 	return shown, err
 }
 
-// toChange reads all announcements of a status page under the lock of the page.
-func toChange(c *base.Change, namespace, name string) (page public.StatusPage, all []public.Announcement, err error) {
+// lockAnnouncements reads all announcements of a status page under the lock of the page.
+func lockAnnouncements(c *base.Change, namespace, name string) (page public.StatusPage, all []public.Announcement, err error) {
 	if page, err = monitors.StatusPages.Read(c.Ctx, c.Tx, base.NamespaceOr(namespace), name, c.SQL.ForUpdate("documents")); err != nil {
 		return page, nil, err
 	}
@@ -135,12 +136,12 @@ func toChange(c *base.Change, namespace, name string) (page public.StatusPage, a
 
 func named(page string, id int64) string { return fmt.Sprintf("%s/%d", page, id) }
 
-// CreateAnnouncement announces something on a status page.
+// CreateAnnouncement creates an announcement on a status page.
 func (s *Store) CreateAnnouncement(ctx context.Context, a public.Announcement) (out public.Announcement, err error) {
 	a = a.WithDefaults()
 	a.By = access.ActorOf(ctx)
 	err = s.Write(ctx, "create announcement", func(c *base.Change) error {
-		page, all, err := toChange(c, a.Namespace, a.Page)
+		page, all, err := lockAnnouncements(c, a.Namespace, a.Page)
 		if err != nil {
 			return err
 		}
@@ -173,7 +174,7 @@ func (s *Store) CreateAnnouncement(ctx context.Context, a public.Announcement) (
 	return out, err
 }
 
-// UpdateAnnouncement changes the words, level and times of an announcement.
+// UpdateAnnouncement changes the text, level and times of an announcement.
 func (s *Store) UpdateAnnouncement(ctx context.Context, a public.Announcement) (public.Announcement, error) {
 	a = a.WithDefaults()
 	return s.edit(ctx, "update", a.Namespace, a.Page, a.ID, func(old public.Announcement, _ time.Time) public.Announcement {
@@ -182,14 +183,14 @@ func (s *Store) UpdateAnnouncement(ctx context.Context, a public.Announcement) (
 	})
 }
 
-// EndAnnouncement ends an announcement now. One that is over stays as it is.
+// EndAnnouncement ends an announcement now. An announcement that is over stays as it is.
 func (s *Store) EndAnnouncement(ctx context.Context, namespace, page string, id int64) (public.Announcement, error) {
 	return s.edit(ctx, "end", namespace, page, id, public.Announcement.Ended)
 }
 
 func (s *Store) edit(ctx context.Context, action, namespace, name string, id int64, change func(public.Announcement, time.Time) public.Announcement) (out public.Announcement, err error) {
 	err = s.Write(ctx, action+" announcement", func(c *base.Change) error {
-		page, all, err := toChange(c, namespace, name)
+		page, all, err := lockAnnouncements(c, namespace, name)
 		if err != nil {
 			return err
 		}

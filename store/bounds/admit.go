@@ -11,16 +11,15 @@ import (
 	"github.com/belfry-run/belfry/store/keys"
 )
 
-// want is what is asked for of a queue.
+// want is a request for a queue.
 type want struct {
 	jobs   int
-	lowest int // their lowest priority
+	lowest int // lowest priority of the jobs
 }
 
-// Admit refuses n jobs for which the quotas of their namespaces or their queues have no room: all of them, or none.
-// Admitted jobs are counted, and have to be written by the same transition. Of queues that drop the oldest it drops those in
-// the way. The observer is told of a refusal unless the caller does so: jobs that are refused together may be asked for again
-// alone.
+// Admit admits n new jobs, or refuses all of them if a quota or a queue has no capacity. Admitted jobs are counted, and have to be
+// written by the same transition. In a queue that drops the oldest, it drops as many jobs as needed. With tell, it reports a
+// refusal to the observer; without tell the caller does, because jobs that were refused together may be tried again alone.
 func (c *Change) Admit(tell bool, n int, at func(i int) *job.Job) error {
 	if err := c.s.quotas.In(c.Change).Admit(tell, n, func(i int) (string, string) { return at(i).Namespace, at(i).ActiveKey }); err != nil {
 		return err
@@ -42,7 +41,7 @@ func (c *Change) Admit(tell bool, n int, at func(i int) *job.Job) error {
 	if err != nil {
 		return err
 	}
-	if over { // jobs whose active key is held are not made, and nothing is dropped for them
+	if over { // jobs whose active key is held are not made, and no job is dropped for them
 		if asked, err = c.withoutHeld(n, at, bounded); err != nil {
 			return err
 		}
@@ -61,7 +60,7 @@ func (c *Change) Admit(tell bool, n int, at func(i int) *job.Job) error {
 	return c.DropPicked()
 }
 
-// TellRefused tells the observer of a refusal.
+// TellRefused reports a refusal to the observer.
 func (s *Store) TellRefused(err error) {
 	s.quotas.TellOver(err)
 	var f *Full
@@ -77,7 +76,7 @@ func (w want) and(j *job.Job) want {
 	return want{w.jobs + 1, min(w.lowest, j.Priority)}
 }
 
-// withoutHeld is what is asked for without the jobs whose active key is held.
+// withoutHeld returns the requests by queue, without the jobs whose active key is held.
 func (c *Change) withoutHeld(n int, at func(i int) *job.Job, bounded map[string]job.Queue) (map[string]want, error) {
 	var active []keys.Active
 	for i := range n {
@@ -99,9 +98,9 @@ func activeOf(j *job.Job) keys.Active {
 	return keys.Active{Namespace: j.Namespace, Key: j.ActiveKey}
 }
 
-// overflows locks the rows of queues and reports that one of them has no room for what is asked for.
+// overflows locks the rows of queues, and reports whether one of them has too little capacity.
 func (c *Change) overflows(bounded map[string]job.Queue, asked map[string]want) (over bool, err error) {
-	for _, name := range slices.Sorted(maps.Keys(asked)) { // in one order, because each has a lock
+	for _, name := range slices.Sorted(maps.Keys(asked)) { // in one order, because each row is locked
 		a, found, err := c.lock(bounded[name])
 		if err != nil {
 			return false, err
@@ -118,7 +117,7 @@ func (c *Change) overflows(bounded map[string]job.Queue, asked map[string]want) 
 	return over, nil
 }
 
-// refuseOver refuses what has no room, and for which not enough could be dropped.
+// refuseOver returns a refusal if a queue has too little capacity, and not enough of its jobs can be dropped.
 func (c *Change) refuseOver(bounded map[string]job.Queue, asked map[string]want) error {
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		q, w := bounded[name], asked[name]
@@ -155,7 +154,7 @@ func (c *Change) refuseOver(bounded map[string]job.Queue, asked map[string]want)
 	return nil
 }
 
-// droppable is how many of the jobs that are needed could be dropped.
+// droppable returns how many jobs can be dropped, up to needed.
 func (c *Change) droppable(a *account, w want, needed int) (int, error) {
 	if a.q.OnFull != job.OnFullDropOldest || w.jobs > a.q.MaxWaiting {
 		return 0, nil
@@ -164,15 +163,14 @@ func (c *Change) droppable(a *account, w want, needed int) (int, error) {
 	if free := len(victims); err != nil || free >= needed || !c.s.Far || c.Foreign {
 		return free, err
 	}
-	all, err := c.victims(a, w.lowest, needed, "") // others may be changing some
+	all, err := c.victims(a, w.lowest, needed, "") // other transactions may be changing some of them
 	if err == nil && len(all) >= needed {
 		err = base.Meets{Table: "jobs", IDs: all}
 	}
 	return len(victims), err
 }
 
-// fewer counts again before a queue that drops jobs refuses: one that was counted may have ended since, and so cannot be
-// dropped.
+// fewer counts again before a queue that drops jobs refuses: a counted job may have ended since, and then cannot be dropped.
 func (c *Change) fewer(a *account, want, used int) (int, error) {
 	if a.q.OnFull != job.OnFullDropOldest || !c.s.Far || !a.exact || a.added > 0 {
 		return used, nil
@@ -185,7 +183,7 @@ func (c *Change) fewer(a *account, want, used int) (int, error) {
 	return count, nil
 }
 
-// take counts what there is room for, and picks what is dropped for it.
+// take counts admitted jobs, and picks the jobs to drop for them.
 func (c *Change) take(q job.Queue, w want) error {
 	if w.jobs == 0 {
 		return nil
@@ -209,9 +207,9 @@ func (c *Change) take(q job.Queue, w want) error {
 	return c.save(a)
 }
 
-// victims are the jobs of a queue that are dropped first, up to a priority: the lowest first, then the oldest. Those that
-// run, have begun before, or follow from what has begun, are not among them. They are locked without a wait for those that another
-// transaction is changing, which may wait for what this one has.
+// victims returns the jobs of a queue to drop, up to a priority: the lowest priority first, then the oldest. Jobs that run, have
+// begun before, or follow from a begun run are never dropped. With lock, it locks them and skips jobs that another transaction is
+// changing, which may wait for rows of this one.
 func (c *Change) victims(a *account, upTo, most int, lock string) ([]int64, error) {
 	spare := base.Kept[spared](c.Change).ids
 	ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
@@ -224,17 +222,17 @@ func (c *Change) victims(a *account, upTo, most int, lock string) ([]int64, erro
 	return ids[:min(len(ids), most)], err
 }
 
-// spared are jobs that a transition does not drop.
+// spared are jobs that a transition must not drop.
 type spared struct{ ids []int64 }
 
-// Spare keeps jobs from being dropped by this transition, which has other plans for them.
+// Spare keeps this transition from dropping some jobs, which it uses otherwise.
 func (c *Change) Spare(ids []int64) {
 	if len(ids) > 0 {
 		base.Kept[spared](c.Change).ids = ids
 	}
 }
 
-// DropPicked drops what was picked.
+// DropPicked drops the picked jobs.
 func (c *Change) DropPicked() error {
 	all := *base.Kept[accounts](c.Change)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -252,8 +250,8 @@ func (c *Change) DropPicked() error {
 	return nil
 }
 
-// Room is how many jobs like one that is asked for its queue has room for, up to those that are wanted, and why not for
-// more. Where it may drop others for them, what could be dropped is room.
+// Room returns the capacity of a queue for jobs like j, up to wanted, and why it has no more. With drop, jobs that can be dropped
+// add to the capacity. limited is false if the queue has no bound for such jobs.
 func (c *Change) Room(j *job.Job, wanted int, drop bool) (room int, why string, limited bool, err error) {
 	bounded, err := c.Of([]string{j.Queue})
 	q := bounded[j.Queue]
@@ -279,7 +277,7 @@ func (c *Change) Room(j *job.Job, wanted int, drop bool) (room int, why string, 
 	return room, q.FullNote(used), true, nil
 }
 
-// Take counts jobs for which there was [Change.Room]. [Change.DropPicked] drops the jobs that make room for them.
+// Take counts jobs for which [Change.Room] had capacity. [Change.DropPicked] then drops the jobs that were picked for them.
 func (c *Change) Take(j *job.Job, jobs int) error {
 	bounded, err := c.Of([]string{j.Queue})
 	if err != nil || !bounded[j.Queue].Bounded() || !counts(j) {

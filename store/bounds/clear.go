@@ -6,9 +6,9 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Clear begins a transition again that has locked the row of a queue, where another transaction has one of some rows that are
-// locked before queues: it may wait for the queue. Free rows are locked. A transaction of the caller's cannot
-// begin again, and waits.
+// Clear locks rows that come before queues in the lock order, in a transition that has already locked the row of a queue. If
+// another transaction has one of the rows, it may wait for the queue, so the transition begins again. A transaction of the caller
+// cannot begin again, and waits.
 func (c *Change) Clear(table string, ids []int64) error {
 	if len(ids) == 0 || !c.s.Far || c.Foreign || len(*base.Kept[accounts](c.Change)) == 0 {
 		return nil

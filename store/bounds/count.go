@@ -7,33 +7,33 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// use is the row of a queue.
+// use is the row of a queue in queue_bounds.
 type use struct {
 	since, counts, countedAt int64
 	counted, added           int
 	markedTo                 int64
 }
 
-// look is a count that was rolled back together with what was refused.
-type look struct {
-	since, counts int64 // of the row by then
+// lastCount is a count of an earlier transition, kept in memory: it may have been rolled back with the refused jobs.
+type lastCount struct {
+	since, counts int64 // of the row at that time
 	count, added  int
 	until         time.Time // when to count again
 }
 
-// account is a row that a transition has locked.
+// account is a row of queue_bounds that a transition has locked.
 type account struct {
 	use
 	q      job.Queue
-	sure   bool           // it was counted by this transition, or jobs were let in by it
-	exact  bool           // it was counted by this transition
-	picked map[int64]bool // jobs that are dropped by it
+	sure   bool           // this transition has counted the jobs, or admitted jobs
+	exact  bool           // this transition has counted the jobs
+	picked map[int64]bool // jobs that this transition drops
 }
 
-// accounts are those of a transition.
+// accounts are the accounts of a transition, by queue.
 type accounts map[string]*account
 
-// lock reads the row of a queue, which no other transition changes before this one ends.
+// lock locks and reads the row of a queue.
 func (c *Change) lock(q job.Queue) (*account, bool, error) {
 	kept := base.Kept[accounts](c.Change)
 	if a := (*kept)[q.Name]; a != nil {
@@ -45,7 +45,7 @@ func (c *Change) lock(q job.Queue) (*account, bool, error) {
 		select since, counted, added, counts, counted_at, marked_to
 		from belfry.queue_bounds
 		where queue = $1`+c.SQL.ForUpdate("queue_bounds"), q.Name)
-	if err != nil || !found { // its bound was taken back just now
+	if err != nil || !found { // the bound was just removed
 		return nil, false, err
 	}
 	if *kept == nil {
@@ -64,17 +64,17 @@ func (c *Change) save(a *account) error {
 	return err
 }
 
-// waiting is how many jobs wait at most. It counts them where there seems to be no room for want more, and first of all
-// where who asks does not write at once what is let in.
+// waiting returns an upper bound of the number of waiting jobs. It counts them if there seems to be no capacity for want more.
+// With first, it always counts at first in a queue that drops jobs: for callers that do not write admitted jobs at once.
 func (c *Change) waiting(a *account, want int, first bool) (int, error) {
 	used, held, drops := a.counted+a.added, false, a.q.OnFull == job.OnFullDropOldest
 	first = first && drops && !a.exact
 	if a.sure && !first && (a.exact || !drops || used+want <= a.q.MaxWaiting) {
 		return used, nil
 	}
-	if !drops { // to drop by an old count would drop too many
+	if !drops { // an old count would drop too many jobs
 		c.s.mu.Lock()
-		if seen, ok := c.s.looks[a.q.Name]; ok && seen.since == a.since && seen.counts == a.counts && seen.added <= a.added {
+		if seen, ok := c.s.lastCounts[a.q.Name]; ok && seen.since == a.since && seen.counts == a.counts && seen.added <= a.added {
 			used, held = min(used, seen.count+a.added-seen.added), time.Now().Before(seen.until)
 		}
 		c.s.mu.Unlock()
@@ -96,9 +96,9 @@ func (c *Change) waiting(a *account, want int, first bool) (int, error) {
 			return 0, err
 		}
 	}
-	seen := look{a.since, a.counts, count, a.added, time.Now().Add(countShare * time.Since(begun))}
+	seen := lastCount{a.since, a.counts, count, a.added, time.Now().Add(countShare * time.Since(begun))}
 	c.s.mu.Lock()
-	c.s.looks[a.q.Name] = seen
+	c.s.lastCounts[a.q.Name] = seen
 	c.s.mu.Unlock()
 	a.counted, a.added, a.countedAt = count, 0, base.Micros(c.Now)
 	a.counts++
@@ -106,8 +106,8 @@ func (c *Change) waiting(a *account, want int, first bool) (int, error) {
 	return count, nil
 }
 
-// count counts the jobs that wait in a queue, no further than to know whether there is room for want more, and how many
-// have to go.
+// count counts the waiting jobs of a queue, only as far as needed to know whether there is capacity for want more, and how many
+// jobs have to be dropped.
 func (c *Change) count(a *account, want int) (int, error) {
 	n, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
 		with busy as (
@@ -122,8 +122,8 @@ func (c *Change) count(a *account, want int) (int, error) {
 	return int(n), err
 }
 
-// markOld has jobs count that were made before their queue had a bound, some with each look. Those that a worker has just
-// now in hand are left alone.
+// markOld marks jobs that are older than the bound of their queue, so that they count: some of them in each call. It skips jobs
+// that another transaction is changing.
 func (c *Change) markOld(a *account) error {
 	type old struct {
 		id   int64

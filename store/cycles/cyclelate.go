@@ -9,8 +9,8 @@ import (
 	"github.com/belfry-run/belfry/store/locks"
 )
 
-// EndLateCycles ends the runs of cycles that have taken as long as they may: their jobs fail, the member that runs is
-// asked to end, and those behind it are left out. Every node may call it at the same time.
+// EndLateCycles ends cycle runs that have exceeded their timeout. Their jobs fail, the running member is asked to end, and
+// later members are skipped. Every node may call it at the same time.
 func (s *Store) EndLateCycles(ctx context.Context) (out job.Promoted, err error) {
 	err = s.write(ctx, "end late cycles", func(c *Change) error {
 		out = job.Promoted{Now: c.Now}
@@ -30,7 +30,7 @@ func (s *Store) EndLateCycles(ctx context.Context) (out job.Promoted, err error)
 		if sure, err := c.Trusted(); err != nil || !sure {
 			return err
 		}
-		// A transition that settles a member has its job before it takes its cycle further.
+		// The job of a member is locked before its cycle, as by a transition that settles a member.
 		var ids []int64
 		for _, l := range runs {
 			ids = append(ids, l.job)
@@ -62,7 +62,7 @@ func (s *Store) EndLateCycles(ctx context.Context) (out job.Promoted, err error)
 	return out, err
 }
 
-// endLateCycle ends a run unless it has gone on since it was found. The next pass looks again.
+// endLateCycle ends a run unless it has advanced since it was found. In that case the next pass looks again.
 func (c *Change) endLateCycle(row jobs.JobRow, member int64) (int, error) {
 	run, found, err := base.First(c.Ctx, c.Tx, ScanRun, `select doc from belfry.cycle_runs where job_id = $1 and member_job = $2 and deadline_at <= $3`+c.SQL.ForUpdate("cycle_runs"), row.ID, member, base.Micros(c.Now))
 	if err != nil || !found {

@@ -19,10 +19,10 @@ import (
 // cycleBatch bounds the cycles that begin in one transaction.
 const cycleBatch = 50
 
-// StartCycles begins cycles whose jobs are ready, and answers when the next run under way is late, for
-// [base.Store.EndLateCycles]. A cycle has one run at a time: a second one is skipped, whatever its schedule, or waits if it is a
-// member of another cycle. Every node may call it at the same time. The job of a cycle waits for its members from then on: no worker
-// has it, and nothing about it is kept in any process.
+// StartCycles begins the cycles whose jobs are ready. It returns when the next run in progress exceeds its timeout, for
+// [Store.EndLateCycles]. A cycle has one run at a time: a second run is skipped, whatever its schedule. As a member of another
+// cycle it waits instead. Every node may call it at the same time. From then on the job of a cycle waits for its members: no
+// worker holds it, and no process keeps state of it.
 func (s *Store) StartCycles(ctx context.Context) (out job.Promoted, err error) {
 	err = s.write(ctx, "start cycles", func(c *Change) error {
 		out = job.Promoted{Now: c.Now}
@@ -87,7 +87,7 @@ func (c *Change) startCycle(j jobs.JobRow) error {
 	if _, err := c.Tx.Exec(c.Ctx, `update belfry.jobs set state = 'waiting', ready_at = 0, note = 'its members run' where id = $1`, j.ID); err != nil {
 		return err
 	}
-	c.Wake(base.TopicEngine) // which sleeps until the next run is late
+	c.Wake(base.TopicEngine) // the engine sleeps until the next run is late
 	if _, err := c.Tx.Exec(c.Ctx, `
 		insert into belfry.cycle_runs (job_id, task_id, started_at, deadline_at, doc)
 		values ($1, $2, $3, $4, $5)`, j.ID, j.TaskID, base.Micros(c.Now), base.Micros(c.Now.Add(j.Timeout.D())), base.Text(run)); err != nil {
@@ -99,11 +99,11 @@ func (c *Change) startCycle(j jobs.JobRow) error {
 	return c.advance(run)
 }
 
+// ScanRun reads a row of one column, the document of a run.
 func ScanRun(rows base.Rows) (r cycle.Run, err error) { return r, rows.Scan(base.ScanDoc(&r)) }
 
-// advance takes a cycle as far as it goes in this transaction: members that are
-// left out are passed over, until one runs, or has to wait for another cycle,
-// or none is left.
+// advance takes a cycle as far as possible in this transaction. Skipped members are passed until a member runs, a member has to
+// wait for another cycle, or none is left.
 func (c *Change) advance(run cycle.Run) error {
 	for {
 		if i := run.Position(); i < len(run.Members) {
@@ -111,10 +111,10 @@ func (c *Change) advance(run cycle.Run) error {
 			if err != nil {
 				return err
 			}
-			if t.StartedAt, err = c.sinceSet(t.StartedAt); err != nil {
+			if t.StartedAt, err = c.withClockSet(t.StartedAt); err != nil {
 				return err
 			}
-			if t.CycleAt, err = c.sinceSet(t.CycleAt); err != nil {
+			if t.CycleAt, err = c.withClockSet(t.CycleAt); err != nil {
 				return err
 			}
 			turn := run.Next(func(string) task.MemberTiming { return t.MemberTiming }, c.Now)
@@ -151,11 +151,11 @@ func (c *Change) advance(run cycle.Run) error {
 	}
 }
 
-// ending is a member that was asked to end with its run, and has not.
+// ending is a member that was asked to end with its run and has not ended.
 type ending struct{ job, task int64 }
 
-// stillEnding finds a member of an earlier run that was canceled, whose worker has not ended it yet: no member of the next run
-// may run beside it. The transition that settles it goes on with those that wait for its task, as for a member of another cycle.
+// stillEnding finds a canceled member of an earlier run that its worker has not ended yet: no member of the next run may run
+// beside it. The transition that settles it advances the runs that wait for its task, as for a member of another cycle.
 func (c *Change) stillEnding(run cycle.Run) (ending, error) {
 	names := make([]string, len(run.Members))
 	for i, m := range run.Members {
@@ -179,10 +179,9 @@ func (c *Change) stillEnding(run cycle.Run) (ending, error) {
 	return ending{}, nil
 }
 
-// sinceSet is an instant as it will be when a node has made up for a clock
-// that was set a moment ago, as [base.Change.shiftClock] does. A transition that settles a
-// member does not do so itself: it has locks that those that do may wait for.
-func (c *Change) sinceSet(t time.Time) (time.Time, error) {
+// withClockSet returns an instant as it will be after a node has followed a clock that was just set, as package shifts does. A
+// transition that settles a member does not follow the clock itself: it holds locks for which that pass may wait.
+func (c *Change) withClockSet(t time.Time) (time.Time, error) {
 	if t.IsZero() {
 		return t, nil
 	}
@@ -193,10 +192,8 @@ func (c *Change) sinceSet(t time.Time) (time.Time, error) {
 	return t, err
 }
 
-// waitsFor reports that a job ends only after another one, because it is a
-// cycle that the other is a part of. Cycles that have each other for members
-// are refused when they are saved, but one that was edited under way goes on as
-// it began.
+// waitsFor reports that a job ends only after another one, because it is a cycle that contains the other. Cycles that contain
+// each other are rejected when they are saved. A run that began before an edit continues with its old members.
 func (c *Change) waitsFor(job, other int64) (bool, error) {
 	for range 10 * cycle.MaxCycleDeep {
 		if job == other {
@@ -206,13 +203,13 @@ func (c *Change) waitsFor(job, other int64) (bool, error) {
 		if err != nil || !found {
 			return false, err
 		}
-		job = max(run.MemberJob, run.WaitsFor) // it has one of them
+		job = max(run.MemberJob, run.WaitsFor) // a run has one of the two
 	}
 	return false, nil
 }
 
-// HoldMember keeps cycles from running a member while a job of it that was
-// brought back does. It answers false if a cycle runs it.
+// HoldMember prevents cycles from running a member while a retried job of it runs. It returns false if a cycle is running the
+// member.
 func (c *Change) HoldMember(j jobs.JobRow) (bool, error) {
 	n, err := c.Tx.Exec(c.Ctx, `
 		insert into belfry.member_timing (task_id, running_job, turn_at)
@@ -232,8 +229,7 @@ func (c *Change) saveRun(run cycle.Run, waitsForTask int64) error {
 	return err
 }
 
-// runMember writes the job of the member whose turn it is, and with it that no
-// other cycle may.
+// runMember creates the job of the next member, and marks the member as running, so that no other cycle runs it.
 func (c *Change) runMember(run cycle.Run, turn cycle.Turn, t timingRow) error {
 	tasks, err := c.tasks().TasksByID([]int64{t.taskID})
 	if err != nil {
@@ -257,9 +253,8 @@ func (c *Change) runMember(run cycle.Run, turn cycle.Turn, t timingRow) error {
 	return c.saveRun(run, 0)
 }
 
-// membersEnded goes on with the cycles whose members ended, and with those that
-// waited for one of these. The timing of a member is written here, when it
-// succeeded, and nowhere else.
+// membersEnded advances the cycles whose members ended, and the cycles that waited for these members. The timing of a
+// successful member is written only here.
 func (c *Change) membersEnded(ends []jobs.MemberEnd) error {
 	if len(ends) == 0 {
 		return nil
@@ -287,15 +282,15 @@ func (c *Change) membersEnded(ends []jobs.MemberEnd) error {
 				return err
 			}
 		}
-		if err := c.goOnWaiting(e.TaskID); err != nil {
+		if err := c.resumeWaiting(e.TaskID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// memberSucceeded writes when the run of a member began that succeeded: with
-// its first attempt, however long it waited for a worker after its turn.
+// memberSucceeded writes the start of a successful member run. It is the start of its first attempt, however long the member
+// waited for a worker after its turn.
 func (c *Change) memberSucceeded(e jobs.MemberEnd, run cycle.Run) error {
 	began := base.Micros(e.ClaimedAt)
 	if e.Attempts > 1 {
@@ -311,10 +306,10 @@ func (c *Change) memberSucceeded(e jobs.MemberEnd, run cycle.Run) error {
 	if err != nil {
 		return err
 	}
-	// Instants in attempts do not follow a clock that is set; the turn does.
+	// The instants of attempts do not follow a clock that is set; turn_at does.
 	began = min(max(began, turn), base.Micros(c.Now))
-	// Zero for a cycle that was asked for, and for a member that was retried.
-	// Of a clock that was set back meanwhile, the start knows and this does not.
+	// run.At is zero for a cycle on request and for a retried member. If the clock was set back meanwhile, began is correct and
+	// run.At is not.
 	cycle := min(base.Micros(run.At), began)
 	_, err = c.Tx.Exec(c.Ctx, `
 		insert into belfry.member_timing (task_id, started_at, cycle_at, succeeded_at)
@@ -327,7 +322,7 @@ func (c *Change) memberSucceeded(e jobs.MemberEnd, run cycle.Run) error {
 
 func resultOfMember(run cycle.Run, e jobs.MemberEnd, now time.Time) cycle.MemberResult {
 	r := cycle.MemberResult{Task: run.Current, State: cycle.MemberOK, JobID: e.JobID, Attempts: e.Attempts, StartedAt: e.ClaimedAt, EndedAt: now}
-	if e.Attempts > 1 { // its attempts before count too
+	if e.Attempts > 1 { // earlier attempts count too
 		r.StartedAt = run.TurnAt
 	}
 	switch {
@@ -342,9 +337,8 @@ func resultOfMember(run cycle.Run, e jobs.MemberEnd, now time.Time) cycle.Member
 	return r
 }
 
-// goOnWaiting goes on with cycles that waited until another one was done with a
-// member.
-func (c *Change) goOnWaiting(task int64) error {
+// resumeWaiting advances cycles that waited for another cycle to finish with a member.
+func (c *Change) resumeWaiting(task int64) error {
 	runs, err := base.Collect(c.Ctx, c.Tx, ScanRun, `
 		select doc
 		from belfry.cycle_runs
@@ -361,8 +355,7 @@ func (c *Change) goOnWaiting(task int64) error {
 	return nil
 }
 
-// endCycle ends the job of a cycle. Its progress goes, and what came of its
-// members is the job's output.
+// endCycle ends the job of a cycle. The progress row is deleted, and the results of the members are the output of the job.
 func (c *Change) endCycle(run cycle.Run, s job.Settlement) error {
 	if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.cycle_runs where job_id = $1`, run.JobID); err != nil {
 		return err
@@ -381,8 +374,8 @@ func (c *Change) endCycle(run cycle.Run, s job.Settlement) error {
 	return c.jobs().End([]jobs.Ending{{Row: rows[0], Settled: s, Fin: job.Finish{Output: []byte(base.Text(run.Output(c.Now)))}}}, true)
 }
 
-// abandonCycles ends what is under way of cycles whose jobs were ended from
-// outside: their progress goes, and the member that runs is asked to end.
+// abandonCycles cleans up the runs of cycles whose jobs were ended from outside. Their progress rows are deleted, and the
+// running members are asked to end.
 func (c *Change) abandonCycles(ids []int64, note string) error {
 	if len(ids) == 0 {
 		return nil
@@ -418,7 +411,7 @@ func (c *Change) abandonCycles(ids []int64, note string) error {
 	return nil
 }
 
-// Follow does what the ends of jobs mean for cycles; members are those of members that succeeded.
+// Follow applies the ends of jobs to cycles. members are the ends of the members that succeeded.
 func (c *Change) Follow(ends []jobs.Ending, members []jobs.MemberEnd) error {
 	var cycles []int64
 	note := ""

@@ -21,7 +21,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// ReadCycle is a task that is one.
+// ReadCycle returns a task of kind cycle.
 func (s *Store) ReadCycle(ctx context.Context, tx base.Tx, namespace, name string) (task.Task, error) {
 	t, err := s.tasks.ReadTask(ctx, tx, base.NamespaceOr(namespace), name)
 	if err == nil && t.Cycle == nil {
@@ -30,8 +30,7 @@ func (s *Store) ReadCycle(ctx context.Context, tx base.Tx, namespace, name strin
 	return t, err
 }
 
-// CycleStatus is a cycle, the run that is under way, and why each of its
-// members is due or not.
+// CycleStatus returns a cycle, its run in progress, and why each of its members is due or not.
 func (s *Store) CycleStatus(ctx context.Context, namespace, name string) (out cycle.Status, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -116,8 +115,7 @@ func (s *Store) cycleStatus(ctx context.Context, tx base.Tx, t task.Task, now ti
 	return out, err
 }
 
-// RunCycle makes a job of a cycle now, beside its plan, unless one is under way
-// or about to be.
+// RunCycle creates a job of a cycle now, independent of its schedule, unless a run is in progress or waiting.
 func (s *Store) RunCycle(ctx context.Context, namespace, name string) (j job.Job, err error) {
 	namespace = base.NamespaceOr(namespace)
 	err = s.write(ctx, "run cycle", func(c *Change) error {
@@ -144,7 +142,7 @@ func (s *Store) RunCycle(ctx context.Context, namespace, name string) (j job.Job
 	return j, err
 }
 
-// LiveCycles are the jobs of a cycle that are under way, or about to be.
+// LiveCycles returns the jobs of a cycle that are in progress or waiting.
 func (s *Store) LiveCycles(ctx context.Context, tx base.Tx, t task.Task) ([]int64, error) {
 	return base.Collect(ctx, tx, base.ScanInt, `
 		select job_id
@@ -158,8 +156,8 @@ func (s *Store) LiveCycles(ctx context.Context, tx base.Tx, t task.Task) ([]int6
 		limit `+strconv.Itoa(core.MaxBatch), t.ID)
 }
 
-// OneRun refuses jobs of a cycle of which a run is under way, or about to be, and two of one in a batch. Those that come
-// later are skipped then, if it is so.
+// OneRun rejects a job of a cycle that has a run in progress or waiting, and a second job of one cycle in a batch. A run that
+// starts later is skipped at its start instead.
 func (c *Change) OneRun(ins []*jobs.Insertion) error {
 	var cycles []*jobs.Insertion
 	for _, in := range ins {
@@ -172,7 +170,7 @@ func (c *Change) OneRun(ins []*jobs.Insertion) error {
 		if i > 0 && cycles[i-1].TaskID == in.TaskID {
 			return core.Errorf(core.Conflict, "cycle %q is asked for twice in one call", in.Task).WithHint("a cycle has one run at a time")
 		}
-		t, err := c.tasks().LockTask(in.Namespace, in.Task) // two who ask get one
+		t, err := c.tasks().LockTask(in.Namespace, in.Task) // of two concurrent requests, the second sees the job of the first
 		if err != nil {
 			return err
 		}
@@ -188,19 +186,19 @@ func (c *Change) OneRun(ins []*jobs.Insertion) error {
 	return nil
 }
 
+// NotUnderWay is the error of an action on a cycle that does not run: [core.Conflict].
 func NotUnderWay(name string) error {
 	return core.Errorf(core.Conflict, "cycle %q is not under way", name).WithHint("belfry cycle run %s", name)
 }
 
-// SkipMember leaves a member out of the run that is under way. If it is its
-// turn, its job is asked to end.
+// SkipMember skips a member in the run in progress. If the member is running, its job is asked to end.
 func (s *Store) SkipMember(ctx context.Context, namespace, name, member string) (out cycle.Run, err error) {
 	err = s.write(ctx, "skip member", func(c *Change) error {
 		t, err := s.ReadCycle(ctx, c.Tx, namespace, name)
 		if err != nil {
 			return err
 		}
-		// A transition that settles the member that runs has its job first.
+		// The job of the running member is locked first, as by a transition that settles it.
 		run, _, err := base.First(ctx, c.Tx, ScanRun, `select doc from belfry.cycle_runs where task_id = $1 order by job_id limit 1`, t.ID)
 		if err != nil {
 			return err

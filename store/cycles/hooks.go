@@ -5,8 +5,8 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Hooks are what other rooms do within the transitions of cycles.
+// Hooks are the actions of other packages within the transitions of cycles.
 type Hooks struct {
-	// Tell tells people of a cycle that has ended.
+	// Tell notifies of a cycle that has ended.
 	Tell func(c *Change, run cycle.Run, j job.Job, s job.Settlement) error
 }

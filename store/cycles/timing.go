@@ -16,7 +16,7 @@ import (
 type timingRow struct {
 	task.MemberTiming
 	taskID int64
-	turnAt time.Time // of the run under way
+	turnAt time.Time // turn of the run in progress
 }
 
 func scanTiming(rows base.Rows) (t timingRow, err error) {
@@ -25,8 +25,7 @@ func scanTiming(rows base.Rows) (t timingRow, err error) {
 
 const timingColumns = `t.id, t.name, coalesce(m.started_at, 0), coalesce(m.cycle_at, 0), coalesce(m.succeeded_at, 0), coalesce(m.running_job, 0), coalesce(m.turn_at, 0), coalesce(m.reset_at, 0)`
 
-// lockTiming reads the timing of a member and keeps other cycles from having
-// it run until this transaction ends.
+// lockTiming reads the timing of a member, and prevents other cycles from running the member until this transaction ends.
 func (c *Change) lockTiming(namespace, task string) (t timingRow, found bool, err error) {
 	if _, err := c.Tx.Exec(c.Ctx, `
 		insert into belfry.member_timing (task_id)
@@ -48,7 +47,7 @@ func (c *Change) lockTiming(namespace, task string) (t timingRow, found bool, er
 		where t.namespace = $1 and t.name = $2`, namespace, task)
 }
 
-// timings is when each member of a cycle last succeeded.
+// timings returns the last success of each member of a cycle.
 func (s *Store) timings(ctx context.Context, tx base.Tx, t task.Task) (map[string]task.MemberTiming, error) {
 	names := make([]string, len(t.Cycle.Members))
 	byName := make(map[string]task.MemberTiming, len(names))
@@ -66,8 +65,8 @@ func (s *Store) timings(ctx context.Context, tx base.Tx, t task.Task) (map[strin
 	return byName, err
 }
 
-// ResetTiming forgets when members last succeeded, in whatever cycle: they are
-// due. Without names it is all members of the cycle.
+// ResetTiming clears the last success of members, in every cycle, so that they are due. Without names it clears all members of
+// the cycle.
 func (s *Store) ResetTiming(ctx context.Context, namespace, name string, members ...string) (reset []string, err error) {
 	err = s.write(ctx, "reset timing", func(c *Change) error {
 		reset = nil
@@ -85,7 +84,7 @@ func (s *Store) ResetTiming(ctx context.Context, namespace, name string, members
 				return core.Errorf(core.NotFound, "cycle %q has no member %q", name, m).WithHint("see: belfry cycle show %s", name)
 			}
 		}
-		if err := locks.Cycles(c.Change); err != nil { // whose timings others lock in another order
+		if err := locks.Cycles(c.Change); err != nil { // others lock these timings in another order
 			return err
 		}
 		for _, m := range reset {

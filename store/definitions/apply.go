@@ -22,10 +22,9 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Apply makes the database as the manifest says. It is planned on a read of the
-// database, outside of any write: a plan that is refused, and a dry run, write
-// nothing and hold up no writer. The changes are then written in one
-// transaction, all of it or nothing; what it keeps is not touched again.
+// Apply changes the database to match the manifest. The plan is made on a read, outside of any write: a rejected plan or a dry
+// run writes nothing and holds up no writer. Then one transaction writes all changes or none. Unchanged objects are not
+// touched.
 func (s *Store) Apply(ctx context.Context, m view.Manifest, o view.ApplyOptions) (out view.Applied, err error) {
 	if o.Namespace == "" {
 		o.Namespace = core.DefaultNamespace
@@ -36,7 +35,7 @@ func (s *Store) Apply(ctx context.Context, m view.Manifest, o view.ApplyOptions)
 		return out, err
 	}
 	if !o.DryRun {
-		o.CompareSecrets = true // what differs is written
+		o.CompareSecrets = true // differences are written
 	}
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -64,7 +63,7 @@ func (s *Store) Apply(ctx context.Context, m view.Manifest, o view.ApplyOptions)
 	return out, nil
 }
 
-// actionsOf is the keys of the lines of a plan that change something.
+// actionsOf returns the keys of the plan's lines that change something.
 func actionsOf(changes []view.Change) (keys []string) {
 	for _, ch := range changes {
 		if ch.Action != view.ActionKeep {
@@ -74,7 +73,7 @@ func actionsOf(changes []view.Change) (keys []string) {
 	return keys
 }
 
-// merge puts what was done in the place of what was planned.
+// merge replaces planned changes by the changes that were made.
 func merge(planned, done []view.Change) []view.Change {
 	place := make(map[string]int, len(planned))
 	for i, ch := range planned {
@@ -90,7 +89,7 @@ func merge(planned, done []view.Change) []view.Change {
 	return planned
 }
 
-// writeApply writes the part of a manifest that changes.
+// writeApply writes the changing part of a manifest.
 func (s *Store) writeApply(ctx context.Context, m, part view.Manifest, o view.ApplyOptions) (done []view.Change, err error) {
 	err = s.write(ctx, "apply", func(c *Change) error {
 		done = nil
@@ -214,17 +213,16 @@ func (c *Change) applyStatusPages(m view.Manifest) ([]view.Change, error) {
 	return monitors.StatusPages.Apply(c.Change, "status_pages", m.StatusPages)
 }
 
-// asWritten is a schedule without its state, which no manifest has.
+// asWritten returns a schedule without its state, which no manifest has.
 func asWritten(s schedule.Schedule) schedule.Schedule {
 	var out schedule.Schedule
 	if err := json.Unmarshal([]byte(schedules.ScheduleDoc(s)), &out); err != nil {
-		panic(err) // it was written by us a line ago
+		panic(err) // Belfry wrote it itself
 	}
 	return out
 }
 
-// prune deletes what the manifest does not name: schedules first, because
-// they hold on to tasks.
+// prune deletes the objects that the manifest does not name. Schedules go first, because they refer to tasks.
 func (c *Change) prune(m view.Manifest, namespace string) ([]view.Change, error) {
 	named := map[string]bool{}
 	for _, t := range m.Tasks {
@@ -284,8 +282,7 @@ func (c *Change) prune(m view.Manifest, namespace string) ([]view.Change, error)
 	return changes, nil
 }
 
-// pruneMonitors deletes the monitors that the manifest does not name, and what
-// goes with monitors.
+// pruneMonitors deletes the monitors that the manifest does not name, and the objects that belong to monitoring.
 func (c *Change) pruneMonitors(m view.Manifest, namespace string) (changes []view.Change, err error) {
 	named := map[string]bool{}
 	for _, mon := range m.Monitors {
@@ -323,7 +320,7 @@ func (c *Change) pruneMonitors(m view.Manifest, namespace string) (changes []vie
 	return changes, nil
 }
 
-// childrenFirst puts monitors before those that they depend on.
+// childrenFirst orders monitors before those that they depend on.
 func childrenFirst(rows []monitors.MonitorRow) []monitors.MonitorRow {
 	all := make([]monitor.Monitor, len(rows))
 	for i, r := range rows {
@@ -337,8 +334,8 @@ func childrenFirst(rows []monitors.MonitorRow) []monitors.MonitorRow {
 	return out
 }
 
-// Export is everything of a namespace that a manifest can hold, and all queues.
-// An export that would be more than one may hold is refused before it is read.
+// Export returns everything of a namespace that a manifest can hold, and all queues. An export above the limit of a manifest is
+// rejected before it is read.
 func (s *Store) Export(ctx context.Context, namespace string) (m view.Manifest, err error) {
 	if namespace == "" {
 		namespace = core.DefaultNamespace
@@ -398,8 +395,8 @@ func (s *Store) Export(ctx context.Context, namespace string) (m view.Manifest, 
 	return m, err
 }
 
-// exportMonitors adds monitors and what goes with them. Secrets stand as
-// [core.Redacted]: applied to where they came from, they stay what they are.
+// exportMonitors adds monitors and the objects that belong to monitoring. Secrets are exported as [core.Redacted]: applied to
+// the same database, they stay unchanged.
 func (s *Store) exportMonitors(ctx context.Context, tx base.Tx, namespace string, m *view.Manifest) error {
 	w := &base.Where{}
 	w.Namespace("m.namespace", namespace)

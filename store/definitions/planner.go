@@ -24,8 +24,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// planner works out, from one read of the database, what an apply would do. It
-// writes nothing and locks nothing, so it holds up no writer.
+// planner computes, from one read of the database, the changes of an apply. It writes nothing and locks nothing, so it holds up
+// no writer.
 type planner struct {
 	s   *Store
 	ctx context.Context //nolint:containedctx // of one plan
@@ -34,7 +34,7 @@ type planner struct {
 	m   view.Manifest
 	o   view.ApplyOptions
 
-	// The objects that exist, and then those that would.
+	// The objects that exist, and later those that the plan adds.
 	queues    map[string]job.Queue
 	tasks     map[base.TaskName]task.Task
 	calendars map[base.TaskName]schedule.Calendar
@@ -42,13 +42,13 @@ type planner struct {
 	monitors  map[base.TaskName]monitors.MonitorRow
 	channels  map[base.TaskName]bool
 
-	namespaces map[string]access.Namespace // of the tasks that were looked at
+	namespaces map[string]access.Namespace // of the tasks that were checked
 
-	used    map[string]string // what a definition of the manifest names, and the first that does
+	used    map[string]string // each object that the manifest refers to, with the first definition that does
 	changes []view.Change
 }
 
-// plan is the plan of an apply. The manifest is valid and has its defaults.
+// plan returns the plan of an apply. The manifest must be valid and have its defaults.
 func (s *Store) plan(ctx context.Context, tx base.Tx, m view.Manifest, o view.ApplyOptions, now time.Time) ([]view.Change, error) {
 	p := &planner{s: s, ctx: ctx, tx: tx, now: now, m: m, o: o, used: map[string]string{}, namespaces: map[string]access.Namespace{}, changes: []view.Change{}}
 	if err := p.read(); err != nil {
@@ -65,8 +65,7 @@ func (s *Store) plan(ctx context.Context, tx base.Tx, m view.Manifest, o view.Ap
 	return p.changes, p.planPrune()
 }
 
-// read fetches what the manifest defines or names, a statement for each noun and
-// some thousand names.
+// read fetches the objects that the manifest defines or refers to, with one statement for each noun and some thousand names.
 func (p *planner) read() error {
 	names := map[string][]base.TaskName{}
 	add := func(noun, namespace, name string) {
@@ -131,7 +130,7 @@ func (p *planner) read() error {
 	return err
 }
 
-// planBatch bounds the names that one statement looks for.
+// planBatch bounds the names in one statement.
 const planBatch = 5000
 
 func readNamed[T any](p *planner, names []base.TaskName, scan func(base.Rows) (T, error), query string, nameOf func(T) base.TaskName) (map[base.TaskName]T, error) {
@@ -154,7 +153,7 @@ func readNamed[T any](p *planner, names []base.TaskName, scan func(base.Rows) (T
 	return found, nil
 }
 
-// use notes that a definition names another.
+// use records that a definition refers to an object.
 func (p *planner) use(noun, namespace, name, by string) {
 	if key := noun + "/" + namespace + "/" + name; p.used[key] == "" {
 		p.used[key] = by
@@ -216,8 +215,7 @@ func (p *planner) planTask(t task.Task) error {
 	return nil
 }
 
-// checkTask is what a save refuses. Secrets that are not compared cannot be
-// known to be kept.
+// checkTask makes the checks of a save. Secrets that are not compared are not checked, because their stored values are unknown.
 func (p *planner) checkTask(t task.Task, secrets bool) error {
 	if err := p.mayUseQueue(t); err != nil {
 		return err
@@ -240,7 +238,7 @@ func (p *planner) checkTask(t task.Task, secrets bool) error {
 	return err
 }
 
-// mayUseQueue refuses what a save of the task refuses.
+// mayUseQueue makes the queue checks of a save.
 func (p *planner) mayUseQueue(t task.Task) error {
 	if err := job.CheckReserved(t.Queue, t.Name, t.Kind); err != nil {
 		return err
@@ -262,8 +260,8 @@ func (p *planner) mayUseQueue(t task.Task) error {
 	return n.AllowPriority(t.Priority)
 }
 
-// tasksNamed answers tasks as they would be, and reads what the manifest does
-// not name: members of members.
+// tasksNamed returns tasks as they would be after the apply. It also reads tasks that the manifest does not name: members of
+// members.
 func (p *planner) tasksNamed(names []base.TaskName) (map[base.TaskName]task.Task, error) {
 	var missing []base.TaskName
 	for _, n := range names {

@@ -18,10 +18,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// compared is a definition as a plan compares it, and the fields that hold
-// secrets which it may not compare: a caller that may not see a secret does not learn
-// either whether a guess at it is right. Those it takes for the ones that are
-// kept.
+// compared returns the form of a definition that a plan compares, and the secret fields that it must not compare. A caller that
+// may not see a secret must not learn whether a guess at it is right. Such secrets count as unchanged.
 func compared[T any](o view.ApplyOptions, d T, shown func(T) T) (fresh T, hidden []string) {
 	if o.CompareSecrets {
 		return d, nil
@@ -29,8 +27,7 @@ func compared[T any](o view.ApplyOptions, d T, shown func(T) T) (fresh T, hidden
 	return shown(d), base.Differences(d, shown(d))
 }
 
-// planDocuments plans what stands before monitors, and planLast what stands
-// behind them.
+// planDocuments plans the documents that come before monitors, and planLast those that come after.
 func (p *planner) planDocuments() error {
 	there, err := namedDocs(p, alerts.Channels, p.m.Channels)
 	if err != nil {
@@ -82,7 +79,7 @@ func (p *planner) planLast() error {
 	return planDocs(p, monitors.StatusPages, "status_pages", p.m.StatusPages, pages, nil)
 }
 
-// namedDocs reads those that a manifest defines.
+// namedDocs reads the stored documents that a manifest defines.
 func namedDocs[T documents.Document](p *planner, k documents.Kind[T], ds []T) (map[base.TaskName]T, error) {
 	names := make([]base.TaskName, len(ds))
 	for i := range ds {
@@ -125,7 +122,7 @@ func planDocs[T documents.Document](p *planner, k documents.Kind[T], list string
 	return nil
 }
 
-// checkRule looks for what an alert rule names.
+// checkRule checks the objects that an alert rule refers to.
 func (p *planner) checkRule(rule alert.Rule) error {
 	by := fmt.Sprintf("alert rule %q", rule.Name)
 	for i, name := range rule.Channels {
@@ -149,8 +146,7 @@ func (p *planner) checkRule(rule alert.Rule) error {
 	return nil
 }
 
-// planPrune adds what the manifest does not name, in the order in which it is
-// deleted.
+// planPrune adds the objects that the manifest does not name, in the order of their deletion.
 func (p *planner) planPrune() error {
 	named := map[string]bool{}
 	for _, ch := range p.changes {

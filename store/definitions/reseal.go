@@ -14,8 +14,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// resealDocs seals with a key what documents hold that is sealed with another
-// one, or is not sealed yet, and answers how many documents that were.
+// resealDocs seals the secrets of documents with a key, if they have another key or are not sealed yet. It returns the number
+// of these documents.
 func (s *Store) resealDocs(ctx context.Context, key string) (n int, err error) {
 	for _, d := range []struct {
 		noun, table, where string
@@ -75,18 +75,16 @@ func (s *Store) resealDocs(ctx context.Context, key string) (n int, err error) {
 	return n, nil
 }
 
-// resealers seal anew, a bounded number at a time, secrets that are sealed with another
-// key than this, and answer how many secrets of people that were. A package with secrets
-// in a table of its own adds itself here.
+// resealers seal secrets with this key that are sealed with another one, a bounded number at a time, and return the number of
+// users' secrets resealed. A package with secrets in its own table adds itself here.
 var resealers = []func(c *Change, key string) (int, error){
 	func(c *Change, key string) (int, error) { return programs.ResealSecrets(c.programs(), key) },
 	func(c *Change, key string) (int, error) { return subscribers.Reseal(c.Change, key) },
 	func(c *Change, key string) (int, error) { return programs.ResealSigningKeys(c.programs(), key) },
 }
 
-// RotateSecrets changes the key: a new one where the file is Belfry's own, or
-// the one that its operator has put first. All that is sealed is sealed anew.
-// It may be asked again when it was interrupted.
+// RotateSecrets changes the key: a new key if the file is Belfry's own, or the key that the operator has put first. All secrets
+// are sealed again. An interrupted rotation can be repeated.
 func (s *Store) RotateSecrets(ctx context.Context) (out task.ResealedSecrets, err error) {
 	if out.Key, err = s.Sealer().Rotate(); err != nil {
 		return out, err

@@ -23,7 +23,7 @@ type hookRow struct {
 	namespace, name, reason                             string
 	paused                                              int
 	due, taken, tries, failing, disabled, sent, dropped int64
-	pull, seq, acked                                    int64 // whether programs pull its events, how many have their place, and up to where they are acknowledged
+	pull, seq, acked                                    int64 // pull: 1 if programs pull the events; seq: the last assigned place; acked: the last acknowledged place
 }
 
 const hookColumns = `id, namespace, name, paused, due_at, taken_until, tries, failing_at, disabled_at, reason, sent_at, dropped, pull, last_seq, acked`
@@ -32,7 +32,7 @@ func scanHook(r base.Rows) (h hookRow, err error) {
 	return h, r.Scan(&h.id, &h.namespace, &h.name, &h.paused, &h.due, &h.taken, &h.tries, &h.failing, &h.disabled, &h.reason, &h.sent, &h.dropped, &h.pull, &h.seq, &h.acked)
 }
 
-// waiting are the hooks that have something to deliver: one look at an index for each of them, and none for the others.
+// waiting selects the hooks that have events to deliver: one index lookup for each of them, and none for the others.
 const waiting = `
 	with recursive pending (id) as (
 		select min(hook_id) from belfry.hook_events where sent_at = 0 and seq = 0
@@ -45,15 +45,15 @@ const waiting = `
 	where id in (select id from pending) and paused = 0 and disabled_at = 0 and pull = 0
 	order by id`
 
-// takeHooks bounds the hooks whose events are taken in one transaction: those of each may have [hook.MaxPayload].
+// takeHooks bounds the hooks whose events one transaction takes: the events of each hook may have [hook.MaxPayload] bytes.
 const takeHooks = 32
 
-// TakeEvents takes the events that are to be delivered now, of so many hooks at most. For [view.AlertTaken] no other node
-// takes those of these hooks. The namespaces share what is under way, as for alerts: see [alert.ChooseChannels].
+// TakeEvents takes the events that are due for delivery, of at most so many hooks. For the time [view.AlertTaken] no other node
+// takes events of these hooks. Namespaces share the deliveries in progress, as for alerts: see [alert.ChooseChannels].
 func (s *Store) TakeEvents(ctx context.Context, hooks int) (out view.TakenAlerts, err error) {
 	err = s.write(ctx, "take events", func(c *Change) error {
 		out = view.TakenAlerts{Now: c.Now}
-		if all, err := c.all(); err != nil || len(all.of) == 0 {
+		if all, err := c.allHooks(); err != nil || len(all.of) == 0 {
 			return err
 		}
 		rows, err := base.Collect(ctx, c.Tx, scanHook, waiting)
@@ -70,7 +70,7 @@ func (s *Store) TakeEvents(ctx context.Context, hooks int) (out view.TakenAlerts
 		}
 		chosen := alert.ChooseChannels(all, c.Now, hooks)
 		for _, w := range chosen[:min(len(chosen), takeHooks)] {
-			if err := c.take(byName[[2]string{w.Namespace, w.Channel}], &out); err != nil {
+			if err := c.takeHook(byName[[2]string{w.Namespace, w.Channel}], &out); err != nil {
 				return err
 			}
 		}
@@ -83,7 +83,8 @@ func (s *Store) TakeEvents(ctx context.Context, hooks int) (out view.TakenAlerts
 	return out, err
 }
 
-// nextOf is when to look again. Due events that were not chosen wait for the end of a delivery, which is a reason to look.
+// nextOf returns the time of the next look. Due events that were not chosen wait for the end of a delivery, which triggers a
+// look.
 func nextOf(all []alert.WaitingChannel, now time.Time) (next time.Time) {
 	for _, w := range all {
 		at := core.Later(w.Due, w.Taken)
@@ -94,8 +95,8 @@ func nextOf(all []alert.WaitingChannel, now time.Time) (next time.Time) {
 	return next
 }
 
-// take takes the oldest events of a hook, unless another node has them by now.
-func (c *Change) take(h hookRow, out *view.TakenAlerts) error {
+// takeHook takes the oldest events of a hook, unless another node has taken them meanwhile.
+func (c *Change) takeHook(h hookRow, out *view.TakenAlerts) error {
 	h, found, err := base.First(c.Ctx, c.Tx, scanHook, `
 		select `+hookColumns+`
 		from belfry.hooks
@@ -104,7 +105,7 @@ func (c *Change) take(h hookRow, out *view.TakenAlerts) error {
 		return err
 	}
 	d, found, err := base.First(c.Ctx, c.Tx, Docs.Scan, `select `+documents.Columns+` from belfry.documents where noun = 'hook' and id = $1`, h.id)
-	if err != nil || !found { // it is deleted at this moment
+	if err != nil || !found { // the hook is being deleted
 		return err
 	}
 	d = Docs.Open(c.s.Store, d)
@@ -132,14 +133,19 @@ func (c *Change) take(h hookRow, out *view.TakenAlerts) error {
 	return err
 }
 
-// SettleEvents records what came of a delivery.
+// SettleEvents records the outcome of a delivery. One that a stop cut off frees the hook for other nodes.
 func (s *Store) SettleEvents(ctx context.Context, t view.TakenAlert, r view.DeliveryResult) error {
 	return s.write(ctx, "settle events", func(c *Change) error {
+		if r.Cut {
+			c.Wake(topic)
+			_, err := c.Tx.Exec(ctx, `update belfry.hooks set taken_until = 0 where id = $1 and taken_until = $2`, t.Hook, base.Micros(t.Until))
+			return err
+		}
 		h, found, err := base.First(ctx, c.Tx, scanHook, `
 			select `+hookColumns+`
 			from belfry.hooks
 			where id = $1`+c.SQL.ForUpdate("hooks"), t.Hook)
-		if err != nil || !found { // it was deleted meanwhile
+		if err != nil || !found { // the hook was deleted meanwhile
 			return err
 		}
 		r.Error, _ = core.CleanText(r.Error, task.MaxCheckMessage)
@@ -157,12 +163,12 @@ func (s *Store) SettleEvents(ctx context.Context, t view.TakenAlert, r view.Deli
 		c.Wake(topic)
 		if r.Error == "" {
 			c.Observe(func(o base.Observer) { o.Delivered("sent", len(t.Alerts)) })
-			return c.sent(h, t)
+			return c.recordSent(h, t)
 		}
-		if h.taken != base.Micros(t.Until) { // it took so long that another node delivers
+		if h.taken != base.Micros(t.Until) { // the delivery took so long that another node delivers
 			return nil
 		}
-		// A failure of what the hook was before it was saved says nothing of what it is.
+		// The hook was saved during the delivery: a failure with the old definition says nothing about the new one.
 		now, _, err := base.First(ctx, c.Tx, base.ScanInt, `select generation from belfry.documents where noun = 'hook' and id = $1`, h.id)
 		if err != nil {
 			return err
@@ -202,8 +208,8 @@ func tried(n int) string {
 	return strconv.Itoa(n) + " failed deliveries"
 }
 
-// sent records events that were taken by their receiver, under whichever claim.
-func (c *Change) sent(h hookRow, t view.TakenAlert) error {
+// recordSent records events that their receiver accepted, whichever claim delivered them.
+func (c *Change) recordSent(h hookRow, t view.TakenAlert) error {
 	if _, err := c.Tx.Exec(c.Ctx, `
 		update belfry.hook_events
 		set sent_at = $3
@@ -221,8 +227,8 @@ func (c *Change) sent(h hookRow, t view.TakenAlert) error {
 	return err
 }
 
-// FreeEvents frees hooks that this process took in an earlier life, where a database has one process and no other can be
-// delivering.
+// FreeEvents frees the hooks that this process took in an earlier life. It applies to a database with one process, where no
+// other can be delivering.
 func (c *Change) FreeEvents() error {
 	if c.SQL.ForUpdate("hooks") != "" {
 		return nil
@@ -231,11 +237,11 @@ func (c *Change) FreeEvents() error {
 	return err
 }
 
-// keepTries bounds the tries of a hook that are kept, of which people see the last [hook.MaxTries].
+// keepTries bounds the stored tries of a hook, of which people see the last [hook.MaxTries].
 const keepTries = 100
 
-// Beyond are, by hook, the last of its events that are more than are kept. To find them takes a walk along an index as
-// long as that number, of hooks that may have so many: no transaction that writes has to wait for it.
+// Beyond returns, by hook, the last event beyond the number of events kept. The search walks along an index for that number, so
+// it runs outside of any write transaction. It reads only hooks that may have so many events.
 func (s *Store) Beyond(ctx context.Context) (out map[int64]int64, err error) {
 	out = map[int64]int64{}
 	most := s.Opt.Keep.Events
@@ -266,7 +272,7 @@ func (s *Store) Beyond(ctx context.Context) (out map[int64]int64, err error) {
 	return out, err
 }
 
-// Prune removes events and tries that are not kept, among them those that are beyond what is kept of a hook.
+// Prune deletes events and tries that are past retention, and the events beyond the number kept of a hook.
 func (c *Change) Prune(beyond map[int64]int64) (more bool, err error) {
 	before := base.Micros(c.Now.Add(-hook.Keep))
 	if more, err = c.drop(`at < $1 order by at`, before); err != nil {
@@ -279,7 +285,7 @@ func (c *Change) Prune(beyond map[int64]int64) (more bool, err error) {
 	more = more || n == base.TidyStep
 	for _, id := range slices.Sorted(maps.Keys(beyond)) {
 		if more {
-			break // the next pass goes on
+			break // the next pass continues
 		}
 		if more, err = c.drop(`hook_id = $1 and id <= $2 order by id`, id, beyond[id]); err != nil {
 			return more, err
@@ -288,11 +294,11 @@ func (c *Change) Prune(beyond map[int64]int64) (more bool, err error) {
 	return more, nil
 }
 
-// drop removes events, and counts those that were never delivered. Hooks are locked before their events, by id, as when a
-// delivery is settled. Those of a hook that is being delivered to wait: their receiver may have taken them.
+// drop deletes events and counts those that were never delivered. Hooks are locked before their events, in the order of their
+// ids, as when a delivery is settled. Events of a hook with a delivery in progress stay: their receiver may have accepted them.
 //
-// Events of a pulled hook that have no place yet take one with them, so that readers see the gap. Those that stay get
-// theirs after it.
+// Deleted events of a pulled hook that have no place yet use one up, so that readers see the gap. The remaining events get the
+// places after it.
 func (c *Change) drop(where string, args ...any) (more bool, err error) {
 	type old struct{ id, hook int64 }
 	rows, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (o old, err error) { return o, r.Scan(&o.id, &o.hook) },

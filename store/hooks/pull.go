@@ -10,25 +10,25 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// placeStep bounds the events that get their place in one transition.
-const placeStep = 1000
+// positionBatch bounds the events that get their place in one transition.
+const positionBatch = 1000
 
-// pullLook is how long a program that waits for events waits at most for word of some: another node's may be lost.
+// pullLook is the longest wait of a pulling program between two looks: the wake-up of another node may be lost.
 const pullLook = 5 * time.Second
 
-// PullEvents are the next events of a pulled hook after a cursor, at most [hook.MaxBatch] and [hook.MaxPayload]. Without a
-// cursor they begin after what was acknowledged, and with 0 at the oldest that is kept. Where there is none, it waits for
+// PullEvents returns the next events of a pulled hook after a cursor, at most [hook.MaxBatch] and [hook.MaxPayload]. Without a
+// cursor they start after the acknowledged events, with cursor 0 at the oldest event kept. If there are no events, it waits for
 // one.
 //
-// The ids of events are no order to go on by: a transaction that began earlier may commit later. So events get a place in
-// the order of the hook when they are asked for, one program after the other, and every reader sees the same order.
+// The ids of events are no reading order: a transaction that began earlier may commit later. So events get a place in the order
+// of the hook when they are requested, by one program at a time. Every reader sees the same order.
 func (s *Store) PullEvents(ctx context.Context, namespace, name, after string, wait time.Duration) (hook.Pulled, error) {
 	until := time.Now().Add(wait)
 	var woken <-chan struct{}
 	for {
 		id, out, unplaced, err := s.pull(ctx, namespace, name, after)
 		if err == nil && unplaced {
-			id, out, err = s.pullPlaced(ctx, id, namespace, name, after)
+			id, out, err = s.pullPositioned(ctx, id, namespace, name, after)
 		}
 		left := time.Until(until)
 		if err != nil || len(out.Events) > 0 || out.Missed > 0 || left <= 0 {
@@ -46,31 +46,31 @@ func (s *Store) PullEvents(ctx context.Context, namespace, name, after string, w
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}
-		woken = s.Hub.On(pullTopic(id)) // before the next look, or what comes in between would be overlooked
+		woken = s.Hub.On(pullTopic(id)) // before the next look, so that no event in between is missed
 	}
 }
 
-// pullPlaced pulls once all that waits has its place. Of the readers that an event wakes the first places it, and the
-// others find it placed.
-func (s *Store) pullPlaced(ctx context.Context, id int64, namespace, name, after string) (int64, hook.Pulled, error) {
-	done, err := s.placing.take(ctx, id)
+// pullPositioned pulls after all waiting events have their place. Of the readers that an event wakes, the first assigns the
+// places for the others.
+func (s *Store) pullPositioned(ctx context.Context, id int64, namespace, name, after string) (int64, hook.Pulled, error) {
+	done, err := s.placing.lock(ctx, id)
 	if err != nil {
 		return id, hook.Pulled{}, err
 	}
 	defer done()
 	id, out, unplaced, err := s.pull(ctx, namespace, name, after)
 	if err == nil && unplaced {
-		if err = s.place(ctx, namespace, name); err == nil {
+		if err = s.assignPositions(ctx, namespace, name); err == nil {
 			id, out, _, err = s.pull(ctx, namespace, name, after)
 		}
 	}
 	return id, out, err
 }
 
-// pullTopic is for those who wait for events of a pulled hook.
+// pullTopic is the topic of readers that wait for events of a pulled hook.
 func pullTopic(id int64) string { return topic + "/" + strconv.FormatInt(id, 10) }
 
-// pulledRow is the row of a hook that is pulled.
+// pulledRow returns the row of a pulled hook.
 func pulledRow(ctx context.Context, tx base.Tx, namespace, name, lock string) (hookRow, error) {
 	h, err := rowOf(ctx, tx, namespace, name, lock)
 	if err == nil && h.pull == 0 {
@@ -79,7 +79,7 @@ func pulledRow(ctx context.Context, tx base.Tx, namespace, name, lock string) (h
 	return h, err
 }
 
-// pull reads what has its place, and reports whether there are events that have none yet and fit.
+// pull reads the events that have a place. It reports whether more events without a place would fit.
 func (s *Store) pull(ctx context.Context, namespace, name, after string) (id int64, out hook.Pulled, unplaced bool, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		h, err := pulledRow(ctx, tx, namespace, name, "")
@@ -101,7 +101,7 @@ func (s *Store) pull(ctx context.Context, namespace, name, after string) (id int
 		if err != nil {
 			return err
 		}
-		rows, full, err := placedAfter(ctx, tx, at)
+		rows, full, err := eventsAfter(ctx, tx, at)
 		if err != nil {
 			return err
 		}
@@ -114,9 +114,9 @@ func (s *Store) pull(ctx context.Context, namespace, name, after string) (id int
 	return id, out, unplaced, err
 }
 
-// placedAfter are the events after a place, as many as one answer may have, and whether there may be more. Events
-// beyond [hook.MaxPayload] are not read.
-func placedAfter(ctx context.Context, tx base.Tx, at hook.Place) (out []recorded, full bool, err error) {
+// eventsAfter returns the events after a place, as many as fit into one answer, and whether there may be more. Events beyond
+// [hook.MaxPayload] are not read.
+func eventsAfter(ctx context.Context, tx base.Tx, at hook.Place) (out []recorded, full bool, err error) {
 	rows, err := tx.Query(ctx, selectEvents+`
 		where hook_id = $1 and seq > 0 and seq > $2
 		order by seq
@@ -138,7 +138,7 @@ func placedAfter(ctx context.Context, tx base.Tx, at hook.Place) (out []recorded
 	return out, len(out) == hook.MaxBatch, rows.Err()
 }
 
-// pulled are events after a place. Places have no gaps, so what is missing is no longer kept.
+// pulled returns the answer with the events after a place. Places have no gaps, so missing events are no longer kept.
 func pulled(h hookRow, at hook.Place, rows []recorded) hook.Pulled {
 	out := hook.Pulled{Events: []hook.Numbered{}}
 	last := at.Seq
@@ -153,9 +153,9 @@ func pulled(h hookRow, at hook.Place, rows []recorded) hook.Pulled {
 	return out
 }
 
-// place gives events their places. The row of the hook is locked, so that no reader sees a place before all that come
-// before it.
-func (s *Store) place(ctx context.Context, namespace, name string) error {
+// assignPositions assigns places to events. The row of the hook is locked, so that no reader sees a place before all earlier
+// places.
+func (s *Store) assignPositions(ctx context.Context, namespace, name string) error {
 	type placed struct {
 		ID  int64 `json:"id"`
 		Seq int64 `json:"seq"`
@@ -170,7 +170,7 @@ func (s *Store) place(ctx context.Context, namespace, name string) error {
 			from belfry.hook_events
 			where hook_id = $1 and sent_at = 0 and seq = 0
 			order by id
-			limit `+strconv.Itoa(placeStep), h.id)
+			limit `+strconv.Itoa(positionBatch), h.id)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
@@ -191,8 +191,7 @@ func (s *Store) place(ctx context.Context, namespace, name string) error {
 	})
 }
 
-// AckEvents records that the events of a pulled hook were worked on up to a cursor. An earlier one than before changes
-// nothing.
+// AckEvents acknowledges the events of a pulled hook up to a cursor. A cursor before the last acknowledged one changes nothing.
 func (s *Store) AckEvents(ctx context.Context, namespace, name, cursor string) (out hook.Standing, err error) {
 	err = s.write(ctx, "acknowledge events", func(c *Change) error {
 		h, err := pulledRow(ctx, c.Tx, namespace, name, c.SQL.ForUpdate("hooks"))

@@ -8,14 +8,14 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// pulledIn are events of a pulled hook in a state, the newest first: those without a place by their ids, then those
-// with one by their places. Each part is read along the index that has no other, however many events are kept.
+// pulledIn returns the events of a pulled hook in a state, newest first: first events without a place, by id, then events with
+// one, by place. Each part is read along an index with no other rows, however many events are kept.
 func (s *Store) pulledIn(ctx context.Context, tx base.Tx, h hookRow, f hook.Filter, before int64, limit int) (out []recorded, err error) {
-	seq := int64(0) // of the event that was listed last; 0: it has none
+	seq := int64(0) // place of the last event listed; 0: it has none
 	if before > 0 {
 		var found bool
 		seq, found, err = base.First(ctx, tx, base.ScanInt, `select seq from belfry.hook_events where hook_id = $1 and id = $2`, h.id, before)
-		if err != nil || !found { // what is older is no longer kept either
+		if err != nil || !found { // older events are no longer kept either
 			return nil, err
 		}
 	}
@@ -43,7 +43,7 @@ func (s *Store) pulledIn(ctx context.Context, tx base.Tx, h hookRow, f hook.Filt
 	return append(out, placed...), err
 }
 
-// newest are the last events by a column.
+// newest returns the last events in the order of a column.
 func newest(ctx context.Context, tx base.Tx, w *base.Where, by string, limit int) ([]recorded, error) {
 	return base.Collect(ctx, tx, scanRecorded, selectEvents+`
 		where `+w.Sql()+`

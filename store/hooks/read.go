@@ -38,19 +38,19 @@ func scanRecorded(r base.Rows) (e recorded, err error) {
 	return e, err
 }
 
-// rowOf is the state of a hook of a namespace.
+// rowOf returns the state of a hook of a namespace.
 func rowOf(ctx context.Context, tx base.Tx, namespace, name, lock string) (hookRow, error) {
 	h, found, err := base.First(ctx, tx, scanHook, `
 		select `+hookColumns+`
 		from belfry.hooks
 		where namespace = $1 and name = $2`+lock, base.NamespaceOr(namespace), name)
 	if err == nil && !found {
-		_, err = Docs.Read(ctx, tx, base.NamespaceOr(namespace), name, "") // says so
+		_, err = Docs.Read(ctx, tx, base.NamespaceOr(namespace), name, "") // returns the error
 	}
 	return h, err
 }
 
-// HookEvents lists the events of a hook that are kept, the newest first.
+// HookEvents lists the stored events of a hook, newest first.
 func (s *Store) HookEvents(ctx context.Context, f hook.Filter) (p core.Page[hook.Recorded], err error) {
 	before, err := base.DecodeIDCursor(f.Cursor)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Store) HookEvents(ctx context.Context, f hook.Filter) (p core.Page[hook
 	return p, err
 }
 
-// selected are the events of a hook, of the types that a pattern fits.
+// selected returns the condition for the events of a hook whose type matches a pattern.
 func (s *Store) selected(id int64, pattern string) *base.Where {
 	w := &base.Where{}
 	w.And("hook_id = ?", id)
@@ -106,15 +106,15 @@ func (s *Store) selected(id int64, pattern string) *base.Where {
 	return w
 }
 
-// replayStep is how many events a replay looks at in one step.
+// replayStep is the number of events that one step of a replay looks at.
 const replayStep = 1000
 
-// ReplayHook has events of a hook delivered once more that were taken before, under the ids that they have.
+// ReplayHook delivers past events of a hook again, with the same ids.
 func (s *Store) ReplayHook(ctx context.Context, namespace, name string, r hook.Replay) (out hook.Replayed, err error) {
 	if err := r.Validate(); err != nil {
 		return out, err
 	}
-	hookID, last := int64(0), int64(0) // what comes later is not of it
+	hookID, last := int64(0), int64(0) // later events are not part of the replay
 	if err := s.DB().Read(ctx, func(tx base.Tx) error {
 		h, err := rowOf(ctx, tx, namespace, name, "")
 		if err != nil {
@@ -157,7 +157,7 @@ func (s *Store) ReplayHook(ctx context.Context, namespace, name string, r hook.R
 	return out, nil
 }
 
-// taken looks at the next events of a hook for those that a replay selects, and answers up to which id it looked.
+// taken returns the delivered events that a replay selects, among the next events of a hook, and the last id that it looked at.
 func (s *Store) taken(ctx context.Context, hookID, after, last int64, r hook.Replay) (ids []int64, upTo int64, err error) {
 	type event struct {
 		id, at, sent int64
@@ -189,9 +189,9 @@ func (s *Store) taken(ctx context.Context, hookID, after, last int64, r hook.Rep
 	return ids, upTo, err
 }
 
-// replay makes events of a hook pending, unless they are.
+// replay makes delivered events of a hook pending again.
 func (c *Change) replay(namespace, name string, hookID int64, ids []int64) (int, error) {
-	// Its row is locked, so that two replays of the same events do not wait for each other.
+	// The row of the hook is locked, so that two replays of the same events do not deadlock.
 	if _, err := rowOf(c.Ctx, c.Tx, namespace, name, c.SQL.ForUpdate("hooks")); err != nil {
 		return 0, err
 	}
@@ -200,7 +200,7 @@ func (c *Change) replay(namespace, name string, hookID int64, ids []int64) (int,
 	return int(n), err
 }
 
-// selection says which events a replay selects.
+// selection describes the events that a replay selects.
 func selection(r hook.Replay) string {
 	var parts []string
 	if r.ID > 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// eventRow is an event as a batch carries it.
+// eventRow is an event in a batch.
 type eventRow struct {
 	Place  int64  `json:"place"`
 	HookID int64  `json:"hook_id"`
@@ -21,11 +21,11 @@ type eventRow struct {
 	Event  string `json:"event"`
 }
 
-// recordAtOnce bounds the bytes of the events in one statement, unless one alone has more: a transition of 10,000 jobs and
-// 50 hooks has more than fit into a parameter.
+// recordAtOnce bounds the bytes of the events in one statement, unless a single event has more. The events of a transition with
+// 10,000 jobs and 50 hooks do not fit into one parameter.
 const recordAtOnce = 4 << 20
 
-// record writes events for the hooks that get them.
+// record writes events for the hooks that match them.
 func (c *Change) record(b *book, events []hook.Event) error {
 	var rows []eventRow
 	size := 0
@@ -69,14 +69,14 @@ func (c *Change) write(rows []eventRow) error {
 	return err
 }
 
-// silent reports that the ends of a job are told otherwise, or not at all: a check by its monitor.
+// silent reports that hooks get no job events for a job: a check is reported by its monitor, and internal tasks not at all.
 func silent(trigger schedule.Trigger, task string) bool {
 	return trigger == job.TriggerCheck || base.Ours(task)
 }
 
-// JobsEnded records what became of jobs whose attempts did not go well, or that ended without one.
+// JobsEnded records jobs whose attempts failed, or that ended without an attempt.
 func (c *Change) JobsEnded(ends []jobs.Ending) error {
-	all, err := c.all()
+	all, err := c.allHooks()
 	if err != nil || len(all.of) == 0 {
 		return err
 	}
@@ -88,7 +88,7 @@ func (c *Change) JobsEnded(ends []jobs.Ending) error {
 		switch {
 		case e.Settled.State.Final():
 		case e.Settled.Outcome == job.OutcomeError, e.Settled.Outcome == job.OutcomeTimeout, e.Settled.Outcome == job.OutcomeLost:
-		default: // snoozed or handed back: nothing happened
+		default: // snoozed or handed back: no event
 			continue
 		}
 		j, s := e.Row.Job, e.Settled
@@ -98,9 +98,9 @@ func (c *Change) JobsEnded(ends []jobs.Ending) error {
 	return c.record(all, events)
 }
 
-// JobsSucceeded records the jobs that went well, which are among the finished ones since a moment ago.
+// JobsSucceeded records successful jobs, which this transaction has just moved to the finished ones.
 func (c *Change) JobsSucceeded(done []base.Succeeded) error {
-	all, err := c.all()
+	all, err := c.allHooks()
 	if err != nil || len(all.succeed) == 0 {
 		return err
 	}
@@ -129,7 +129,7 @@ func (c *Change) JobsSucceeded(done []base.Succeeded) error {
 	return c.record(all, events)
 }
 
-// selectSucceeded is [jobs.SelectDone] without input and output, which may be large, and which no event has.
+// selectSucceeded is [jobs.SelectDone] without input and output, which may be large and are in no event.
 const selectSucceeded = `
 	select id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, null, tags, trigger, schedule, schedule_id,
 		generation, nominal, due_at, created_at, claimed_at, 0, cancel_at, attempt, failures, infra, snoozes, max_attempts, timeout,
@@ -138,13 +138,13 @@ const selectSucceeded = `
 
 var succeeded = []string{hook.TypeOf(task.KindFunc, job.Succeeded), hook.TypeOf(task.KindWorkflow, job.Succeeded), hook.TypeOf(task.KindCycle, job.Succeeded)}
 
-// MonitorJudged records what was concluded of a monitor. Of an incident that was opened just now, the notifications do
-// not have the number yet.
+// MonitorJudged records the conclusions about a monitor. Notifications of an incident opened by this judgement do not have its
+// number yet.
 func (c *Change) MonitorJudged(m monitor.Monitor, notifications []alert.Notification, incident int64) error {
 	if len(notifications) == 0 {
 		return nil
 	}
-	all, err := c.all()
+	all, err := c.allHooks()
 	if err != nil || len(all.of) == 0 {
 		return err
 	}

@@ -7,36 +7,36 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// gathered are the events of schedules in a transition, in their order. They are written at once at its end, however
-// many schedules fire in it.
+// gathered holds the events of schedules in a transition, in order. They are written together at its end, however many
+// schedules fire.
 type gathered struct{ events []hook.Event }
 
 // gather records an event at the end of the transition.
 func (c *Change) gather(e hook.Event) error {
-	if c.Foreign { // it has no end of its own
-		return c.happened([]hook.Event{e})
+	if c.Foreign { // a caller's transaction has no end here
+		return c.recordEvents([]hook.Event{e})
 	}
 	g := base.Kept[gathered](c.Change)
 	if len(g.events) == 0 {
 		c.Before(func() error {
 			events := g.events
 			g.events = nil
-			return c.happened(events)
+			return c.recordEvents(events)
 		})
 	}
 	g.events = append(g.events, e)
 	return nil
 }
 
-func (c *Change) happened(events []hook.Event) error {
-	all, err := c.all()
+func (c *Change) recordEvents(events []hook.Event) error {
+	all, err := c.allHooks()
 	if err != nil || len(all.of) == 0 {
 		return err
 	}
 	return c.record(all, events)
 }
 
-// Changed records that a schedule was paused, was resumed or is completed.
+// Changed records that a schedule was paused, resumed or completed.
 func (c *Change) Changed(s schedule.Schedule, kind string) error {
 	if _, owned := task.OwnerOf(s.Name); owned {
 		return nil
@@ -44,7 +44,7 @@ func (c *Change) Changed(s schedule.Schedule, kind string) error {
 	return c.gather(hook.OfSchedule(s, kind, c.Now))
 }
 
-// Missed records runs of a schedule that will never be, against the plan.
+// Missed records planned runs of a schedule that will never happen.
 func (c *Change) Missed(s schedule.Schedule, o schedule.Occurrence) error {
 	e, missed := hook.OfMissed(s, o, c.Now)
 	if !missed {

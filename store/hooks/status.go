@@ -11,8 +11,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// selectStandings are hooks with their pending events, counted up to [hook.MaxPending], and when the oldest of those
-// happened: a walk along indexes of what is pending, and none of what was sent.
+// selectStandings selects hooks with the number of their pending events, up to [hook.MaxPending], and the time of the oldest
+// one. It walks along indexes of pending events and reads no delivered ones.
 var selectStandings = `
 	select ` + hookColumns + `,
 		(select count(*) from (select 1 from belfry.hook_events e where e.hook_id = h.id and e.sent_at = 0 and e.seq = 0 limit ` + strconv.Itoa(hook.MaxPending) + `) as few),
@@ -21,7 +21,7 @@ var selectStandings = `
 			(select e.at from belfry.hook_events e where e.hook_id = h.id and e.sent_at = 0 and e.seq = 0 order by e.id limit 1), 0)
 	from belfry.hooks h`
 
-// standing is a hook as its row has it, and its pending events.
+// standing is the row of a hook with its delivery status.
 type standing struct {
 	hookRow
 	hook.Standing
@@ -49,7 +49,7 @@ func scanStanding(r base.Rows) (s standing, err error) {
 	return s, nil
 }
 
-// HookStatuses lists by name how the deliveries of hooks are going. Its pages are those of [Store.ListHooks].
+// HookStatuses lists the delivery status of hooks by name. Its pages are those of [Store.ListHooks].
 func (s *Store) HookStatuses(ctx context.Context, f view.DocumentFilter) (p core.Page[hook.Standing], err error) {
 	w, limit, err := base.NameWhere(f.Namespace, f.Paging)
 	if err != nil {
@@ -74,12 +74,12 @@ func standingOf(ctx context.Context, tx base.Tx, namespace, name string) (standi
 	st, found, err := base.First(ctx, tx, scanStanding, selectStandings+`
 		where namespace = $1 and name = $2`, base.NamespaceOr(namespace), name)
 	if err == nil && !found {
-		_, err = Docs.Read(ctx, tx, base.NamespaceOr(namespace), name, "") // says so
+		_, err = Docs.Read(ctx, tx, base.NamespaceOr(namespace), name, "") // returns the error
 	}
 	return st, err
 }
 
-// HookStatus is how the deliveries of a hook are going, with the last of them.
+// HookStatus returns the delivery status of a hook, with its last tries.
 func (s *Store) HookStatus(ctx context.Context, namespace, name string) (out hook.Status, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		st, err := standingOf(ctx, tx, namespace, name)

@@ -10,8 +10,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// AssignIncident makes an incident, open or over, the work of a person; of the caller if none is named. The last assignment
-// holds.
+// AssignIncident assigns an incident, open or over, to a person, by default to the caller. The last assignment counts.
 func (s *Store) AssignIncident(ctx context.Context, namespace string, id int64, to string) (monitor.Incident, error) {
 	if strings.TrimSpace(to) == "" {
 		to = access.ActorOf(ctx)
@@ -19,14 +18,14 @@ func (s *Store) AssignIncident(ctx context.Context, namespace string, id int64, 
 	return s.assign(ctx, namespace, id, to)
 }
 
-// UnassignIncident takes an assignment back, by any person. Without one it changes nothing.
+// UnassignIncident removes an assignment. Any person may do so. Without an assignment it changes nothing.
 func (s *Store) UnassignIncident(ctx context.Context, namespace string, id int64) (monitor.Incident, error) {
 	return s.assign(ctx, namespace, id, "")
 }
 
 func (s *Store) assign(ctx context.Context, namespace string, id int64, to string) (i monitor.Incident, err error) {
 	err = s.Write(ctx, "assign incident", func(c *base.Change) error {
-		if i, err = toChange(c, namespace, id); err != nil {
+		if i, err = lockIncident(c, namespace, id); err != nil {
 			return err
 		}
 		before := i.Assignee()

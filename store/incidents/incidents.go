@@ -1,5 +1,5 @@
-// Package incidents keeps what people do about incidents: acknowledgements and updates. That incidents begin and end is
-// the matter of package monitors.
+// Package incidents keeps the work of people on incidents: acknowledgements, assignments and updates. Package monitors opens
+// and closes incidents.
 package incidents
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/store/subscribers"
 )
 
-// Store keeps what people do about incidents.
+// Store keeps the work of people on incidents.
 type Store struct {
 	*base.Store
 	subscribers *subscribers.Store
@@ -23,7 +23,7 @@ type Store struct {
 // New is the part of a store that keeps it.
 func New(b *base.Store, s *subscribers.Store) *Store { return &Store{b, s} }
 
-// Incident is one outage, with what people wrote about it.
+// Incident returns one incident with its updates.
 func (s *Store) Incident(ctx context.Context, namespace string, id int64) (i monitor.Incident, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		i, err = read(ctx, tx, namespace, id, "")
@@ -32,12 +32,11 @@ func (s *Store) Incident(ctx context.Context, namespace string, id int64) (i mon
 	return i, err
 }
 
-// AcknowledgeIncident says that the caller looks after an incident, open or
-// over. The first acknowledgement holds: the same caller gets it again, and
-// another a [core.Conflict].
+// AcknowledgeIncident acknowledges an incident, open or over, for the caller. The first acknowledgement counts: the same caller
+// gets it again, and another caller gets a [core.Conflict].
 func (s *Store) AcknowledgeIncident(ctx context.Context, namespace string, id int64, note string) (i monitor.Incident, err error) {
 	err = s.Write(ctx, "acknowledge incident", func(c *base.Change) error {
-		if i, err = toChange(c, namespace, id); err != nil {
+		if i, err = lockIncident(c, namespace, id); err != nil {
 			return err
 		}
 		a, err := i.Acknowledge(monitor.Acknowledgement{By: access.ActorOf(ctx), At: c.Now, Note: note})
@@ -50,11 +49,10 @@ func (s *Store) AcknowledgeIncident(ctx context.Context, namespace string, id in
 	return i, err
 }
 
-// UnacknowledgeIncident takes an acknowledgement back, by any person. Without
-// one it changes nothing.
+// UnacknowledgeIncident removes an acknowledgement. Any person may do so. Without an acknowledgement it changes nothing.
 func (s *Store) UnacknowledgeIncident(ctx context.Context, namespace string, id int64) (i monitor.Incident, err error) {
 	err = s.Write(ctx, "unacknowledge incident", func(c *base.Change) error {
-		if i, err = toChange(c, namespace, id); err != nil || i.Acknowledged == nil {
+		if i, err = lockIncident(c, namespace, id); err != nil || i.Acknowledged == nil {
 			return err
 		}
 		by := i.Acknowledged.By
@@ -71,11 +69,11 @@ func setAcknowledged(c *base.Change, i monitor.Incident, action, text, note stri
 	return c.Audit(action, "incident", i.Namespace, strconv.FormatInt(i.ID, 10), note, nil, nil)
 }
 
-// UpdateIncident adds what the caller writes to an incident, open or over.
-// Updates are never changed, and one that is repeated is there once.
+// UpdateIncident adds an update of the caller to an incident, open or over. Updates are never changed, and a repeated update is
+// stored once.
 func (s *Store) UpdateIncident(ctx context.Context, namespace string, id int64, u monitor.Update) (out monitor.Update, err error) {
 	err = s.Write(ctx, "update incident", func(c *base.Change) error {
-		i, err := toChange(c, namespace, id)
+		i, err := lockIncident(c, namespace, id)
 		if err != nil {
 			return err
 		}
@@ -97,8 +95,8 @@ func (s *Store) UpdateIncident(ctx context.Context, namespace string, id int64, 
 	return out, err
 }
 
-// toChange reads an incident with its updates, under its lock.
-func toChange(c *base.Change, namespace string, id int64) (monitor.Incident, error) {
+// lockIncident reads an incident with its updates, under its lock.
+func lockIncident(c *base.Change, namespace string, id int64) (monitor.Incident, error) {
 	return read(c.Ctx, c.Tx, namespace, id, c.SQL.ForUpdate("incidents"))
 }
 
@@ -120,7 +118,7 @@ func read(ctx context.Context, tx base.Tx, namespace string, id int64, lock stri
 	return i, err
 }
 
-// AcknowledgedBy is by whom an incident is acknowledged; empty if it is not.
+// AcknowledgedBy returns who has acknowledged an incident, or "".
 func AcknowledgedBy(c *base.Change, incident int64) (string, error) {
 	if incident <= 0 {
 		return "", nil

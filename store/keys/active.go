@@ -8,7 +8,7 @@ type Active struct {
 	Key       string `json:"name"`
 }
 
-// HeldBy answers which job that has not ended has each of some active keys, as far as one has.
+// HeldBy returns the live jobs that hold some active keys. Keys without such a job are left out.
 func HeldBy(c *base.Change, keys []Active) (map[Active]int64, error) {
 	held := make(map[Active]int64, len(keys))
 	if len(keys) == 0 {

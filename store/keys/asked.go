@@ -11,9 +11,8 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// AskedFor names what a request with an idempotency key is for. A time to start
-// is left out: a client that repeats it may have computed it anew. Inputs that differ in spaces and in the order of names are
-// the same.
+// AskedFor returns a fingerprint of a request with an idempotency key. The due time is left out: a client that repeats the request
+// may have computed it again. Inputs that differ only in spaces and the order of names are equal.
 func AskedFor(n job.NewJob) string {
 	if n.Key == "" {
 		return ""
@@ -24,10 +23,10 @@ func AskedFor(n job.NewJob) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// plain is a value as it is written without spaces, with names in order.
+// plain returns a JSON value without spaces, with names in order.
 func plain(input json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(input))
-	d.UseNumber() // as it is written: large ones are not rounded
+	d.UseNumber() // keeps numbers as they are written: large numbers are not rounded
 	var v any
 	if d.Decode(&v) != nil {
 		return input

@@ -1,4 +1,6 @@
-// Package keys keeps the idempotency keys of jobs.
+// Package keys keeps the idempotency keys of jobs. Package jobs uses it in the transaction that enqueues: a key is taken
+// before its job is inserted, and a request with a key that is taken gets the existing job. A key outlives its job until its
+// time is over. An active key, unlike an idempotency key, is free again when its job ends.
 package keys
 
 import (
@@ -17,10 +19,9 @@ type Row struct {
 	Asked     string `json:"asked"`
 }
 
-// Take claims keys, each for its job, as far as no job has them already. It answers who has each.
+// Take claims each key for its job, unless another job has the key. It returns the jobs that have the keys.
 func Take(c *base.Change, rows []Row) ([]Row, error) {
-	// In one order, so that two batches with the same keys do not wait for each
-	// other.
+	// In one order, so that two batches with the same keys cannot deadlock.
 	slices.SortFunc(rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
@@ -45,7 +46,7 @@ func Take(c *base.Change, rows []Row) ([]Row, error) {
 		from `+table, args...)
 }
 
-// Pass gives a key, if there is one, to another job.
+// Pass gives a key to another job. An empty name is no key.
 func Pass(c *base.Change, namespace, name string, job int64) error {
 	if name == "" {
 		return nil
@@ -57,16 +58,16 @@ func Pass(c *base.Change, namespace, name string, job int64) error {
 	return err
 }
 
-// Asked is a key that a job is asked for with.
+// Asked is the idempotency key of a requested job.
 type Asked struct {
 	Namespace, Name string
 	Job             int64
-	Until           int64  // when it is free again
-	Asked           string // what was asked for; another request with the key is refused
+	Until           int64  // when the key expires
+	Asked           string // [AskedFor] of the request; a different request with the key is refused
 }
 
-// Claim claims the keys of n jobs, as far as no job has them already: an earlier one of these counts. It answers, by
-// place, the jobs that have the keys of others.
+// Claim claims the keys of n jobs, unless another job has them, which may be an earlier one of the n. It returns, by index, the
+// other jobs that have the keys.
 func Claim(c *base.Change, n int, at func(i int) (Asked, bool)) (taken map[int]int64, err error) {
 	taken = map[int]int64{}
 	places, asked := map[[2]string]int{}, make([]Asked, n)
@@ -95,7 +96,7 @@ func Claim(c *base.Change, n int, at func(i int) (Asked, bool)) (taken map[int]i
 	if err != nil {
 		return nil, err
 	}
-	first := map[int64]int64{} // id that was meant for a key -> id that has it
+	first := map[int64]int64{} // id that requested a key -> id that has it
 	for _, h := range holders {
 		i := places[[2]string{h.Namespace, h.Name}]
 		if h.JobID != asked[i].Job {
@@ -110,7 +111,7 @@ func Claim(c *base.Change, n int, at func(i int) (Asked, bool)) (taken map[int]i
 	return taken, nil
 }
 
-// Follow has places that lead to a job which was not made lead to the one that stands for it.
+// Follow replaces, in taken, jobs that were not made by the jobs that exist instead.
 func Follow(taken map[int]int64, instead map[int64]int64) {
 	for i, id := range taken {
 		if holder, ok := instead[id]; ok {
@@ -119,7 +120,7 @@ func Follow(taken map[int]int64, instead map[int64]int64) {
 	}
 }
 
-// Move gives keys that a transition holds to other jobs, until other times.
+// Move gives keys that a transition holds to other jobs, with other expiry times.
 func Move(c *base.Change, rows []Row) error {
 	if len(rows) == 0 {
 		return nil
@@ -133,7 +134,7 @@ func Move(c *base.Change, rows []Row) error {
 	return err
 }
 
-// Free lets others have a key that a transition holds.
+// Free deletes a key that a transition holds.
 func Free(c *base.Change, namespace, name string) error {
 	_, err := c.Tx.Exec(c.Ctx, `delete from belfry.job_keys where namespace = $1 and name = $2`, namespace, name)
 	return err

@@ -1,14 +1,15 @@
-// Package leftovers has jobs follow the definitions that they come from, in parts.
+// Package leftovers applies changes of definitions to existing jobs, in parts. A leftover is a change that some jobs do not follow
+// yet.
 //
-// A change of a definition may concern a million jobs: those of a deleted task end, those of a paused schedule too, those of
-// an edited task may be for other workers, and first limits hold back what is ready. On SQLite nothing else is written while
-// a transaction lasts, and a session that cannot renew for long loses its jobs. So the change itself brings only the first
-// jobs in line, and leaves a row that says which are left; the engine goes on with that. Until then a claim looks at what
-// it takes: a job that is left behind is brought in line there, and none begins as its old definition says.
+// A change of a definition may concern a million jobs: jobs of a deleted task or a paused schedule end, jobs of an edited task
+// may need other workers, and first limits hold back ready jobs. On SQLite, a transaction blocks all other writes, and a session
+// that cannot renew for long loses its jobs. So the change itself applies only to the first jobs, and leaves a row in leftovers
+// for the others; the engine goes on with them. Until then, a claim checks the jobs that it leases and applies pending changes,
+// so no job begins by its old definition.
 //
-// Where several transactions write at once, an enqueue that read the old definition may commit after the change. So the row
-// stays when nothing is left, until all have ended that may have read it: one that began before a pass of the engine did
-// has a lower number than that pass. Then what they made follows too.
+// On PostgreSQL, an enqueue that read the old definition may commit after the change. So the row is kept when no job is left,
+// until every transaction that may have read the old definition has ended: such a transaction has a lower number than the pass
+// of the engine. Then the change is applied to the jobs of these transactions too.
 package leftovers
 
 import (
@@ -21,45 +22,44 @@ import (
 	"github.com/belfry-run/belfry/store/tasks"
 )
 
-// Store keeps what is left of changes.
+// Store keeps the leftovers.
 type Store struct {
 	*base.Store
 	jobs  *jobs.Store
 	tasks *tasks.Store
 }
 
-// New is the part of a store that keeps them.
+// New returns the part of a store that keeps leftovers.
 func New(b *base.Store, jobs *jobs.Store, tasks *tasks.Store) *Store {
 	return &Store{Store: b, jobs: jobs, tasks: tasks}
 }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition under way, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
-// Left is what is left of a change.
+// Left is a leftover: a change that not all jobs follow yet.
 type Left struct {
 	Kind  Kind
-	Owner string // whose jobs follow it: see [Kind]
-	After int64  // the last job that has followed
-	Until int64  // the last job that has to
-	// Of jobs that end with it.
+	Owner string // the owner of the jobs: see [Kind]
+	After int64  // the last job that follows the change
+	Until int64  // the last job that has to follow it
+	// Of jobs that end by the change.
 	Reason core.Reason
 	Note   string
 
-	seen int64 // transactions from this number on know of the change; 0: some may not
+	seen int64 // transactions from this number on have read the change; 0: some may not have
 }
 
-// AtOnce bounds how many jobs follow in one transaction.
+// AtOnce bounds the jobs to which one transaction applies a change.
 const AtOnce = 1000
 
-// Follow has the first jobs follow a change, and keeps what is left. An earlier change of the same kind and owner that was
-// not yet followed is part of it.
+// Follow applies a change to the first jobs, and keeps the leftover. It includes an earlier leftover of the same kind and owner.
 func (c *Change) Follow(l Left) error {
 	late := rules[l.Kind].late && c.Number > 0
 	switch {
@@ -88,13 +88,13 @@ func (c *Change) Follow(l Left) error {
 	return err
 }
 
-// Forget drops what is left of a change that another has undone.
+// Forget deletes the leftover of a change that another change has undone.
 func (c *Change) Forget(kind Kind, owner string) error {
 	_, err := c.Tx.Exec(c.Ctx, `delete from belfry.leftovers where kind = $1 and owner = $2`, string(kind), owner)
 	return err
 }
 
-// part has the next jobs follow, and answers whether there may be more.
+// part applies a change to the next jobs. more reports whether more jobs may be left.
 func (c *Change) part(l *Left) (more bool, err error) {
 	rule, arg := rules[l.Kind], ownerKey(l.Owner)
 	ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
@@ -116,7 +116,7 @@ func scan(rows base.Rows) (l Left, err error) {
 	return l, rows.Scan((*string)(&l.Kind), &l.Owner, &l.After, &l.Until, (*string)(&l.Reason), &l.Note, &l.seen)
 }
 
-// FollowLeft has the next jobs follow the changes that are left, and says whether there are more.
+// FollowLeft applies leftovers to the next jobs. more reports whether leftovers remain.
 func (s *Store) FollowLeft(ctx context.Context) (more bool, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		_, more, err = base.First(ctx, tx, scan, `select `+columns+` from belfry.leftovers limit 1`)
@@ -142,7 +142,7 @@ func (s *Store) FollowLeft(ctx context.Context) (more bool, err error) {
 			return err
 		case !left && (l.seen > 0 || !rules[l.Kind].late || c.Number == 0):
 			return c.Forget(l.Kind, l.Owner)
-		case !left: // from the first again, once all that began before this transaction have ended
+		case !left: // begin again at the first job, when all transactions before this one have ended
 			l.After, l.seen = 0, c.Number
 		}
 		_, err = c.Tx.Exec(c.Ctx, `update belfry.leftovers set after_job = $3, seen = $4 where kind = $1 and owner = $2`, string(l.Kind), l.Owner, l.After, l.seen)

@@ -12,22 +12,22 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Kind is what kind of change jobs follow.
+// Kind is the kind of a change that jobs follow.
 type Kind string
 
-// The kinds. Owners are written as [job.TaskOwner] and its like write them.
+// The kinds. Owners have the form of [job.TaskOwner], [job.QueueOwner], [job.NamespaceOwner] and [ScheduleOwner].
 const (
-	Deleted   Kind = "deleted"   // a task is deleted: its jobs end
+	Deleted   Kind = "deleted"   // a task was deleted: its jobs end
 	Edited    Kind = "edited"    // a task needs other workers
-	Limited   Kind = "limited"   // a task, a queue or a namespace has its first limits: what is ready waits to be let in
-	Withdrawn Kind = "withdrawn" // a schedule is paused, deleted or has other times: its jobs end
+	Limited   Kind = "limited"   // a task, a queue or a namespace got its first limits: its ready jobs have to be admitted
+	Withdrawn Kind = "withdrawn" // a schedule was paused, deleted or got other times: its jobs end
 )
 
-// rule is what a kind of change means for the jobs of its owner.
+// rule is the effect of a kind of change on the jobs of its owner.
 type rule struct {
-	behind string // the condition on a job that it has not followed, apart from having no lease
-	// late: who enqueues reads the definition without a lock, so that jobs as it was before may come after the change.
-	// Nothing that comes later is behind it.
+	behind string // the condition on a job that does not follow the change yet; it also has no lease
+	// late: an enqueue reads the definition without a lock, so jobs by the old definition may commit after the change. A job by
+	// the new definition never meets the condition behind.
 	late   bool
 	follow func(c *Change, l Left, ids []int64) error
 }
@@ -40,11 +40,11 @@ var rules = map[Kind]rule{
 			and (kind, requirement) <> (select k.kind, k.requirement from belfry.tasks k where k.id = task_id)`, late: true, follow: (*Change).followTask},
 }
 
-// notUnderWay leaves cycles and workflows alone that are under way. A finish holds the row of its job and may wait for the
-// schedule's, which a withdrawal holds.
+// notUnderWay leaves out cycles and workflows that are under way. A finish locks the row of its job and may wait for the row of
+// the schedule, which a withdrawal has locked.
 const notUnderWay = `not (kind in ('cycle', 'workflow') and state = 'waiting')`
 
-// theirs is the condition on the jobs of an owner, whose key is the first argument.
+// theirs is the condition that a job belongs to an owner, whose key is the first argument.
 func (rule) theirs(owner string) string {
 	switch kind, _, _ := strings.Cut(owner, ":"); kind {
 	case "task":
@@ -57,7 +57,7 @@ func (rule) theirs(owner string) string {
 	return `namespace = $1`
 }
 
-// ownerKey is the key of an owner: a number, or the name of a queue or namespace.
+// ownerKey returns the key of an owner: an id, or the name of a queue or namespace.
 func ownerKey(owner string) any {
 	kind, key, _ := strings.Cut(owner, ":")
 	if kind == "task" || kind == "schedule" {
@@ -67,7 +67,7 @@ func ownerKey(owner string) any {
 	return key
 }
 
-// ScheduleOwner names a schedule as an owner.
+// ScheduleOwner names a schedule as the owner of jobs.
 func ScheduleOwner(id int64) string { return "schedule:" + strconv.FormatInt(id, 10) }
 
 func (c *Change) jobs() *jobs.Change { return c.s.jobs.In(c.Change) }
@@ -85,19 +85,19 @@ func (c *Change) withdrawBackwards(l Left, ids []int64) error {
 	return c.withdraw(l, ids)
 }
 
-// holdBack has ready jobs be let in by the engine.
+// holdBack schedules ready jobs, so that the engine has to admit them.
 func (c *Change) holdBack(_ Left, ids []int64) error {
 	rows, err := c.jobs().LockJobs(ids)
 	if err != nil {
 		return err
 	}
-	rows = slices.DeleteFunc(rows, func(j jobs.JobRow) bool { return j.State != job.Ready || j.Limited }) // claimed meanwhile
-	return c.s.jobs.Limits().In(c.Change).Anew(idsOf(rows))
+	rows = slices.DeleteFunc(rows, func(j jobs.JobRow) bool { return j.State != job.Ready || j.Limited }) // jobs that were claimed or admitted meanwhile
+	return c.s.jobs.Limits().In(c.Change).AdmitAgain(idsOf(rows))
 }
 
-// followTask gives jobs what says who may claim them.
+// followTask updates the kind and requirement of jobs from their tasks: they decide which workers may claim the jobs.
 func (c *Change) followTask(_ Left, ids []int64) error {
-	c.After(c.s.jobs.ForgetMarks) // a job that was passed over may be what a worker can run
+	c.After(c.s.jobs.ForgetMarks) // a worker may now be able to run a job before its mark
 	queues, err := base.Collect(c.Ctx, c.Tx, base.ScanString, `
 		update belfry.jobs
 		set (kind, requirement) = (select k.kind, k.requirement from belfry.tasks k where k.id = belfry.jobs.task_id)
@@ -118,8 +118,8 @@ func idsOf(rows []jobs.JobRow) []int64 {
 	return ids
 }
 
-// CatchUp brings jobs in line that a claim of a session has just leased and that are behind. It gives back their leases by
-// unlease, and answers the others.
+// CatchUp applies leftovers to jobs that a claim of a session has just leased. It gives back the leases of jobs that did not follow
+// a change, by unlease, and returns the others.
 func (c *Change) CatchUp(w job.WorkerState, rows []jobs.JobRow, unlease func([]jobs.JobRow) error) ([]jobs.JobRow, error) {
 	var owners []string
 	taskIDs := make([]int64, len(rows))
@@ -136,7 +136,7 @@ func (c *Change) CatchUp(w job.WorkerState, rows []jobs.JobRow, unlease func([]j
 		return rows, err
 	}
 	limits := c.s.jobs.Limits().In(c.Change)
-	holds, err := limits.Hold(len(rows), func(i int) (*job.Job, []job.Gate) { return &rows[i].Job, job.GatesOf(tasks[rows[i].TaskID]) })
+	holds, err := limits.HasLimits(len(rows), func(i int) (*job.Job, []job.Gate) { return &rows[i].Job, job.GatesOf(tasks[rows[i].TaskID]) })
 	if err != nil {
 		return rows, err
 	}
@@ -148,7 +148,7 @@ func (c *Change) CatchUp(w job.WorkerState, rows []jobs.JobRow, unlease func([]j
 		gone, isGone := find(Withdrawn, ScheduleOwner(j.ScheduleID), j.ID)
 		_, isEdited := find(Edited, job.TaskOwner(j.TaskID), j.ID)
 		switch {
-		case !there: // deleted, and the claim ends it
+		case !there: // the task was deleted, and the claim ends the job
 			kept = append(kept, j)
 			continue
 		case isGone && (j.Trigger == job.TriggerSchedule || j.Trigger == job.TriggerCheck):
@@ -174,7 +174,7 @@ func (c *Change) CatchUp(w job.WorkerState, rows []jobs.JobRow, unlease func([]j
 			return nil, err
 		}
 	}
-	if err := limits.Anew(held); err != nil {
+	if err := limits.AdmitAgain(held); err != nil {
 		return nil, err
 	}
 	for l, ids := range withdrawn {
@@ -185,7 +185,7 @@ func (c *Change) CatchUp(w job.WorkerState, rows []jobs.JobRow, unlease func([]j
 	return kept, nil
 }
 
-// leftOf finds what is left of changes that jobs of some owners follow, by kind, owner and job.
+// leftOf reads the leftovers of some owners. The func find returns the leftover that a job does not follow yet.
 func (c *Change) leftOf(owners []string) (find func(kind Kind, owner string, id int64) (Left, bool), err error) {
 	type change struct {
 		kind  Kind
@@ -203,7 +203,7 @@ func (c *Change) leftOf(owners []string) (find func(kind Kind, owner string, id 
 	}, err
 }
 
-// TaskNeedsOthers reports that an edit of a task changes who may claim its jobs.
+// TaskNeedsOthers reports whether an edit of a task changes which workers may claim its jobs.
 func TaskNeedsOthers(old, t task.Task) bool {
 	was := old.Requirement()
 	return old.Kind != t.Kind || was.String() != t.Requirement().String()

@@ -9,23 +9,23 @@ import (
 	"github.com/belfry-run/belfry/store/turns"
 )
 
-// rounds bounds the admissions of one transition; a pass of the engine goes on with what is left.
+// rounds bounds the rounds of admission in one transition. The engine admits the remaining jobs in its next pass.
 const rounds = 8
 
-// candidate is one who waits and may come next.
+// candidate is a waiting job that may be admitted.
 type candidate struct {
 	id       int64
 	priority int
-	at       *room
-	under    []standing
+	at       *lockedKey // the key under which it waits
+	under    []keyJob   // its stages under all its keys
 }
 
-// admit lets in who comes next under keys that are locked, as far as there is room, and answers how many that were.
-func (c *Change) admit(rooms map[int64]*room) (admitted int, err error) {
+// admit admits the next waiting jobs of locked keys, up to their capacity, and returns the number of admitted jobs.
+func (c *Change) admit(locked map[int64]*lockedKey) (admitted int, err error) {
 	now := base.Micros(c.Now)
-	var turned turns.Again // of all rounds, because keys of turns are locked in one order
+	var turned turns.Again // of all rounds, because keys of fair queues are locked in one order
 	for round := 0; ; round++ {
-		next, err := c.candidates(rooms)
+		next, err := c.candidates(locked)
 		if err != nil {
 			return admitted, err
 		}
@@ -38,15 +38,15 @@ func (c *Change) admit(rooms map[int64]*room) (admitted int, err error) {
 			}
 			break
 		}
-		enters, moved, again := c.choose(rooms, next)
-		if err := c.enter(enters, admitted, &turned); err != nil {
+		chosen, moved, again := c.choose(locked, next)
+		if err := c.makeReady(chosen, admitted, &turned); err != nil {
 			return admitted, err
 		}
 		if err := c.move(moved); err != nil {
 			return admitted, err
 		}
-		admitted += len(enters)
-		if len(enters)+len(moved) == 0 {
+		admitted += len(chosen)
+		if len(chosen)+len(moved) == 0 {
 			break
 		}
 		if err := c.count(again); err != nil {
@@ -56,31 +56,31 @@ func (c *Change) admit(rooms map[int64]*room) (admitted int, err error) {
 	if err := c.turns().PlaceAgain(turned); err != nil {
 		return admitted, err
 	}
-	return admitted, c.save(rooms, true)
+	return admitted, c.save(locked, true)
 }
 
-// candidates are the heads of the keys that have room, with all their keys, which are locked. Heads that another
-// transaction is changing are looked at later.
-func (c *Change) candidates(rooms map[int64]*room) ([]*candidate, error) {
+// candidates returns the first waiting jobs of the keys that have capacity, and locks all keys of these jobs. If another
+// transaction is changing a job or has locked one of its keys, the job is left for a later look.
+func (c *Change) candidates(locked map[int64]*lockedKey) ([]*candidate, error) {
 	now := base.Micros(c.Now)
 	byID := map[int64]*candidate{}
 	var ids []int64
-	far := 0
-	for _, r := range rooms {
-		if len(r.heads) == 0 || !r.lets(now) {
+	further := 0
+	for _, k := range locked {
+		if len(k.first) == 0 || !k.admits(now) {
 			continue
 		}
-		heads := r.heads
-		if r.crowded && r.space() > len(heads) && far < farKeys {
-			far++
+		waiting := k.first
+		if k.hasMore && k.capacity() > len(waiting) && further < furtherKeys {
+			further++
 			var err error
-			if heads, err = c.furtherHeads(r); err != nil {
+			if waiting, err = c.furtherWaiting(k); err != nil {
 				return nil, err
 			}
 		}
-		for _, id := range heads {
+		for _, id := range waiting {
 			if byID[id] == nil {
-				byID[id] = &candidate{id: id, at: r}
+				byID[id] = &candidate{id: id, at: k}
 				ids = append(ids, id)
 			}
 		}
@@ -89,25 +89,14 @@ func (c *Change) candidates(rooms map[int64]*room) ([]*candidate, error) {
 		return nil, nil
 	}
 	slices.Sort(ids)
-	there, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
-		select id
-		from belfry.jobs
-		where `+c.SQL.In("id", 1)+` and state = 'waiting' and limited = 1
-		order by id`+c.SQL.SkipLocked("jobs"), c.SQL.List(ids))
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range ids {
-		if _, is := slices.BinarySearch(there, id); !is {
-			byID[id].at.lookAt(now + busyLook.Microseconds())
-		}
-	}
-	if len(there) == 0 {
-		return nil, nil
-	}
-	under, err := base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (s standing, err error) {
+	under, err := base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (s keyJob, err error) {
 		return s, rows.Scan(&s.KeyID, &s.JobID, &s.Priority, &s.Stage)
-	}, `select key_id, job_id, priority, stage from belfry.limit_jobs where `+c.SQL.In("job_id", 1)+` order by job_id, key_id`, c.SQL.List(there))
+	}, `
+		select l.key_id, l.job_id, l.priority, l.stage
+		from belfry.jobs j
+		join belfry.limit_jobs l on l.job_id = j.id
+		where `+c.SQL.In("j.id", 1)+` and j.state = 'waiting' and j.limited = 1
+		order by j.id, l.key_id`+c.SQL.SkipLocked("j"), c.SQL.List(ids))
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +104,7 @@ func (c *Change) candidates(rooms map[int64]*room) ([]*candidate, error) {
 	for _, s := range under {
 		n := byID[s.JobID]
 		n.priority, n.under = max(n.priority, s.Priority), append(n.under, s)
-		if rooms[s.KeyID] == nil {
+		if locked[s.KeyID] == nil {
 			more = append(more, s.KeyID)
 		}
 	}
@@ -123,19 +112,18 @@ func (c *Change) candidates(rooms map[int64]*room) ([]*candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	for id, r := range others {
-		r.visits = true
-		rooms[id] = r
+	for id, k := range others {
+		k.secondary, locked[id] = true, k
 	}
-	next := make([]*candidate, 0, len(there))
-	for _, id := range there {
+	next := make([]*candidate, 0, len(ids))
+	for _, id := range ids {
 		n := byID[id]
-		if slices.ContainsFunc(n.under, func(s standing) bool { return rooms[s.KeyID] == nil }) {
+		if len(n.under) == 0 || slices.ContainsFunc(n.under, func(s keyJob) bool { return locked[s.KeyID] == nil }) { // another transaction has locked the job, or a key of it
 			n.at.lookAt(now + busyLook.Microseconds())
 			continue
 		}
-		slices.SortStableFunc(n.under, func(a, b standing) int { // who passes it keeps its place in a sequence
-			return base.Bit(rooms[b.KeyID].gate.Strict) - base.Bit(rooms[a.KeyID].gate.Strict)
+		slices.SortStableFunc(n.under, func(a, b keyJob) int { // sequences first: a job keeps its place in each sequence that admits it
+			return base.Bit(locked[b.KeyID].gate.Strict) - base.Bit(locked[a.KeyID].gate.Strict)
 		})
 		next = append(next, n)
 	}
@@ -145,100 +133,96 @@ func (c *Change) candidates(rooms map[int64]*room) ([]*candidate, error) {
 	return next, nil
 }
 
-// Where a key has room for many, they are asked for by themselves: so many at once, and of so many keys.
+// A key with capacity for many jobs gets a query of its own. Such a query reads at most furtherJobs jobs; one round has at
+// most furtherKeys queries.
 const (
-	farHeads = 500
-	farKeys  = 8
+	furtherJobs = 500
+	furtherKeys = 8
 )
 
-// space is for how many at most a key may have room, within what is asked for at once.
-func (r *room) space() int {
-	if r.free || r.gate.Running == 0 {
-		return farHeads
+// capacity is how many more jobs the running limit of a key may admit, up to furtherJobs.
+func (k *lockedKey) capacity() int {
+	if k.unlimited || k.gate.Running == 0 {
+		return furtherJobs
 	}
-	return min(farHeads, r.gate.Running-r.entered)
+	return min(furtherJobs, k.gate.Running-k.admitted)
 }
 
-func (c *Change) furtherHeads(r *room) ([]int64, error) {
+func (c *Change) furtherWaiting(k *lockedKey) ([]int64, error) {
 	return base.Collect(c.Ctx, c.Tx, base.ScanInt, `
 		select job_id
 		from belfry.limit_jobs
 		where key_id = $1 and stage = 1
 		order by priority desc, job_id
-		limit $2 + 0`, r.ID, r.space())
+		limit $2 + 0`, k.ID, k.capacity())
 }
 
-// busyLook is how soon to look again at what another transaction was changing.
+// busyLook is the delay before the next look at a job that another transaction is changing.
 const busyLook = 20 * time.Millisecond
 
-// choose decides of candidates who enters, and who waits under another key from now on. Only the keys under which others
-// may be next whom it has not read are to be counted again: of the rest it knows what has become of them under their locks.
-func (c *Change) choose(rooms map[int64]*room, next []*candidate) (enters, moved []*candidate, again map[int64]*room) {
+// choose decides which candidates are admitted (chosen), and which of them wait under another key from now on (moved). It
+// returns in again the keys to count again: those whose next waiting jobs have not been read.
+func (c *Change) choose(locked map[int64]*lockedKey, next []*candidate) (chosen, moved []*candidate, again map[int64]*lockedKey) {
 	now := base.Micros(c.Now)
-	again = map[int64]*room{}
+	again = map[int64]*lockedKey{}
 	for _, n := range next {
 		from := n.at
-		var stops *room
+		var full *lockedKey
 		passes := 0
 		for _, s := range n.under {
-			r := rooms[s.KeyID]
-			if s.Stage != entered && !r.lets(now) {
-				stops = r
+			k := locked[s.KeyID]
+			if s.Stage != stageAdmitted && !k.admits(now) {
+				full = k
 				break
 			}
 			passes++
 		}
-		if stops == n.at {
+		if full == n.at {
 			continue
 		}
-		for i := range n.under { // those of sequences come first
+		for i := range n.under { // sequences come first
 			s := &n.under[i]
-			if r := rooms[s.KeyID]; s.Stage != entered && (stops == nil || r.gate.Strict && i < passes) {
-				s.Stage = entered
-				r.enter(now)
+			if k := locked[s.KeyID]; s.Stage != stageAdmitted && (full == nil || k.gate.Strict && i < passes) {
+				s.Stage = stageAdmitted
+				k.admitOne(now)
 			}
 		}
-		if stops == nil {
-			enters = append(enters, n)
+		if full == nil {
+			chosen = append(chosen, n)
 		} else {
-			n.at = stops
+			n.at = full
 			moved = append(moved, n)
-			again[stops.ID] = stops
+			again[full.ID] = full
 		}
-		from.heads = slices.DeleteFunc(from.heads, func(id int64) bool { return id == n.id })
-		from.waits = from.crowded || len(from.heads) > 0
-		if from.crowded && from.lets(now) {
+		from.first = slices.DeleteFunc(from.first, func(id int64) bool { return id == n.id })
+		from.hasWaiting = from.hasMore || len(from.first) > 0
+		if from.hasMore && from.admits(now) {
 			again[from.ID] = from
 		}
 	}
-	return enters, moved, again
+	return chosen, moved, again
 }
 
-// enter makes jobs ready, and adds those whose turns are to be placed.
-func (c *Change) enter(all []*candidate, before int, turned *turns.Again) error {
+// makeReady makes admitted jobs ready, and adds the jobs of fair queues to turned.
+func (c *Change) makeReady(all []*candidate, before int, turned *turns.Again) error {
 	if len(all) == 0 {
 		return nil
 	}
-	type readyRow struct {
-		ID      int64 `json:"id"`
-		ReadyAt int64 `json:"ready_at"`
-	}
-	ids, rows := make([]int64, len(all)), make([]readyRow, len(all))
+	ids := make([]int64, len(all))
 	for i, n := range all {
-		ids[i], rows[i] = n.id, readyRow{n.id, base.Micros(c.Now) + int64(before+i)}
+		ids[i] = n.id
 	}
-	from, args := c.SQL.ManyTable(2, "t", base.BatchOf(rows))
+	// All jobs of a round have one turn: jobs with equal turns are claimed in the order of their ids, the order of admission.
 	queues, err := base.Collect(c.Ctx, c.Tx, turned.Scan, `
 		update belfry.jobs
-		set state = 'ready', reason = '', ready_at = t.ready_at, turn = t.ready_at
-		from `+from+`
-		where belfry.jobs.id = t.id and `+c.SQL.Among("belfry.jobs.id", 1)+`
-		returning case when belfry.jobs.kind in ('cycle', 'workflow') then '' else belfry.jobs.queue end, belfry.jobs.id, `+turns.BaseOf, append([]any{c.SQL.List(ids)}, args...)...)
+		set state = 'ready', reason = '', ready_at = $2, turn = $2
+		where `+c.SQL.In("id", 1)+`
+		returning case when kind in ('cycle', 'workflow') then '' else queue end, id, `+turns.BaseOf, c.SQL.List(ids), base.Micros(c.Now)+int64(before))
 	if err != nil {
 		return err
 	}
 	for _, q := range base.Unique(queues) {
-		if q == "" { // the engine begins it, and no worker
+		if q == "" { // the engine runs these jobs, not a worker
 			c.Wake(base.TopicEngine)
 			continue
 		}
@@ -249,21 +233,21 @@ func (c *Change) enter(all []*candidate, before int, turned *turns.Again) error 
 	return err
 }
 
-// move has jobs wait under other keys.
+// move lets jobs wait under other keys.
 func (c *Change) move(all []*candidate) error {
 	if len(all) == 0 {
 		return nil
 	}
-	var rows []standing
+	var rows []keyJob
 	ids := make([]int64, len(all))
 	for i, n := range all {
 		ids[i] = n.id
 		for _, s := range n.under {
 			switch {
 			case s.KeyID == n.at.ID:
-				s.Stage = parked
-			case s.Stage != entered:
-				s.Stage = passed
+				s.Stage = stageWaiting
+			case s.Stage != stageAdmitted:
+				s.Stage = stageElsewhere
 			}
 			rows = append(rows, s)
 		}

@@ -11,39 +11,39 @@ import (
 	"github.com/belfry-run/belfry/store/queues"
 )
 
-// A pass of ageing looks at so many jobs of each queue and of its lines under limits, raises so many, and goes on behind them
-// the next time. It looks beside the transitions and locks nothing; what it raises it looks at again under its lock.
+// A pass of ageing reads up to ageLook ready jobs and up to ageLook waiting jobs of each queue, and raises up to ageBatch of
+// either. The next pass goes on after them. A pass reads without locks; a job to be raised is read again under its lock.
 const (
 	ageLook  = 5000
 	ageBatch = 500
 )
 
-// How long passes rest. One that has more to raise takes no more than a fifth of the time of a writer.
+// The delays between passes. A pass that has more jobs to raise uses at most a fifth of the time of a writer.
 const (
-	ageIdle   = 5 * time.Second // without a queue with ageing
-	ageOn     = time.Second     // while not all jobs have been looked at
-	ageMost   = time.Minute
-	ageShare  = 60 // of the period, when all have
-	ageMore   = 50 * time.Millisecond
-	ageBehind = 4 // times as long as it took
+	ageIdle   = 5 * time.Second       // no queue has ageing
+	ageOn     = time.Second           // not all jobs have been read; also the shortest delay when all have
+	ageMost   = time.Minute           // the longest delay
+	ageShare  = 60                    // all jobs have been read: this part of the period of ageing
+	ageMore   = 50 * time.Millisecond // more jobs have to be raised
+	ageBehind = 4                     // at least this many times the duration of the pass
 )
 
-// ages is where the passes of this process go on, by queue. Another process looks for itself.
-type ages struct {
+// agePositions are the positions of the passes of this process, by queue. Each process has its own.
+type agePositions struct {
 	mu sync.Mutex
-	at map[string]agesOf
+	at map[string]agePosition
 }
 
-// agesOf is behind which jobs the next pass looks; the zero value: it begins anew.
-type agesOf struct {
-	priority int // of ready ones
+// agePosition is the position after which the next pass of a queue reads; zero: at the beginning.
+type agePosition struct {
+	priority int // of the last ready job
 	turn, id int64
-	line     int64 // the id of one that waits for a limit
-	some     bool  // it goes on at priority
+	waiting  int64 // id of the last job that waits for a limit
+	some     bool  // priority is set
 }
 
-// AgeJobs raises jobs that have waited for long in queues with ageing ([job.Queue.Ageing]): those that are ready, and those
-// that wait for a limit, in the line of its key. It is bounded, and answers when to go on. Every node may call it at any time.
+// AgeJobs raises the priority of jobs that have waited long in queues with ageing ([job.Queue.Ageing]): of ready jobs, and of
+// jobs that wait for a limit. One call is bounded; rest is the delay before the next. Every node may call it at any time.
 func (s *Store) AgeJobs(ctx context.Context) (rest time.Duration, err error) {
 	var aging []job.Queue
 	err = s.DB().Read(ctx, func(tx base.Tx) (err error) {
@@ -60,7 +60,7 @@ func (s *Store) AgeJobs(ctx context.Context) (rest time.Duration, err error) {
 	s.ages.mu.Lock()
 	defer s.ages.mu.Unlock()
 	before := s.ages.at
-	s.ages.at = make(map[string]agesOf, len(aging)) // and those that are gone are forgotten
+	s.ages.at = make(map[string]agePosition, len(aging)) // drops queues without ageing
 	rest = ageMost
 	for _, q := range aging {
 		begun := time.Now()
@@ -71,7 +71,7 @@ func (s *Store) AgeJobs(ctx context.Context) (rest time.Duration, err error) {
 		switch {
 		case more:
 			next = ageMore
-		case to != agesOf{}:
+		case to != agePosition{}:
 			next = ageOn
 		}
 		rest = min(rest, max(next, min(ageBehind*time.Since(begun), ageMost)))
@@ -79,8 +79,8 @@ func (s *Store) AgeJobs(ctx context.Context) (rest time.Duration, err error) {
 	return rest, err
 }
 
-// age is a pass of one queue. More: it has raised as many as one raises, or could not look at all.
-func (s *Store) age(ctx context.Context, q job.Queue, from agesOf, now time.Time) (to agesOf, more bool, err error) {
+// age is the pass of one queue. more reports that a batch was full.
+func (s *Store) age(ctx context.Context, q job.Queue, from agePosition, now time.Time) (to agePosition, more bool, err error) {
 	to, ready, more, err := s.agedReady(ctx, q, from, now)
 	if err != nil {
 		return from, false, err
@@ -88,16 +88,16 @@ func (s *Store) age(ctx context.Context, q job.Queue, from agesOf, now time.Time
 	if err := s.raise(ctx, q, ready); err != nil {
 		return from, false, err
 	}
-	lines, end, err := s.agedInLines(ctx, q, from, now)
+	lines, end, err := s.agedWaiting(ctx, q, from, now)
 	if err != nil {
 		return from, false, err
 	}
-	to.line = end.line
-	return to, more || len(lines) == ageBatch, s.raiseInLines(ctx, lines)
+	to.waiting = end.waiting
+	return to, more || len(lines) == ageBatch, s.raiseWaiting(ctx, lines)
 }
 
-// readBeside reads beside the claims, by the way they go.
-func (s *Store) readBeside(ctx context.Context, fn func(tx base.Tx) error) error {
+// readByIndex reads with the planner set to walk along an index, as claims do.
+func (s *Store) readByIndex(ctx context.Context, fn func(tx base.Tx) error) error {
 	return s.DB().Read(ctx, func(tx base.Tx) error {
 		if walks := s.SQL.Walks(); walks != "" {
 			if _, err := tx.Exec(ctx, walks); err != nil {
@@ -108,9 +108,9 @@ func (s *Store) readBeside(ctx context.Context, fn func(tx base.Tx) error) error
 	})
 }
 
-// waitsSince is since when a job waits, for ageing: since it was due, or made if that was later. Where the clock was set
-// back, that it is ready came before.
-func waitsSince(readyAt int64, dueAt, createdAt int64) time.Time {
+// waitingSince returns the instant since which a job waits, for ageing: the later of its due time and its creation. If the
+// clock was set back, the job may have become ready earlier; then that instant counts.
+func waitingSince(readyAt int64, dueAt, createdAt int64) time.Time {
 	since := max(dueAt, createdAt)
 	if readyAt > 0 {
 		since = min(since, readyAt)
@@ -118,12 +118,12 @@ func waitsSince(readyAt int64, dueAt, createdAt int64) time.Time {
 	return base.Instant(since)
 }
 
-// raised is by how many priorities a job is raised after this, which has its priority of now with those that it has aged by.
+// raised returns by how many priorities a job should be raised in total. priority includes the aged priorities so far.
 func raised(q job.Queue, priority, aged, above, best int, waited time.Duration) int {
 	return job.Aging{Given: priority - aged, Aged: aged, Waited: waited, Above: above, Best: best}.Raise(q.Ageing)
 }
 
-// agedRow is what becomes of a job, as a batch carries it.
+// agedRow is the new state of a job, as a row of a batch.
 type agedRow struct {
 	ID       int64 `json:"id"`
 	Priority int   `json:"priority"`
@@ -131,7 +131,7 @@ type agedRow struct {
 	Turn     int64 `json:"turn"`
 }
 
-// saveAged raises jobs, and lowers none.
+// saveAged raises the priorities of jobs. It lowers none.
 func (c *Change) saveAged(rows []agedRow, turn string) error {
 	from, args := c.SQL.ManyTable(2, "t", base.BatchOf(rows))
 	ids := make([]int64, len(rows))

@@ -13,14 +13,14 @@ import (
 	"github.com/belfry-run/belfry/store/turns"
 )
 
-// aging are ready jobs of a queue that have waited for long enough to be raised, and the priorities of all that are ready or
-// run there, the highest first.
+// aging are the ready jobs of a queue that should be raised, and the priorities of all its ready and running jobs, highest
+// first.
 type aging struct {
 	ids        []int64
 	priorities []int
 }
 
-// mostPriorities is how many there are.
+// mostPriorities is the number of possible priorities: -1000 to 1000.
 const mostPriorities = 2001
 
 // prioritiesText seeks from each priority of a queue to the next.
@@ -34,10 +34,10 @@ const prioritiesText = `
 	)
 	select priority from lanes where priority is not null limit $2 + 0`
 
-// agedReady looks for ready jobs of a queue to raise. The highest priority has none.
-func (s *Store) agedReady(ctx context.Context, q job.Queue, from agesOf, now time.Time) (to agesOf, a aging, more bool, err error) {
+// agedReady reads the ready jobs of a queue that should be raised. Jobs of the highest priority are never raised.
+func (s *Store) agedReady(ctx context.Context, q job.Queue, from agePosition, now time.Time) (to agePosition, a aging, more bool, err error) {
 	seen := 0
-	err = s.readBeside(ctx, func(tx base.Tx) error {
+	err = s.readByIndex(ctx, func(tx base.Tx) error {
 		a.priorities, err = base.Collect(ctx, tx, scanSmall, prioritiesText, q.Name, mostPriorities)
 		if err != nil || len(a.priorities) < 2 {
 			return err
@@ -52,10 +52,10 @@ func (s *Store) agedReady(ctx context.Context, q job.Queue, from agesOf, now tim
 				if seen++; len(a.ids) == ageBatch {
 					return none, nil
 				}
-				if raised(q, priority, aged, a.above(priority), a.priorities[0], now.Sub(waitsSince(readyAt, dueAt, createdAt))) > aged {
+				if raised(q, priority, aged, a.above(priority), a.priorities[0], now.Sub(waitingSince(readyAt, dueAt, createdAt))) > aged {
 					a.ids = append(a.ids, id)
 				}
-				to = agesOf{priority: priority, turn: turn, id: id, some: true}
+				to = agePosition{priority: priority, turn: turn, id: id, some: true}
 				return none, nil
 			}, `
 				select id, priority, turn, aged, ready_at, due_at, created_at
@@ -79,12 +79,12 @@ func (s *Store) agedReady(ctx context.Context, q job.Queue, from agesOf, now tim
 	})
 	more = len(a.ids) == ageBatch
 	if seen < ageLook && !more {
-		to = agesOf{}
+		to = agePosition{}
 	}
 	return to, a, more, err
 }
 
-// above is the next higher of the priorities; without one it is out of reach.
+// above returns the next higher priority; math.MaxInt if there is none.
 func (a aging) above(priority int) int {
 	above := math.MaxInt
 	for _, p := range a.priorities { // the highest first
@@ -98,7 +98,7 @@ func (a aging) above(priority int) int {
 
 func scanSmall(rows base.Rows) (n int, err error) { return n, rows.Scan(&n) }
 
-// raise raises ready jobs of a queue. A turn of the higher priority is behind those that have theirs there.
+// raise raises ready jobs of a queue. A raised job gets a turn after the jobs that already have its new priority.
 func (s *Store) raise(ctx context.Context, q job.Queue, a aging) error {
 	if len(a.ids) == 0 {
 		return nil
@@ -107,11 +107,11 @@ func (s *Store) raise(ctx context.Context, q job.Queue, a aging) error {
 	return s.Write(ctx, "age", func(b *base.Change) (err error) {
 		c := s.In(b)
 		micros, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select ageing from belfry.queues where name = $1`, q.Name)
-		if q.Ageing = core.Duration(micros * 1000); err != nil || q.Ageing == 0 { // it was turned off since
+		if q.Ageing = core.Duration(micros * 1000); err != nil || q.Ageing == 0 { // ageing was turned off since
 			return err
 		}
-		// Locked before it is asked whether they have leases: a claim that was under way has committed them by then. Whether
-		// they are ready is asked of each row, or a walk along all that are may seem cheaper than look-ups.
+		// The jobs are locked before their leases are read: a claim that was under way has committed its leases by then. The
+		// state is checked row by row, because a condition on it could make the planner walk along all ready jobs.
 		locked, err := base.Collect(ctx, c.Tx, base.ScanInt, `
 			select id
 			from belfry.jobs
@@ -124,12 +124,12 @@ func (s *Store) raise(ctx context.Context, q job.Queue, a aging) error {
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		c.Wake(base.TopicQueue(q.Name)) // claims have stepped over them meanwhile
+		c.Wake(base.TopicQueue(q.Name)) // claims have skipped the locked jobs meanwhile
 		return c.saveAged(rows, `, turn = t.turn`)
 	})
 }
 
-// toRaise are those of locked jobs that are raised, with their turns.
+// toRaise returns the locked jobs that are raised, with their new turns.
 func (c *Change) toRaise(q job.Queue, locked []int64, a aging) ([]agedRow, error) {
 	type waiting struct {
 		turns.Entry
@@ -142,7 +142,7 @@ func (c *Change) toRaise(q job.Queue, locked []int64, a aging) ([]agedRow, error
 		var readyAt, dueAt, createdAt int64
 		j := w.Job
 		err = rows.Scan(&j.ID, &j.Namespace, &j.Task, (*string)(&j.Kind), &j.Queue, &j.Priority, (*string)(&j.State), &input, &w.aged, &readyAt, &dueAt, &createdAt)
-		j.Input, w.since = base.RawJSON(input), waitsSince(readyAt, dueAt, createdAt)
+		j.Input, w.since = base.RawJSON(input), waitingSince(readyAt, dueAt, createdAt)
 		return w, err
 	}, `
 		select id, namespace, task, kind, queue, priority, state, input, aged, ready_at, due_at, created_at
@@ -151,7 +151,7 @@ func (c *Change) toRaise(q job.Queue, locked []int64, a aging) ([]agedRow, error
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(all, func(a, b *waiting) int { // who waits longest goes first there, too
+	slices.SortFunc(all, func(a, b *waiting) int { // the longest wait gets the first turn
 		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.Job.ID, b.Job.ID))
 	})
 	var rows []agedRow
@@ -163,7 +163,7 @@ func (c *Change) toRaise(q job.Queue, locked []int64, a aging) ([]agedRow, error
 			continue
 		}
 		j.Priority += aged - w.aged
-		w.ReadyAt = base.Micros(c.Now) + int64(len(rows)) // behind what claims have seen, whenever it became ready
+		w.ReadyAt = base.Micros(c.Now) + int64(len(rows)) // after all jobs that claims have read, whenever this job became ready
 		rows, entries = append(rows, agedRow{ID: j.ID, Priority: j.Priority, Aged: aged}), append(entries, &w.Entry)
 	}
 	if len(rows) == 0 {

@@ -11,105 +11,107 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// keyRow is a key of a limit.
+// keyRow is a row of limit_keys: a limit key.
 type keyRow struct {
 	ID          int64
 	Owner, Name string
-	Key         string
-	Next        int64 // where its row of starts is
-	Look        int64 // when to look at it again; 0: never
-	Stopped     int64 // of a sequence: the job that failed
+	Value       string
+	Next        int64 // of a rate: the time of the next start when all starts are evenly spaced
+	Look        int64 // time of the next look; 0: none
+	Stopped     int64 // of a sequence: the job whose failure stopped it
 }
 
 const keyColumns = `k.id, k.owner, k.name, k.value, k.next_at, k.look_at, k.stopped_by`
 
 func scanKey(rows base.Rows) (k keyRow, err error) {
-	return k, rows.Scan(&k.ID, &k.Owner, &k.Name, &k.Key, &k.Next, &k.Look, &k.Stopped)
+	return k, rows.Scan(&k.ID, &k.Owner, &k.Name, &k.Value, &k.Next, &k.Look, &k.Stopped)
 }
 
-// heads is how many of those who wait under a key are looked at together.
-const heads = 4
+// firstWaiting is how many waiting jobs of a key are read at once.
+const firstWaiting = 4
 
-// room is a key under its lock, and what it has room for.
-type room struct {
+// lockedKey is a limit key under its lock, with its jobs counted.
+type lockedKey struct {
 	keyRow
-	gate    job.Gate
-	free    bool // its limit is no more
-	entered int
-	unbegun int // ready, without a lease
-	heads   []int64
-	crowded bool // more wait under it than the heads
-	waits   bool // one at least does
-	visits  bool // it is locked for a job that waits elsewhere, and is not looked at itself
-	left    bool // a job has left it just now
+	gate       job.Gate
+	unlimited  bool    // the limit of this key was deleted
+	admitted   int     // admitted jobs, counted up to the limit
+	unbegun    int     // of the admitted jobs, those that have not begun: ready, without a lease
+	first      []int64 // first waiting jobs, in the order of admission
+	hasMore    bool    // more jobs wait than first
+	hasWaiting bool    // at least one job waits
+	secondary  bool    // locked only for a job that waits under another key; its own look stays pending
+	jobLeft    bool    // a job was released from this key in this transition
 
-	next    int64 // [keyRow.Next] as it will be
-	stopped int64 // [keyRow.Stopped] as it will be
-	look    int64 // when it must be looked at, as far as is known; 0: not by itself
+	next    int64 // new [keyRow.Next]
+	stopped int64 // new [keyRow.Stopped]
+	look    int64 // time of the earliest look that this transition needs; 0: none
 
-	rest time.Duration // how long others of a sequence are left alone, which another transaction was changing
+	skipDelay time.Duration // of a sequence that skips: delay before the next look, while another transaction changes its jobs
 }
 
-// lateLook is how soon to look again for a worker to have begun what was admitted.
+// lateLook is the delay before the next look while admitted jobs have not begun.
 const lateLook = 50 * time.Millisecond
 
-// lets reports that one more may enter. A rate that lets none in says when to look again, and so does a sequence whose
-// others are to be skipped.
-func (r *room) lets(now int64) bool {
-	if r.free {
+// admits reports whether the key has capacity for one more job. If its rate is exhausted, or its sequence skips waiting
+// jobs, it schedules the next look.
+func (k *lockedKey) admits(now int64) bool {
+	if k.unlimited {
 		return true
 	}
-	if r.gate.Strict && r.stopped != 0 {
-		if r.gate.OnFailure == flow.SequenceSkips {
-			r.lookAt(now + r.rest.Microseconds())
+	if k.gate.Strict && k.stopped != 0 {
+		if k.gate.OnFailure == flow.SequenceSkips {
+			k.lookAt(now + k.skipDelay.Microseconds())
 		}
 		return false
 	}
-	if r.gate.Running > 0 && r.entered >= r.gate.Running {
+	if k.gate.Running > 0 && k.admitted >= k.gate.Running {
 		return false
 	}
-	if r.gate.Pace.IsZero() {
+	if k.gate.Pace.IsZero() {
 		return true
 	}
-	if r.unbegun >= r.gate.Pace.Burst() { // or a backlog would begin at once when a worker comes
-		r.lookAt(now + max(lateLook.Microseconds(), min(r.gate.Pace.Every, time.Second.Microseconds())))
+	if k.unbegun >= k.gate.Pace.Burst() { // otherwise a backlog would begin at once when a worker comes
+		k.lookAt(now + max(lateLook.Microseconds(), min(k.gate.Pace.Every, time.Second.Microseconds())))
 		return false
 	}
-	if _, ok, from := r.gate.Pace.Take(r.next, now); !ok {
-		r.lookAt(from)
+	if _, ok, from := k.gate.Pace.Take(k.next, now); !ok {
+		k.lookAt(from)
 		return false
 	}
 	return true
 }
 
-// enter counts one that enters.
-func (r *room) enter(now int64) {
-	r.entered++
-	r.unbegun++
-	if !r.free && !r.gate.Pace.IsZero() {
-		r.next, _, _ = r.gate.Pace.Take(r.next, now)
+// admitOne counts one more admitted job.
+func (k *lockedKey) admitOne(now int64) {
+	k.admitted++
+	k.unbegun++
+	if !k.unlimited && !k.gate.Pace.IsZero() {
+		k.next, _, _ = k.gate.Pace.Take(k.next, now)
 	}
 }
 
-func (r *room) lookAt(at int64) {
-	if r.look == 0 || at < r.look {
-		r.look = at
+// lookAt schedules a look, unless an earlier one is scheduled.
+func (k *lockedKey) lookAt(at int64) {
+	if k.look == 0 || at < k.look {
+		k.look = at
 	}
 }
 
-// locked says that a transition has locked keys.
-type locked struct{ any bool }
+// keyLocks records whether a transition has locked limit keys.
+type keyLocks struct{ held bool }
 
-// holds reports that this transition has locked keys, or those of turns. It must not wait for others then: their holder
-// may wait for its own. With one writer, no other transition has any.
-func holds(c *Change) bool {
-	return c.s.Far && (base.Kept[locked](c.Change).any || c.turns().Holds())
+// holdsKeys reports whether this transition has locked limit keys or keys of fair queues. It must not wait for more keys then:
+// their holder may wait for the keys of this transition. With one writer, no other transition holds a key.
+func holdsKeys(c *Change) bool {
+	return c.s.Far && (base.Kept[keyLocks](c.Change).held || c.turns().Holds())
 }
 
-// lock locks keys in the order of their ids, or those of them that are not locked yet, and reads them.
-func (c *Change) lock(ids []int64, wait bool) (map[int64]*room, error) {
+// lock locks limit keys in the order of their ids, and counts their jobs. Without wait, it leaves out keys that another
+// transaction has locked.
+func (c *Change) lock(ids []int64, wait bool) (map[int64]*lockedKey, error) {
 	if len(ids) == 0 {
-		return map[int64]*room{}, nil
+		return map[int64]*lockedKey{}, nil
 	}
 	how := c.SQL.ForUpdate("k")
 	if !wait {
@@ -123,52 +125,52 @@ func (c *Change) lock(ids []int64, wait bool) (map[int64]*room, error) {
 	if err != nil {
 		return nil, err
 	}
-	rooms, err := roomsOf(c, rows)
+	locked, err := newLockedKeys(c, rows)
 	if err != nil {
 		return nil, err
 	}
-	return rooms, c.count(rooms)
+	return locked, c.count(locked)
 }
 
-// roomsOf are keys that are locked, as if nothing were under them.
-func roomsOf(c *Change, rows []keyRow) (map[int64]*room, error) {
+// newLockedKeys makes locked keys of rows, with their gates and without jobs.
+func newLockedKeys(c *Change, rows []keyRow) (map[int64]*lockedKey, error) {
 	var of owners
-	for _, k := range rows {
-		of.add(k.Owner)
-		base.Kept[locked](c.Change).any = true
+	for _, row := range rows {
+		of.add(row.Owner)
+		base.Kept[keyLocks](c.Change).held = true
 	}
 	gates, err := c.gates(of)
 	if err != nil {
 		return nil, err
 	}
-	rooms := make(map[int64]*room, len(rows))
-	for _, k := range rows {
-		r := &room{keyRow: k, next: k.Next, stopped: k.Stopped}
-		i := slices.IndexFunc(gates[k.Owner], func(g job.Gate) bool { return g.Name == k.Name })
-		if r.free = i < 0; !r.free {
-			r.gate = gates[k.Owner][i]
+	locked := make(map[int64]*lockedKey, len(rows))
+	for _, row := range rows {
+		k := &lockedKey{keyRow: row, next: row.Next, stopped: row.Stopped}
+		i := slices.IndexFunc(gates[row.Owner], func(g job.Gate) bool { return g.Name == row.Name })
+		if k.unlimited = i < 0; !k.unlimited {
+			k.gate = gates[row.Owner][i]
 		}
-		if p := r.gate.Pace; !p.IsZero() {
-			r.next = p.Near(r.next, base.Micros(c.Now))
+		if p := k.gate.Pace; !p.IsZero() {
+			k.next = p.Near(k.next, base.Micros(c.Now))
 		}
-		rooms[k.ID] = r
+		locked[row.ID] = k
 	}
-	return rooms, nil
+	return locked, nil
 }
 
-// count reads under the locks what has entered and who comes next.
-func (c *Change) count(rooms map[int64]*room) error {
-	if len(rooms) == 0 {
+// count reads the number of admitted jobs and the first waiting jobs of each key, under the locks.
+func (c *Change) count(locked map[int64]*lockedKey) error {
+	if len(locked) == 0 {
 		return nil
 	}
 	var paced, leaseless []int64
-	ids := make([]int64, 0, len(rooms))
+	ids := make([]int64, 0, len(locked))
 	most, burst := 1, 0
-	for id, r := range rooms {
+	for id, k := range locked {
 		ids = append(ids, id)
-		most = max(most, r.gate.Running)
-		if r.gate.CountsUnbegun() {
-			if burst = max(burst, r.gate.Pace.Burst()); r.gate.Leaseless {
+		most = max(most, k.gate.Running)
+		if k.gate.CountsUnbegun() {
+			if burst = max(burst, k.gate.Pace.Burst()); k.gate.Leaseless {
 				leaseless = append(leaseless, id)
 			} else {
 				paced = append(paced, id)
@@ -177,27 +179,27 @@ func (c *Change) count(rooms map[int64]*room) error {
 	}
 	slices.Sort(ids)
 	_, err := base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (none struct{}, err error) {
-		var id, entered int64
+		var id, admitted int64
 		var waiting string
-		if err := rows.Scan(&id, &entered, &waiting); err != nil {
+		if err := rows.Scan(&id, &admitted, &waiting); err != nil {
 			return none, err
 		}
-		r := rooms[id]
-		r.entered, r.heads = int(entered), r.heads[:0]
+		k := locked[id]
+		k.admitted, k.first = int(admitted), k.first[:0]
 		for text := range strings.SplitSeq(waiting, ",") {
-			if head, err := strconv.ParseInt(text, 10, 64); err == nil {
-				r.heads = append(r.heads, head)
+			if id, err := strconv.ParseInt(text, 10, 64); err == nil {
+				k.first = append(k.first, id)
 			}
 		}
-		at := heads
-		if r.gate.Strict { // the others are not next whatever becomes of the first
-			at = 1
+		most := firstWaiting
+		if k.gate.Strict { // a sequence admits no other job before its first one
+			most = 1
 		}
-		r.crowded = len(r.heads) > at
-		r.heads = r.heads[:min(at, len(r.heads))]
-		r.waits = len(r.heads) > 0
-		if r.free || r.gate.OnFailure == flow.SequenceGoesOn || r.gate.OnFailure == flow.SequenceSkips && !r.waits {
-			r.stopped = 0
+		k.hasMore = len(k.first) > most
+		k.first = k.first[:min(most, len(k.first))]
+		k.hasWaiting = len(k.first) > 0
+		if k.unlimited || k.gate.OnFailure == flow.SequenceGoesOn || k.gate.OnFailure == flow.SequenceSkips && !k.hasWaiting {
+			k.stopped = 0
 		}
 		return none, nil
 	}, `
@@ -210,20 +212,20 @@ func (c *Change) count(rooms map[int64]*room) error {
 					from belfry.limit_jobs
 					where key_id = k.id and stage = 1
 					order by priority desc, job_id
-					limit `+strconv.Itoa(heads+1)+`) as w), '')
+					limit `+strconv.Itoa(firstWaiting+1)+`) as w), '')
 		from belfry.limit_keys k
 		where `+c.SQL.In("k.id", 1), c.SQL.List(ids), most)
 	if err != nil {
 		return err
 	}
-	if err := c.countUnbegun(rooms, paced, c.SQL.Unleased("a.job_id"), burst); err != nil {
+	if err := c.countUnbegun(locked, paced, c.SQL.Unleased("a.job_id"), burst); err != nil {
 		return err
 	}
-	return c.countUnbegun(rooms, leaseless, `(select j.state from belfry.jobs j where j.id = a.job_id) = 'ready'`, burst)
+	return c.countUnbegun(locked, leaseless, `(select j.state from belfry.jobs j where j.id = a.job_id) = 'ready'`, burst)
 }
 
-// countUnbegun counts, up to a number, the jobs that have entered and have not begun.
-func (c *Change) countUnbegun(rooms map[int64]*room, ids []int64, unbegun string, most int) error {
+// countUnbegun counts the admitted jobs of keys that have not begun, up to most of each key.
+func (c *Change) countUnbegun(locked map[int64]*lockedKey, ids []int64, unbegun string, most int) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -232,7 +234,7 @@ func (c *Change) countUnbegun(rooms map[int64]*room, ids []int64, unbegun string
 		var id int64
 		var n int
 		if err = rows.Scan(&id, &n); err == nil {
-			rooms[id].unbegun = n
+			locked[id].unbegun = n
 		}
 		return none, err
 	}, `
@@ -243,7 +245,7 @@ func (c *Change) countUnbegun(rooms map[int64]*room, ids []int64, unbegun string
 	return err
 }
 
-// savedKey is what changes of a key, as a batch carries it.
+// savedKey is the new state of a limit key, as a row of a batch.
 type savedKey struct {
 	ID   int64 `json:"id"`
 	Next int64 `json:"next_at"`
@@ -251,34 +253,34 @@ type savedKey struct {
 	Stop int64 `json:"stopped_by"`
 }
 
-// linger is how long an unneeded key stays: most are needed again.
+// linger is how long the row of an empty key is kept: most keys are needed again.
 const linger = time.Minute
 
-// save writes what has become of keys. Where all that could be let in has been, a look that is due has been made, and
-// keys that are empty then, and were before, are forgotten.
-func (c *Change) save(rooms map[int64]*room, looked bool) error {
+// save writes the new state of keys. After a complete look (looked), a due look is done, and a key that is still empty is
+// deleted.
+func (c *Change) save(locked map[int64]*lockedKey, looked bool) error {
 	now := base.Micros(c.Now)
 	var saved []savedKey
 	var idle []int64
-	for id, r := range rooms {
-		look := r.Look
-		due := looked && !r.visits && look > 0 && look <= now
-		switch empty := r.entered == 0 && !r.waits && r.stopped == 0; {
-		case r.look > 0 && (look == 0 || due || r.look < look):
-			look = r.look
-		case r.look > 0:
-		case empty && due && r.next <= now && !r.left:
+	for id, k := range locked {
+		look := k.Look
+		due := looked && !k.secondary && look > 0 && look <= now
+		switch empty := k.admitted == 0 && !k.hasWaiting && k.stopped == 0; {
+		case k.look > 0 && (look == 0 || due || k.look < look):
+			look = k.look
+		case k.look > 0:
+		case empty && due && k.next <= now && !k.jobLeft:
 			idle = append(idle, id)
 			look = 0
 		case empty && (look == 0 || due):
-			look = max(r.next, now+linger.Microseconds())
+			look = max(k.next, now+linger.Microseconds())
 		case due:
 			look = 0
 		}
-		if look != r.Look || r.next != r.Next || r.stopped != r.Stopped {
-			saved = append(saved, savedKey{id, r.next, look, r.stopped})
+		if look != k.Look || k.next != k.Next || k.stopped != k.Stopped {
+			saved = append(saved, savedKey{id, k.next, look, k.stopped})
 		}
-		if look > 0 && (r.Look == 0 || look < r.Look) {
+		if look > 0 && (k.Look == 0 || look < k.Look) {
 			c.Wake(base.TopicEngine)
 		}
 	}

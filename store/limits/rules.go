@@ -9,16 +9,16 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// rules are the limits that queues and namespaces have. They come after those of the task.
+// rules are the limits of queues and namespaces. A job passes them after the limits of its task.
 type rules struct{ special queues.Special }
 
-// rules reads those of some queues and namespaces.
+// rules reads the limits of some queues and namespaces.
 func (c *Change) rules(queues, namespaces []string) (rules, error) {
 	special, err := c.s.queues.In(c.Change).Special(queues, namespaces)
 	return rules{special}, err
 }
 
-// rulesOf are those that concern jobs.
+// rulesOf reads the limits of the queues and namespaces of n jobs.
 func (c *Change) rulesOf(n int, at func(i int) *job.Job) (rules, error) {
 	var queues, namespaces []string
 	for i := range n {
@@ -33,9 +33,9 @@ func (c *Change) rulesOf(n int, at func(i int) *job.Job) (rules, error) {
 	return c.rules(queues, namespaces)
 }
 
-// gates are what a job has to pass: the gates of its task, then those of its queue and of its namespace. A job of the
-// engine's takes no slot, and passes those of its task alone. Checks of monitors and Belfry's own work are not counted among
-// the jobs of a namespace: one that is at its limit is watched all the same.
+// gates returns the gates of a job: those of its task, then of its queue, then of its namespace. A job that the engine runs
+// takes no slot, and passes only the gates of its task. Checks of monitors and Belfry's own work do not count under the limits
+// of a namespace: monitors go on when it has no capacity.
 func (r rules) gates(ofTask []job.Gate, j *job.Job) []job.Gate {
 	ofQueue, ofNamespace := r.special.Queues[j.Queue].Limits, r.special.Namespaces[j.Namespace]
 	if len(ofQueue)+len(ofNamespace) == 0 || task.RunByEngine(j.Kind) {
@@ -48,8 +48,8 @@ func (r rules) gates(ofTask []job.Gate, j *job.Job) []job.Gate {
 	return append(gates, job.GatesIn(job.NamespaceOwner(j.Namespace), ofNamespace)...)
 }
 
-// Hold reports for each of n jobs whether it has something to pass: at answers it with the gates of its task.
-func (c *Change) Hold(n int, at func(i int) (j *job.Job, ofTask []job.Gate)) ([]bool, error) {
+// HasLimits reports for each of n jobs whether it has a gate. The func at returns a job and the gates of its task.
+func (c *Change) HasLimits(n int, at func(i int) (j *job.Job, ofTask []job.Gate)) ([]bool, error) {
 	rules, err := c.rulesOf(n, func(i int) *job.Job { j, _ := at(i); return j })
 	holds := make([]bool, n)
 	for i := range n {
@@ -59,16 +59,16 @@ func (c *Change) Hold(n int, at func(i int) (j *job.Job, ofTask []job.Gate)) ([]
 	return holds, err
 }
 
-// StartsAnew reports that a job of a task which is to be ready again has to be let in first.
-func (c *Change) StartsAnew(limited bool, j *job.Job, t task.Task) (bool, error) {
+// NeedsAdmission reports whether a job has to be admitted before it is ready again.
+func (c *Change) NeedsAdmission(limited bool, j *job.Job, t task.Task) (bool, error) {
 	if limited || t.Gated() {
 		return true, nil
 	}
-	holds, err := c.Hold(1, func(int) (*job.Job, []job.Gate) { return j, nil })
+	holds, err := c.HasLimits(1, func(int) (*job.Job, []job.Gate) { return j, nil })
 	return holds[0], err
 }
 
-// owners are those of some limits, by their kinds.
+// owners are owners of limits, by kind.
 type owners struct {
 	tasks              []int64
 	queues, namespaces []string
@@ -87,7 +87,7 @@ func (o *owners) add(owner string) {
 	}
 }
 
-// gates are what owners of limits let jobs pass now, by owner.
+// gates returns the present gates of some owners, by owner.
 func (c *Change) gates(o owners) (map[string][]job.Gate, error) {
 	tasks, err := c.tasks().TasksByID(o.tasks)
 	if err != nil {

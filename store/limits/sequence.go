@@ -12,15 +12,15 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// ReasonSequence is that of a job which was skipped because another of its sequence failed.
+// ReasonSequence is the reason of a job that was skipped because an earlier job of its sequence failed.
 const ReasonSequence core.Reason = "sequence"
 
 // skipBatch bounds the jobs that one pass skips.
 const skipBatch = 500
 
-// skipStopped skips those who wait in sequences whose job has failed, where that is what they do. Each is a transition of its
-// own: two would lock what follows from their ends, such as schedules, in no common order. It answers the sequences of which
-// another transaction was changing jobs.
+// skipStopped skips the waiting jobs of stopped sequences whose on-failure rule is to skip. Each sequence has a transition of
+// its own: together they would lock the rows that follow from ended jobs, such as schedules, in no common order. It returns
+// the keys of sequences with jobs that another transaction was changing.
 func (s *Store) skipStopped(ctx context.Context, now time.Time) (busy []int64, err error) {
 	var keys []keyRow
 	err = s.DB().Read(ctx, func(tx base.Tx) (err error) {
@@ -47,15 +47,15 @@ func (s *Store) skipStopped(ctx context.Context, now time.Time) (busy []int64, e
 	return busy, err
 }
 
-// skip skips in one sequence, if it has not gone on since. The jobs are locked, and not their key: what follows from their
-// ends locks schedules and runs, before keys. Waiting jobs are read again under these locks, in one statement with what stopped
-// them, so each of them came before the sequence went on. Jobs that another transaction is changing are left for the next pass,
-// and it answers whether there are any.
+// skip skips the waiting jobs of one sequence, unless it was resumed since. It locks the jobs but not their key: the end of a
+// job locks schedules and runs, which come before keys. The waiting jobs are read again under these locks, in one statement
+// with stopped_by, so each of them came before the sequence went on. Jobs that another transaction is changing are left for
+// the next pass; busy reports whether there are any.
 func (c *Change) skip(k keyRow) (busy bool, err error) {
 	var of owners
 	of.add(k.Owner)
 	gates, err := c.gates(of)
-	if all := gates[k.Owner]; err != nil || len(all) == 0 || all[0].OnFailure != flow.SequenceSkips { // a sequence comes first
+	if all := gates[k.Owner]; err != nil || len(all) == 0 || all[0].OnFailure != flow.SequenceSkips { // the gate of the sequence is the first
 		return false, err
 	}
 	const waits = `
@@ -85,19 +85,19 @@ func (c *Change) skip(k keyRow) (busy bool, err error) {
 	return busy, c.s.Skip(c.Change, ids, fmt.Sprintf("job %d of its sequence failed", k.Stopped))
 }
 
-// holdSequences locks the keys of jobs in sequences that this transition, which has others, could not lock: a later
-// caller must not get before them. Where another transaction has one, or may be making it, it may wait for those of this one,
-// which is begun again.
-func holdSequences(c *Change, as []*Arrival, keys [][]named, rooms map[int64]*room, byName map[named]int64) error {
-	var new []named
+// lockSequences makes sure that a transition which holds other keys has all keys of jobs in sequences: a later caller must not
+// pass these jobs. If a key is missing, another transaction has it or may be making it, and may wait for keys of this transition.
+// So the transition begins again, by [base.Meets].
+func lockSequences(c *Change, as []*admission, keys [][]keyName, locked map[int64]*lockedKey, byName map[keyName]int64) error {
+	var new []keyName
 	var busy []int64
 	for i, a := range as {
-		if !slices.ContainsFunc(a.Gates, func(g job.Gate) bool { return g.Strict }) {
+		if !slices.ContainsFunc(a.gates, func(g job.Gate) bool { return g.Strict }) {
 			continue
 		}
 		for _, name := range keys[i] {
 			switch id := byName[name]; {
-			case rooms[id] != nil:
+			case locked[id] != nil:
 			case id == 0:
 				new = append(new, name)
 			default:
@@ -111,12 +111,12 @@ func holdSequences(c *Change, as []*Arrival, keys [][]named, rooms map[int64]*ro
 	if len(new) == 0 {
 		return nil
 	}
-	slices.SortFunc(new, compareNamed)
+	slices.SortFunc(new, compareKeyNames)
 	query, args := insertKeys(c, slices.Compact(new))
 	return base.Meets{Makes: query, With: args}
 }
 
-// ResumeSequence has a sequence that a failed job stopped go on with the next, and answers whether it was stopped.
+// ResumeSequence lets a sequence that a failed job stopped go on with its next job, and reports whether it was stopped.
 func (s *Store) ResumeSequence(ctx context.Context, namespace, name, key string) (resumed bool, err error) {
 	namespace = base.NamespaceOr(namespace)
 	err = s.Write(ctx, "resume sequence", func(b *base.Change) error {
@@ -128,10 +128,21 @@ func (s *Store) ResumeSequence(ctx context.Context, namespace, name, key string)
 		if t.Sequence == nil {
 			return core.Errorf(core.Conflict, "task %q has no sequence", name).WithHint("see: belfry task show %s", name)
 		}
+		stopped, found, err := base.First(ctx, c.Tx, base.ScanInt, `
+			select stopped_by
+			from belfry.limit_keys
+			where owner = $1 and name = $2 and value = $3 and stopped_by > 0`, job.TaskOwner(t.ID), flow.SequenceGateName, key)
+		if err != nil || !found {
+			return err
+		}
+		// The job before its key, as a retry locks them. Where another transition is first, the job has left or says this already.
+		if _, err := c.Tx.Exec(ctx, `update belfry.jobs_done set note = $2 where id = $1`, stopped, flow.ResumedNote); err != nil {
+			return err
+		}
 		n, err := c.Tx.Exec(ctx, `
 			update belfry.limit_keys
-			set stopped_by = 0, look_at = $4
-			where owner = $1 and name = $2 and value = $3 and stopped_by > 0`, job.TaskOwner(t.ID), flow.SequenceGateName, key, base.Micros(c.Now))
+			set stopped_by = 0, look_at = $5
+			where owner = $1 and name = $2 and value = $3 and stopped_by = $4`, job.TaskOwner(t.ID), flow.SequenceGateName, key, stopped, base.Micros(c.Now))
 		if err != nil {
 			return err
 		}

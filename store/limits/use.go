@@ -21,8 +21,7 @@ const (
 	countedJobs = core.CountLimit
 )
 
-// LimitUse is how the limits of a task are used now, and by which keys most. It looks at so many jobs of a limit and no
-// further.
+// LimitUse returns the present use of each limit of a task, and its busiest keys. It counts at most countedJobs jobs of a limit.
 func (s *Store) LimitUse(ctx context.Context, namespace, name string) (all []view.LimitUse, err error) {
 	return s.usesOf(ctx, func(tx base.Tx) ([]job.Gate, []flow.Limit, error) {
 		t, err := s.tasks.ReadTask(ctx, tx, base.NamespaceOr(namespace), name)
@@ -75,9 +74,9 @@ func (s *Store) use(ctx context.Context, tx base.Tx, g job.Gate, limits []flow.L
 	keys, err := base.Collect(ctx, tx, func(rows base.Rows) (k view.KeyUse, err error) {
 		return k, rows.Scan(&k.Value, &k.Running, &k.Waiting, base.ScanTime(&k.NextAt), &k.StoppedBy)
 	}, fmt.Sprintf(`
-		select k.value, counted.entered, counted.parked, k.next_at, k.stopped_by
+		select k.value, counted.admitted, counted.waiting, k.next_at, k.stopped_by
 		from (
-			select key_id, sum(case when stage = 2 then 1 else 0 end) as entered, sum(case when stage = 1 then 1 else 0 end) as parked
+			select key_id, sum(case when stage = 2 then 1 else 0 end) as admitted, sum(case when stage = 1 then 1 else 0 end) as waiting
 			from (
 				select j.key_id, j.stage
 				from belfry.limit_jobs j
@@ -90,7 +89,7 @@ func (s *Store) use(ctx context.Context, tx base.Tx, g job.Gate, limits []flow.L
 	if err != nil {
 		return u, err
 	}
-	if g.Strict { // one that is stopped may have no waiting jobs
+	if g.Strict { // a stopped sequence may have no waiting jobs
 		stopped, err := base.Collect(ctx, tx, func(rows base.Rows) (k view.KeyUse, err error) { return k, rows.Scan(&k.Value, &k.StoppedBy) }, fmt.Sprintf(`
 			select value, stopped_by
 			from belfry.limit_keys
@@ -122,24 +121,24 @@ func (s *Store) use(ctx context.Context, tx base.Tx, g job.Gate, limits []flow.L
 	return u, nil
 }
 
-// Under is a limit that a job is under.
-type Under struct {
-	Gate    job.Gate
-	Gone    bool // the limit is no more
-	Value   string
-	Waits   bool // here
-	Entered int
-	Before  int       // of those who wait here, how many go first
-	From    time.Time // of a rate: when the next may begin
-	Stopped int64     // of a sequence: the job that failed
+// JobLimit is a limit of a job, and the state of the job's key.
+type JobLimit struct {
+	Gate     job.Gate
+	Gone     bool // the limit was deleted
+	Value    string
+	Waits    bool      // the job waits under this key
+	Admitted int       // admitted jobs of the key
+	Before   int       // waiting jobs of the key that are admitted before this job
+	From     time.Time // of a rate: earliest start of the next job
+	Stopped  int64     // of a sequence: the job whose failure stopped it
 }
 
-// UnderOf are the limits that a live job of a task is under.
-func (s *Store) UnderOf(ctx context.Context, tx base.Tx, j job.Job, t task.Task) ([]Under, error) {
-	all, err := base.Collect(ctx, tx, func(rows base.Rows) (u Under, err error) {
+// LimitsOf returns the limits of a live job.
+func (s *Store) LimitsOf(ctx context.Context, tx base.Tx, j job.Job, t task.Task) ([]JobLimit, error) {
+	all, err := base.Collect(ctx, tx, func(rows base.Rows) (u JobLimit, err error) {
 		var stage int64
-		err = rows.Scan(&u.Gate.Owner, &u.Gate.Name, &u.Value, &stage, &u.Entered, &u.Before, base.ScanTime(&u.From), &u.Stopped)
-		u.Waits = stage == parked
+		err = rows.Scan(&u.Gate.Owner, &u.Gate.Name, &u.Value, &stage, &u.Admitted, &u.Before, base.ScanTime(&u.From), &u.Stopped)
+		u.Waits = stage == stageWaiting
 		return u, err
 	}, fmt.Sprintf(`
 		select k.owner, k.name, k.value, j.stage,

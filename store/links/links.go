@@ -1,4 +1,5 @@
-// Package links keeps addresses at which a signal to a job, or an approval, is answered without a token.
+// Package links keeps addresses that answer a signal to a job, or an approval, without a token. The rows hold a hash of each
+// address, not the address. A link answers until its signal has come, it expires, it is taken back or the job ends.
 package links
 
 import (
@@ -11,15 +12,15 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Row is a link as it is kept.
+// Row is a stored link.
 type Row struct {
-	JobID     int64 // also of a workflow's run
+	JobID     int64 // also for a workflow run
 	Name      string
 	For       string
 	ExpiresAt time.Time
 }
 
-// Actor is who answers by the link.
+// Actor returns the actor of an answer by the link.
 func (r Row) Actor() string {
 	if r.For == "" {
 		return "link"
@@ -27,7 +28,7 @@ func (r Row) Actor() string {
 	return "link:" + r.For
 }
 
-// Make makes a link to a signal of a job that the transition has locked, and answers a note for the audit.
+// Make creates a link to a signal of a job that the transition has locked, and returns a note for the audit log.
 func Make(c *base.Change, id int64, l job.Link, unlink string) (out job.NewLink, note string, err error) {
 	now := base.Micros(c.Now)
 	if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.links where job_id = $1 and expires_at <= $2`, id, now); err != nil {
@@ -52,8 +53,8 @@ func Make(c *base.Change, id int64, l job.Link, unlink string) (out job.NewLink,
 	return out, note, err
 }
 
-// TakeBack removes the links of a job, or those of one signal, and answers how many of them were valid.
-func TakeBack(c *base.Change, id int64, name string) (valid, all int, err error) {
+// Delete deletes the links of a job, or those of one signal. It returns how many of them were valid.
+func Delete(c *base.Change, id int64, name string) (valid, all int, err error) {
 	gone, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
 		delete from belfry.links
 		where job_id = $1 and (name = $2 or $2 = '')
@@ -66,7 +67,7 @@ func TakeBack(c *base.Change, id int64, name string) (valid, all int, err error)
 	return valid, len(gone), err
 }
 
-// Find is the link with a key.
+// Find returns the link with a key.
 func Find(ctx context.Context, tx base.Tx, key string, now time.Time) (Row, error) {
 	l, found, err := base.First(ctx, tx, func(r base.Rows) (l Row, err error) {
 		return l, r.Scan(&l.JobID, &l.Name, &l.For, base.ScanTime(&l.ExpiresAt))
@@ -77,5 +78,5 @@ func Find(ctx context.Context, tx base.Tx, key string, now time.Time) (Row, erro
 	return l, err
 }
 
-// As has a transition act as the one who answers by a link.
+// As makes a transition act as the actor of a link.
 func As(c *base.Change, l Row) { c.Ctx = access.WithActor(c.Ctx, l.Actor()) }

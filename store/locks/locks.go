@@ -1,8 +1,9 @@
-// Package locks has the locks that more than one noun takes, in the order in which rows are locked: jobs by their ids, the
-// lock of all cycles, runs of workflows by their ids, schedules by theirs, monitors, and keys of limits at the end.
+// Package locks takes locks that several nouns share. The lock order is: jobs by id, the lock of all cycles, runs of workflows by
+// id, schedules by id, monitors, and limit keys at the end.
 //
-// A transition waits for rows in that order alone. One that has what comes later, such as the fire of schedules that end
-// their earlier runs, takes the others if they are free, and is begun again if they are not: see [Backwards].
+// A transition waits for rows only in that order. A transition that already holds later rows goes backwards: it locks earlier
+// rows only if they are free, and begins again if not (see [Backwards]). An example is the fire of schedules that end their
+// earlier runs.
 package locks
 
 import (
@@ -11,25 +12,25 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Rows are rows of a table, by a key that orders them and a condition with one parameter.
+// Rows selects rows of a table, with a key that orders them and a condition with one parameter.
 type Rows struct {
 	Table, Key string
 	Where      string
-	Of         any
+	Of         any // the parameter
 }
 
 func (r Rows) query() string {
 	return `select ` + r.Key + ` from belfry.` + r.Table + ` where ` + r.Where + ` order by ` + r.Key
 }
 
-// backwards is set in a transition that has rows which are locked after the others.
+// backwards is set in a transition that goes backwards in the lock order.
 type backwards bool
 
-// Backwards notes that the transition has locked schedules and goes on with what is locked before them.
+// Backwards records that the transition has locked schedules, and goes on with rows that come before schedules.
 func Backwards(c *base.Change) { *base.Kept[backwards](c) = true }
 
-// Now locks rows, or has the transition begun again, which holds what others that have them wait for. One of the caller's
-// waits.
+// Now locks rows without waiting. If another transition has one of them, it may wait for rows of this one, so the transition
+// begins again. In a transaction of the caller it does nothing: a later statement waits.
 func (r Rows) Now(c *base.Change) error {
 	if !c.Base().Far || c.Foreign {
 		return nil
@@ -39,13 +40,13 @@ func (r Rows) Now(c *base.Change) error {
 		return err
 	}
 	busy, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, r.query(), r.Of)
-	if err == nil && len(busy) > len(held) { // one that came back meanwhile is no reason, and does no harm
+	if err == nil && len(busy) > len(held) { // a row that appeared between the two queries also counts as busy, which does no harm
 		err = base.Meets{Table: r.Table, Key: r.Key, IDs: slices.DeleteFunc(busy, func(id int64) bool { return slices.Contains(held, id) })}
 	}
 	return err
 }
 
-// NowIfBackwards is Now in a transition that goes backwards, before a statement that locks the rows.
+// NowIfBackwards is Now in a transition that goes backwards. It is called before a statement that locks the rows.
 func (r Rows) NowIfBackwards(c *base.Change) error {
 	if !*base.Kept[backwards](c) {
 		return nil
@@ -53,7 +54,7 @@ func (r Rows) NowIfBackwards(c *base.Change) error {
 	return r.Now(c)
 }
 
-// Lock locks rows, and waits for them unless the transition goes backwards.
+// Lock locks rows. It waits for them, unless the transition goes backwards.
 func (r Rows) Lock(c *base.Change) error {
 	lock := c.SQL.ForUpdate(r.Table)
 	if lock == "" {
@@ -66,8 +67,8 @@ func (r Rows) Lock(c *base.Change) error {
 	return err
 }
 
-// Cycles lets one transaction at a time take cycles further, and change the timings of their members. Those that share members
-// lock these timings in any order, and would wait for each other.
+// Cycles locks all cycles: one transaction at a time advances cycles and changes the timings of their members. Cycles that share
+// members would otherwise lock these timings in different orders, and deadlock.
 func Cycles(c *base.Change) error {
 	return Rows{"member_timing", "task_id", "task_id = $1", int64(0)}.Lock(c)
 }

@@ -13,36 +13,34 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Lanes remember in which queues jobs are ready that sessions of a kind cannot
-// run. A claim of such a queue lists its lanes, which is one look-up for each, and
-// walks those that its session can run. Elsewhere all that is ready can be run, and
-// a claim walks the queue.
+// Lanes remember which queues are mixed: they have ready jobs that sessions of a kind cannot run. A lane is the ready jobs of a
+// queue with equal kind, handler, namespace and requirement. A claim of a mixed queue lists its lanes, with one look-up for
+// each, and walks the lanes that its session can run. A claim of any other queue walks the queue.
 type Lanes struct {
 	mu    sync.Mutex
 	mixed map[Key]*Mixture
 }
 
-// Mixture is what is known of a queue.
+// Mixture records whether a queue is mixed, as far as the process knows.
 type Mixture struct {
 	Is    bool
 	again time.Time // by the monotonic clock
 }
 
-// LaneEnd separates the parts of a lane; LaneBehind comes after it, and both
-// before whatever a part may have in it.
+// LaneEnd separates the parts of the text of a lane. LaneBehind sorts after LaneEnd, and both sort before every character of a
+// part.
 const LaneEnd, LaneBehind = "\x1f", "\x20"
 
-// Seek is for a lane that was found: whether a session which meets some requirements
-// can run its jobs, and if not, the first lane behind it that the session could.
-// So lanes that it cannot run cost one look-up for all that lie together, however
-// many there are.
+// Seek reports whether a session that meets some requirements can run the jobs of a lane, and returns where the next look-up
+// begins. If the session cannot run them, that is the first later lane that it could run: adjacent lanes that it cannot run
+// cost one look-up, however many there are.
 func Seek(w job.WorkerState, met []int64, lane string) (own bool, next string) {
 	part := strings.Split(lane, LaneEnd) // queue, kind, handler, namespace, requirement
 	if len(part) != 5 {
 		return false, lane + LaneBehind
 	}
 	upTo := func(n int) string { return strings.Join(part[:n], LaneEnd) }
-	// among is the first value behind that of a part, or what comes after all of them.
+	// among returns the prefix with the first value after the value of part n, or the end of the prefix if there is none.
 	among := func(n int, values []string) string {
 		first := ""
 		for _, v := range values {
@@ -74,7 +72,7 @@ func Seek(w job.WorkerState, met []int64, lane string) (own bool, next string) {
 	return false, among(4, meets)
 }
 
-// Of is what is known of a queue, and whether to look again.
+// Of returns the record of a queue, and reports whether it is due to be read again.
 func (l *Lanes) Of(key Key) (m *Mixture, due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +80,7 @@ func (l *Lanes) Of(key Key) (m *Mixture, due bool) {
 	return m, m != nil && time.Now().After(m.again)
 }
 
-// Turn reports that it is the caller who looks.
+// Turn reports whether the caller is the one that reads the lanes again. Only one caller at a time is.
 func (l *Lanes) Turn(key Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +92,7 @@ func (l *Lanes) Turn(key Key) bool {
 	return true
 }
 
-// Note keeps what a look has found.
+// Note keeps the result of reading the lanes of a queue, and how long that took.
 func (l *Lanes) Note(key Key, mixed bool, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,16 +102,15 @@ func (l *Lanes) Note(key Key, mixed bool, took time.Duration) {
 	l.mixed[key] = &Mixture{mixed, time.Now().Add(max(base.LookLate, base.LookRest(took)))}
 }
 
-// maxLanes is how many lanes of its own a claim walks, and maxSeeks how many
-// look-ups it takes to find them. A queue in which a session needs more is walked
-// as a whole.
+// A claim walks at most maxLanes lanes that its session can run, and finds them with at most maxSeeks look-ups. If a session
+// needs more, the claim walks the whole queue.
 const (
 	maxLanes = 64
 	maxSeeks = 2 * maxLanes
 )
 
-// Own are the lanes of a queue in which jobs are ready, leased ones among
-// them, that a session can run, and whether the queue has others.
+// Own returns the lanes of a queue with ready jobs, leased ones included, that a session can run. mixed reports whether the
+// queue has other lanes.
 func Own(ctx context.Context, tx base.Tx, w job.WorkerState, met []int64, queue string) (own []string, mixed bool, err error) {
 	const from = `(select lane from belfry.jobs where state = 'ready' and lane >= $1 and lane < $2 order by lane`
 	scan := func(rows base.Rows) (ends [2]*string, err error) { return ends, rows.Scan(&ends[0], &ends[1]) }

@@ -11,8 +11,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// From lane to lane, a session finds those that it can run and no others, with
-// look-ups that those it cannot run do not add to.
+// Seeking from lane to lane, a session finds exactly the lanes that it can run. Lanes that it cannot run add no look-ups.
 func TestLanesAreFoundWithoutALookAtOthers(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -49,21 +48,21 @@ func TestLanesAreFoundWithoutALookAtOthers(t *testing.T) {
 			}
 			if kind := task.Kind(strings.Split(all[i], LaneEnd)[1]); !w.Runs(kind) {
 				if foreign[kind]++; foreign[kind] > 1 {
-					t.Fatalf("%+v looks again at lanes of kind %s, at %q", w.WorkerInfo, kind, all[i])
+					t.Fatalf("session %+v looked up a second lane of kind %s, which it cannot run: %q", w.WorkerInfo, kind, all[i])
 				}
 			}
 			if next <= all[i] {
-				t.Fatalf("from %q back to %q", all[i], next)
+				t.Fatalf("after lane %q, the next look-up is at %q, want a later lane", all[i], next)
 			}
 			i, _ = slices.BinarySearch(all, next)
 		}
 		if !slices.Equal(got, want) {
-			t.Fatalf("%+v with %v finds %q of %q, want %q", w.WorkerInfo, met, got, all, want)
+			t.Fatalf("session %+v with requirements %v got lanes %q, want %q, of %q", w.WorkerInfo, met, got, want, all)
 		}
-		// Of each kind, handler and namespace that it can run, it meets one lane more
-		// for each gap between the requirements that it meets.
+		// For each kind, handler and namespace, a session looks up one more lane for each gap between the requirements that it
+		// meets.
 		if most := 4 * (2 + 3) * 4 * (3 + 1); seeks > most {
-			t.Errorf("%d look-ups for %d lanes of %d", seeks, len(got), len(all))
+			t.Errorf("got %d look-ups for %d lanes of %d, want at most %d", seeks, len(got), len(all), most)
 		}
 	}
 }

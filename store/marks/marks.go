@@ -1,5 +1,5 @@
-// Package marks is what a process remembers of queues from one claim to the next: where to begin, and whether a queue has jobs
-// that its sessions cannot run.
+// Package marks keeps in memory what a process knows of queues between claims: the place at which a claim begins (the low-water
+// mark), and whether a queue has jobs that some sessions cannot run (its lanes).
 package marks
 
 import (
@@ -13,38 +13,34 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Marks remembers for each queue, and for each kind of session, before which
-// place no ready job is left that it could claim. A claim begins there: it
-// steps neither over the jobs that run, nor over the dead index entries that a
-// long transaction elsewhere keeps from being removed.
+// Marks keeps the low-water mark of each queue and kind of session: before it, no ready job is left that such a session could
+// claim. A claim begins at the mark. So it reads neither the running jobs before it, nor dead index entries that a long
+// transaction elsewhere keeps from being removed.
 //
-// A job that becomes ready gets a place by the instant of its transaction, or in
-// a fair queue behind what its transaction saw claimed. So it can only come before
-// the mark when that transaction was not seen to have
-// ended ([base.Moment.Stable]), when it was stepped over because a transaction held its
-// row and let go of it again, or when a clock was set back. For these, a claim
-// looks everywhere now and then, and where that is dear a look back is made apart
-// meanwhile.
+// The place of a ready job follows from the instant of its transaction, or in a fair queue from the claims that its transaction
+// saw. So a job comes before the mark only in three cases: its transaction was not seen to have ended ([base.Moment.Stable]);
+// a claim skipped it because another transaction had locked its row, without changing it; or a clock was set back. For these
+// cases, a claim looks everywhere now and then. If that is slow, a look back runs beside the claims instead.
 type Marks struct {
 	mu    sync.Mutex
 	marks map[Key]*Mark
 	last  time.Time     // newest instant of a claim
-	dear  time.Duration // slowLook, but in tests
+	slow  time.Duration // from here on a look everywhere is slow: slowLook, but in tests
 
 	off    bool // [base.Claims.NoMark]
 	closed bool
-	looks  sync.WaitGroup // back, under way
+	looks  sync.WaitGroup // looks beside the claims that are under way
 }
 
-// Key is one for a queue and sessions that can run the same jobs.
+// Key identifies a queue and the sessions that can run the same jobs of it.
 type Key struct {
 	Queue   string
-	Era     int64 // where its turns begin
+	Era     int64 // where the turns of the queue begin
 	session string
 }
 
-// Mark is a place in the order of claims: within one priority, the turn of a job
-// and its id. Before it are only those of the same priority.
+// Mark is a place in the order of claims: within one priority, the turn and id of a job. Only jobs of the same priority come
+// before it.
 type Mark struct {
 	Priority int
 	Turn     int64
@@ -52,36 +48,36 @@ type Mark struct {
 
 	lookAgain time.Time // by the monotonic clock
 	took      time.Duration
-	looking   bool    // back, just now
-	Before    *Before // what a look back has found, for the next claim
-	Found     int     // by the last claim
+	looking   bool    // a look back is under way
+	Before    *Before // jobs that a look back has found, for the next claim
+	Found     int     // jobs that the last claim found
 }
 
-// Before are jobs before a mark: the place of the first, and how many there are.
+// Before describes the jobs before a mark: the place of the first, and their number.
 type Before struct {
 	Priority int
 	Turn, ID int64
 	Jobs     int
 }
 
-// MaxBefore is how many jobs a look back finds.
+// MaxBefore is the largest number of jobs that a look back finds.
 const MaxBefore = 1000
 
-// New are marks of a store that has just begun; off, there never are any.
+// New returns empty marks. If off is set, no claim begins at a mark.
 func New(off bool) *Marks {
-	return &Marks{marks: map[Key]*Mark{}, dear: slowLook, off: off}
+	return &Marks{marks: map[Key]*Mark{}, slow: slowLook, off: off}
 }
 
-const lookEvery = time.Second // at most
+const lookEvery = time.Second // shortest time between two looks
 
-const most = 10_000
+const most = 10_000 // marks, and mixtures
 
-// slowLook is what no claim is held up for. Beside a transaction that had been
-// open for three quarters of an hour at 5,000 jobs a second, a look everywhere stepped over 20
-// million dead entries, and a queue stood still for more than 10 seconds.
+// slowLook is the duration of a look everywhere from which on claims no longer make it themselves. Beside a transaction that
+// had been open for 45 minutes at 5,000 jobs a second, a look everywhere read 20 million dead entries, and the queue stood still
+// for more than 10 seconds.
 const slowLook = 50 * time.Millisecond
 
-// KeyOf is one for sessions that can run the same jobs.
+// KeyOf returns the key of a queue and of the sessions that can run the same jobs as w.
 func KeyOf(w job.WorkerState, met []int64, queue string, era int64) Key {
 	var s strings.Builder
 	s.WriteString(w.Namespace)
@@ -98,12 +94,12 @@ func KeyOf(w job.WorkerState, met []int64, queue string, era int64) Key {
 	return Key{queue, era, s.String()}
 }
 
-// Begin is where a claim may begin, if it need not look everywhere, and whether
-// a look back is due.
+// Begin returns the mark at which a claim may begin; ok is false if the claim has to look everywhere. lookBack reports that a
+// look back is due.
 func (l *Marks) Begin(k Key, now time.Time) (m Mark, ok, lookBack bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now.Before(l.last) { // the clock was set back: what comes now may come before any mark
+	if now.Before(l.last) { // the clock was set back: new jobs may come before any mark
 		clear(l.marks)
 	}
 	l.last = now
@@ -112,10 +108,10 @@ func (l *Marks) Begin(k Key, now time.Time) (m Mark, ok, lookBack bool) {
 		return Mark{}, false, false
 	}
 	due := time.Now().After(known.lookAgain)
-	return *known, !due || known.took >= l.dear, due && !known.looking
+	return *known, !due || known.took >= l.slow, due && !known.looking
 }
 
-// Turn reports that it is the caller who looks back.
+// Turn reports whether the caller is the one that looks back. It then has to call [Marks.Looked].
 func (l *Marks) Turn(k Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +124,7 @@ func (l *Marks) Turn(k Key) bool {
 	return true
 }
 
-// Looked is the end of that, and what was found, if anything.
+// Looked ends a look back. found is nil if it found no job.
 func (l *Marks) Looked(k Key, found *Before, took time.Duration) {
 	defer l.looks.Done()
 	l.mu.Lock()
@@ -139,8 +135,7 @@ func (l *Marks) Looked(k Key, found *Before, took time.Duration) {
 	}
 }
 
-// Begins reports that a look may begin beside the claims, which [Marks.Close]
-// waits for until it has [Marks.Ended].
+// Begins reports whether a look beside the claims may begin. If so, [Marks.Close] waits for it until [Marks.Ended].
 func (l *Marks) Begins() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,10 +145,10 @@ func (l *Marks) Begins() bool {
 	return !l.closed
 }
 
-// Ended is the end of a look that did [Marks.Begins].
+// Ended ends a look that began with [Marks.Begins].
 func (l *Marks) Ended() { l.looks.Done() }
 
-// Close waits for looks back, and has none begun any more.
+// Close waits for the looks that are under way. No look begins after it.
 func (l *Marks) Close() {
 	l.mu.Lock()
 	l.closed = true
@@ -166,8 +161,8 @@ func (m *Mark) again(took time.Duration) {
 	m.took, m.lookAgain = took, time.Now().Add(max(lookEvery, base.LookRest(took)))
 }
 
-// Rise notes what a claim has seen: nothing that it could take is left before
-// the last job it took, or at all before a turn if it had not found enough.
+// Rise raises the mark after a claim. If the claim found enough jobs, no job that it could take is left before the last one it
+// took. If not, none is left before the turn upTo.
 func (l *Marks) Rise(p Look, last *Mark, enough bool, upTo int64, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -181,7 +176,7 @@ func (l *Marks) Rise(p Look, last *Mark, enough bool, upTo int64, took time.Dura
 	}
 	known.Found = p.Found
 	if b := p.From.Before; b != nil {
-		if known.Before == b { // the mark stays: from here on there is nothing but what was found
+		if known.Before == b { // the mark stays; of the jobs before it, some may be left
 			known.Before = b.without(p.N, last, enough)
 		}
 		return
@@ -189,7 +184,7 @@ func (l *Marks) Rise(p Look, last *Mark, enough bool, upTo int64, took time.Dura
 	if !p.Marked {
 		known.again(took - p.Trip)
 	}
-	if last == nil { // perhaps others were faster with all that it found
+	if last == nil { // other claims may have taken all that this one found
 		return
 	}
 	known.Priority, known.Turn, known.ID = last.Priority, upTo, 0
@@ -198,7 +193,7 @@ func (l *Marks) Rise(p Look, last *Mark, enough bool, upTo int64, took time.Dura
 	}
 }
 
-// without is what is left when a claim that began there has taken up to n.
+// without returns the jobs that are left when a claim that began at b has taken up to n.
 func (b *Before) without(n int, last *Mark, enough bool) *Before {
 	if last == nil || !enough || n >= b.Jobs {
 		return nil
@@ -206,17 +201,17 @@ func (b *Before) without(n int, last *Mark, enough bool) *Before {
 	return &Before{last.Priority, last.Turn, last.ID + 1, b.Jobs - n}
 }
 
-// Overdue makes a look back due for all, and each too dear for a claim.
+// Overdue makes a look back due for all marks, and every look too slow for a claim. It is for tests.
 func (l *Marks) Overdue() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.dear = math.MinInt64
+	l.slow = math.MinInt64
 	for _, m := range l.marks {
 		m.lookAgain = time.Time{}
 	}
 }
 
-// Looking reports that a look back is under way.
+// Looking reports whether a look back is under way.
 func (l *Marks) Looking() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -235,12 +230,12 @@ func (l *Marks) Drain() {
 	clear(l.marks)
 }
 
-// Look is how a claim looks for ready jobs of a queue, and how many it has found.
+// Look is the look of a claim for ready jobs of a queue.
 type Look struct {
 	Key    Key
 	From   Mark
-	Marked bool          // it begins there
-	N      int           // it wants
-	Trip   time.Duration // to the database, before it looks
-	Found  int
+	Marked bool          // the claim begins at From
+	N      int           // jobs wanted
+	Trip   time.Duration // of the round trip to the database before the look
+	Found  int           // jobs found
 }

@@ -12,14 +12,13 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Beat takes a call of a heartbeat's URL, by its key, or one with a token of
-// another tool, by its digest.
+// Beat records a call of a heartbeat's URL, identified by its key, or by the digest of another tool's token.
 func (s *Store) Beat(ctx context.Context, key string, call monitor.Call) (out view.Beaten, err error) {
 	column := "beat_key"
 	if len(key) == monitor.BeatDigestSize {
 		column = "beat_digest"
 	}
-	// Looked up by a reader first: who tries keys is not to hold up writers.
+	// The key is looked up by a reader first: guessed keys must not hold up writers.
 	if err := s.DB().Read(ctx, func(tx base.Tx) error {
 		n, _, err := base.First(ctx, tx, base.ScanInt, `select count(*) from belfry.monitors where `+column+` = $1`, strings.ToLower(key))
 		if err == nil && n == 0 {
@@ -27,7 +26,7 @@ func (s *Store) Beat(ctx context.Context, key string, call monitor.Call) (out vi
 		}
 		return err
 	}); err != nil {
-		s.Hears(ctx, err)
+		s.NoteAvailability(ctx, err)
 		return out, err
 	}
 	err = s.write(ctx, "beat", func(c *Change) error {
@@ -64,8 +63,7 @@ func noBeat() error {
 	return core.Errorf(core.NotFound, "no heartbeat has this key").WithHint("see: belfry monitor show NAME")
 }
 
-// beatResult is the row of a call that says how it went, or of one that only
-// logs.
+// beatResult returns the result row of a call that reports an outcome or only logs a message.
 func beatResult(before, after monitor.State, call monitor.Call, now time.Time) (checked, bool) {
 	o := checked{Observation: monitor.Observation{At: now, CheckResult: task.CheckResult{Outcome: task.CheckOK, Message: call.Message}}}
 	switch {

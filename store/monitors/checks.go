@@ -12,17 +12,16 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// checked is a monitor's check that ended.
+// checked is an ended check of a monitor.
 type checked struct {
 	scheduleID int64
 	jobID      int64
-	delay      time.Duration // from its time to its start
+	delay      time.Duration // from the nominal time of the check to its start
 	monitor.Observation
 }
 
-// SettleChecks settles attempts that bring the results of checks. Their jobs leave no
-// row among the finished ones: the result is their record. An attempt that is not a check
-// is settled like any other that went well.
+// SettleChecks settles attempts that carry check results. Their jobs leave no row among the finished jobs: the result is their
+// record. An attempt that is not a check is returned in other.
 func (c *Change) SettleChecks(session string, fs []job.Finish) (states map[job.Ref]job.State, other []job.Finish, err error) {
 	states = make(map[job.Ref]job.State, len(fs))
 	if len(fs) == 0 {
@@ -45,7 +44,7 @@ func (c *Change) SettleChecks(session string, fs []job.Finish) (states map[job.R
 			gone = append(gone, j.ID)
 			states[f.Ref] = job.Succeeded
 			all = append(all, checkedOf(j, *f.Check, f.StartedIn.D(), c.Now))
-			c.Wake(base.TopicPlace(j.Queue))
+			c.Wake(base.TopicCapacity(j.Queue))
 			c.Observe(func(o base.Observer) { o.Settled(j.Queue, job.OutcomeOK, job.Succeeded, c.Now.Sub(j.ClaimedAt)) })
 		}
 	}
@@ -63,13 +62,13 @@ func (c *Change) SettleChecks(session string, fs []job.Finish) (states map[job.R
 	return states, other, c.judge(all)
 }
 
-// checkLate is how late a check may begin and still count from its time. One
-// that waited longer, for a worker or because no node lived, says nothing of
-// its time: it counts from when the target was looked at.
+// checkLate is the longest delay after which a check still counts from its nominal time. A check that waited longer, for a
+// worker or because no node ran, says nothing of that time: it counts from the moment of its look.
 const checkLate = 10 * time.Second
 
 func checkedOf(j jobs.JobRow, m task.CheckResult, startedIn time.Duration, ended time.Time) checked {
-	// A start by the worker's word is between its claim and its end: one in the future would be newer than all checks to come.
+	// The worker reports the start, so it is kept between claim and end. A start in the future would be newer than all later
+	// checks.
 	at, started := j.Nominal, core.Sooner(j.ClaimedAt.Add(max(0, startedIn)), ended)
 	if at.IsZero() {
 		at = j.DueAt
@@ -80,9 +79,8 @@ func checkedOf(j jobs.JobRow, m task.CheckResult, startedIn time.Duration, ended
 	return checked{j.ScheduleID, j.ID, max(0, started.Sub(j.DueAt)), monitor.Observation{CheckResult: m, At: at}}
 }
 
-// JudgeEnds judges checks whose attempts brought nothing but their end: those
-// of kinds that do not look, such as commands, and those that went wrong on
-// our side.
+// JudgeEnds judges checks whose attempts have an end but no check result. These are checks of kinds without a look, such as
+// commands, and checks that failed on the side of Belfry.
 func (c *Change) JudgeEnds(ends []jobs.Ending) error {
 	var all []checked
 	for _, e := range ends {
@@ -94,11 +92,10 @@ func (c *Change) JudgeEnds(ends []jobs.Ending) error {
 	return c.judge(all)
 }
 
-// judge asks [monitor.Judge] what checks mean for their monitors and writes the
-// answers: results, states, and what follows from them.
+// judge judges checks with [monitor.Judge] and writes the outcome: results, states and their consequences.
 //
-// Monitors are locked last in a transition, once and in one order. So a batch
-// of finishes gathers what it has seen until its jobs and schedules are done.
+// A transition locks monitors last, once and in one order. So a batch of finishes gathers its checks until its jobs and
+// schedules are done.
 func (c *Change) judge(all []checked) error {
 	if g := base.Kept[gathered](c.Change); g.gathers {
 		g.checks = append(g.checks, all...)
@@ -128,14 +125,14 @@ func (c *Change) judge(all []checked) error {
 	for _, o := range all {
 		row := bySchedule[o.scheduleID]
 		if row == nil {
-			continue // deleted meanwhile
+			continue // the monitor was deleted meanwhile
 		}
 		o.CheckResult = o.Bounded()
 		results = append(results, resultRowOf(row.ID, o))
 		env, err := c.Surroundings(*row)
 		if err != nil {
-			// See lapse. Jobs have ended all the same, of this monitor and of all
-			// others in the batch, and would be reported in vain again and again.
+			// As in lapse, the cause is an unknown time zone. The jobs of the batch have ended all the same: an error here
+			// would make the worker report all of them again and again, in vain.
 			c.s.Opt.Logger.Error("monitor cannot be computed, its check is kept and not judged", "monitor", row.Name, "namespace", row.Namespace, "error", err)
 			continue
 		}
@@ -149,23 +146,24 @@ func (c *Change) judge(all []checked) error {
 	return c.SaveMonitors(rows)
 }
 
-// gathered are checks that are judged at the end of a batch.
+// gathered holds the checks that are judged at the end of a batch.
 type gathered struct {
 	gathers bool
 	checks  []checked
 }
 
-// GatherChecks has what is seen from now on judged by judgeGathered.
+// GatherChecks postpones the judgement of checks from now on to JudgeGathered.
 func (c *Change) GatherChecks() { base.Kept[gathered](c.Change).gathers = true }
 
+// JudgeGathered judges the checks that this transaction has gathered, in one batch, and ends the gathering.
 func (c *Change) JudgeGathered() error {
 	g := base.Kept[gathered](c.Change)
 	g.gathers = false
 	return c.judge(g.checks)
 }
 
-// followChecks goes on with monitors whose next check counts from the end of
-// the last one. Of all others the next time stands already.
+// followChecks plans the next check of monitors whose interval counts from the end of the last check. All other monitors have
+// their next time already.
 func (c *Change) followChecks(all []checked) error {
 	ids := make([]int64, len(all))
 	for i, o := range all {
@@ -181,17 +179,16 @@ func (c *Change) followChecks(all []checked) error {
 	return c.schedules().Follow(waiting)
 }
 
-// Surroundings is what a verdict depends on besides the monitor: windows of
-// maintenance, and the times of its schedule.
+// Surroundings returns the inputs of a verdict besides the monitor: the maintenance windows and the times of its schedule.
 func (c *Change) Surroundings(row MonitorRow) (env monitor.JudgeContext, err error) {
 	if env.Windows, err = c.WindowsOf(row.Monitor); err != nil {
 		return env, err
 	}
-	// A heartbeat whose time passed before this node lived would have been
-	// missed by another one, if there was any that could hear it.
-	env.ListeningSince = c.s.HearsSince(c.Now)
+	// If the time of a heartbeat passed before this node started, another node would have recorded the miss, provided that any
+	// node could hear the heartbeat.
+	env.ListeningSince = c.s.AvailableSince(c.Now)
 	sc := row.Schedule()
-	sc.ID = -row.ID // plans keeps those of monitors apart from those of schedules
+	sc.ID = -row.ID // keeps the plans of monitors apart from the plans of schedules
 	plan, err := c.s.schedules.PlanOf(c.Ctx, c.Tx, sc)
 	if err != nil {
 		return env, err
@@ -205,8 +202,7 @@ func (c *Change) Surroundings(row MonitorRow) (env monitor.JudgeContext, err err
 	return env, nil
 }
 
-// WindowsOf are the windows that concern a monitor and are under way or come
-// next. They are read once in a transition.
+// WindowsOf returns the maintenance windows of a monitor that are active or next. A transition reads them once.
 func (c *Change) WindowsOf(m monitor.Monitor) ([]monitor.ActiveWindow, error) {
 	read := base.Kept[windowsRead](c.Change)
 	known, ok := read.of[m.Namespace]
@@ -218,7 +214,7 @@ func (c *Change) WindowsOf(m monitor.Monitor) ([]monitor.ActiveWindow, error) {
 		for _, w := range all {
 			plan, err := c.s.WindowPlan(w)
 			if err != nil {
-				c.s.Opt.Logger.Error("window of maintenance cannot be computed", "window", w.Name, "namespace", w.Namespace, "error", err)
+				c.s.Opt.Logger.Error("maintenance window cannot be computed", "window", w.Name, "namespace", w.Namespace, "error", err)
 				continue
 			}
 			known = append(known, window{w, plan})
@@ -233,22 +229,21 @@ func (c *Change) WindowsOf(m monitor.Monitor) ([]monitor.ActiveWindow, error) {
 		if w.Off || !w.Concerns(m) {
 			continue
 		}
-		out = append(out, w.plan.Upcoming(c.Now, 2)...) // one under way is the first of them
+		out = append(out, w.plan.Upcoming(c.Now, 2)...) // an active window is the first of them
 	}
 	return out, nil
 }
 
-// windowsRead are those that a transition has read, by namespace.
+// windowsRead holds the windows that a transition has read, by namespace.
 type windowsRead struct{ of map[string][]window }
 
-// window is a window of maintenance made ready to compute with.
+// window is a maintenance window with its compiled plan.
 type window struct {
 	monitor.Window
 	plan monitor.WindowPlan
 }
 
-// TakeJudgement takes over a judgement, but for the monitor's own
-// row, which saveMonitors writes.
+// TakeJudgement applies a judgement, except the monitor's own row, which SaveMonitors writes.
 func (c *Change) TakeJudgement(row *MonitorRow, j monitor.Judgement, o *monitor.Observation) error {
 	state := j.State
 	if err := c.writeSpans(row.ID, j.Spans); err != nil {
@@ -289,14 +284,14 @@ func (c *Change) TakeJudgement(row *MonitorRow, j monitor.Judgement, o *monitor.
 	if err := c.s.Hooks.Tell(c, row.Monitor, j.Notifications, incident); err != nil {
 		return err
 	}
-	if earlier { // what is later than it was is found when the engine looks for what it was
+	if earlier { // a later wake-up needs no wake now: the engine finds it when it looks at the earlier time
 		c.Wake(base.TopicEngine)
 	}
 	if j.AgainAt.IsZero() || row.scheduleID == 0 {
 		return nil
 	}
-	// A check that waits already is as good as another one. One that was begun
-	// is not: it may have looked before this one, and then says nothing.
+	// A check that already waits serves as the additional check. A running check does not: it may have looked before this one,
+	// and then proves nothing.
 	_, waits, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
 		select id
 		from belfry.jobs
@@ -309,7 +304,7 @@ func (c *Change) TakeJudgement(row *MonitorRow, j monitor.Judgement, o *monitor.
 	return err
 }
 
-// applyJudgement takes over an answer and writes the monitor's row.
+// applyJudgement applies a judgement and writes the monitor's row.
 func (c *Change) applyJudgement(row *MonitorRow, j monitor.Judgement, o *monitor.Observation) error {
 	if err := c.TakeJudgement(row, j, o); err != nil {
 		return err
@@ -317,7 +312,7 @@ func (c *Change) applyJudgement(row *MonitorRow, j monitor.Judgement, o *monitor
 	return c.SaveMonitors([]MonitorRow{*row})
 }
 
-// monitorStateRow is the changing part of a monitor as a batch carries it.
+// monitorStateRow is the changing part of a monitor in a batch.
 type monitorStateRow struct {
 	ID     int64  `json:"id"`
 	Status string `json:"status"`
@@ -325,6 +320,7 @@ type monitorStateRow struct {
 	WakeAt int64  `json:"wake_at"`
 }
 
+// SaveMonitors writes the states of the changed monitors. Rows without a change cost nothing.
 func (c *Change) SaveMonitors(rows []MonitorRow) error {
 	var batch []monitorStateRow
 	var ids []int64
@@ -346,8 +342,8 @@ func (c *Change) SaveMonitors(rows []MonitorRow) error {
 	return err
 }
 
-// WakeMonitors has the monitors of a namespace, or of all if it is "", looked at
-// soon, because a window of maintenance came, went or changed, or a time zone did.
+// WakeMonitors makes the engine look soon at the monitors of a namespace, or at all if it is "". It is called after a change of
+// a maintenance window or a time zone.
 func WakeMonitors(c *base.Change, namespace string) error {
 	c.Wake(base.TopicEngine)
 	w := &base.Where{Args: []any{base.Micros(c.Now)}}

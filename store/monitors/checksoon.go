@@ -13,8 +13,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// CheckMonitor asks for a check now, beside the plan. Its result counts like
-// others.
+// CheckMonitor requests a check now, in addition to the schedule. Its result counts like any other.
 func (s *Store) CheckMonitor(ctx context.Context, namespace, name string) (j job.Job, err error) {
 	err = s.write(ctx, "check monitor", func(c *Change) error {
 		row, err := c.checkable(namespace, name)
@@ -29,9 +28,8 @@ func (s *Store) CheckMonitor(ctx context.Context, namespace, name string) (j job
 	return j, err
 }
 
-// checkable is a monitor that may be checked now. Its schedule is locked before
-// it is judged whether it may: a pause or a deletion that runs beside us either
-// sees the check and withdraws it, or is seen by us.
+// checkable returns a monitor that may be checked now. Its schedule is locked before that is decided. A concurrent pause or
+// deletion either sees the check and withdraws it, or is seen here.
 func (c *Change) checkable(namespace, name string) (row MonitorRow, err error) {
 	if row, err = c.s.ReadMonitor(c.Ctx, c.Tx, namespace, name, false); err != nil {
 		return row, err
@@ -41,7 +39,7 @@ func (c *Change) checkable(namespace, name string) (row MonitorRow, err error) {
 	}
 	_, err = c.s.schedules.ReadSchedule(c.Ctx, c.Tx, namespace, task.OwnedName(name), true)
 	if core.CodeOf(err) == core.NotFound {
-		return row, noMonitor(namespace, name) // deleted just now
+		return row, noMonitor(namespace, name) // deleted meanwhile
 	}
 	if err != nil {
 		return row, err
@@ -53,11 +51,10 @@ func (c *Change) checkable(namespace, name string) (row MonitorRow, err error) {
 	return row, err
 }
 
-// soon is within which a monitor is checked that has no verdict. Many that are
-// made at once spread over it.
+// soon is the time within which a monitor without a verdict is checked. The checks of many new monitors are spread over it.
 const soon = 30 * time.Second
 
-// checkSoon has a monitor checked that would else have no verdict for long.
+// checkSoon requests a check of a monitor that would otherwise have no verdict for long.
 func (c *Change) checkSoon(row *MonitorRow) error {
 	next := base.Instant(row.nextAt)
 	if row.scheduleID == 0 || len(row.Within)+len(row.Blackout) > 0 || !next.IsZero() && next.Sub(c.Now) <= 2*soon {
@@ -68,8 +65,8 @@ func (c *Change) checkSoon(row *MonitorRow) error {
 	return err
 }
 
-// checkAt writes the job of a check beside the plan. Its caller has locked the
-// schedule or the monitor, so neither goes away meanwhile, nor their task.
+// checkAt creates the job of an additional check. The caller has locked the schedule or the monitor, so neither of them, nor
+// their task, is deleted meanwhile.
 func (c *Change) checkAt(row MonitorRow, at time.Time) (job.Job, error) {
 	sc, err := c.s.schedules.ReadSchedule(c.Ctx, c.Tx, row.Namespace, task.OwnedName(row.Name), false)
 	if err != nil {
@@ -88,8 +85,7 @@ func (c *Change) checkAt(row MonitorRow, at time.Time) (job.Job, error) {
 	return j.Job, err
 }
 
-// CheckOf is what a monitor does each time, with its secrets: for who does it
-// once to see what comes of it.
+// CheckOf returns the task of a monitor, with its secrets, for a caller that runs the check once to see the outcome.
 func (s *Store) CheckOf(ctx context.Context, namespace, monitor string) (t task.Task, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		row, err := s.ReadMonitor(ctx, tx, base.NamespaceOr(namespace), monitor, false)

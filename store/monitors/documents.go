@@ -14,6 +14,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
+// Windows is the document kind of maintenance windows. A saved window wakes the monitors of its namespace.
 var Windows = documents.Kind[monitor.Window]{
 	Noun: "window", List: "belfry window list",
 	Head: func(d *monitor.Window) documents.Head {
@@ -23,6 +24,7 @@ var Windows = documents.Kind[monitor.Window]{
 	Keep: documents.Older[monitor.Window], Shown: documents.Same[monitor.Window], Touch: WakeMonitors,
 }
 
+// StatusPages is the document kind of status pages.
 var StatusPages = documents.Kind[public.StatusPage]{
 	Noun: "status_page", List: "belfry status-page list",
 	Head: func(d *public.StatusPage) documents.Head {
@@ -41,7 +43,7 @@ var StatusPages = documents.Kind[public.StatusPage]{
 	Check: checkStatusPage,
 }
 
-// keepLogo puts back the logo of a page that is saved as a list has it.
+// keepLogo restores the logo of a status page that is saved in the form of a list, without its logo.
 func keepLogo(fresh, old public.StatusPage) public.StatusPage {
 	if fresh.Logo == public.LogoKept {
 		fresh.Logo = old.Logo
@@ -49,7 +51,7 @@ func keepLogo(fresh, old public.StatusPage) public.StatusPage {
 	return fresh
 }
 
-// shorterStatusPage is one as plans and the audit have it: with a word about its logo instead of the bytes.
+// shorterStatusPage returns the form for plans and the audit log: a description of the logo instead of its bytes.
 func shorterStatusPage(d public.StatusPage) public.StatusPage {
 	if logo, err := d.Image(); err == nil && d.Logo != "" {
 		d.Logo = fmt.Sprintf("%s, SHA-256 %x", logo, sha256.Sum256(logo.Bytes))
@@ -57,7 +59,7 @@ func shorterStatusPage(d public.StatusPage) public.StatusPage {
 	return d
 }
 
-// checkStatusPage refuses one that sends mail through what is no channel of mail.
+// checkStatusPage rejects a status page that sends mail through a channel that is not a mail channel.
 func checkStatusPage(c *base.Change, d public.StatusPage) error {
 	if d.Subscribe == nil || d.Subscribe.Mail == "" {
 		return nil
@@ -72,23 +74,22 @@ func checkStatusPage(c *base.Change, d public.StatusPage) error {
 	return err
 }
 
-// SaveWindow creates or replaces a window of maintenance.
+// SaveWindow creates or replaces a maintenance window.
 func (s *Store) SaveWindow(ctx context.Context, d monitor.Window) (monitor.Window, error) {
 	return documents.Save(ctx, s.Store, Windows, d)
 }
 
-// DeleteWindow removes a window of maintenance. The time that it took stays
-// what it was.
+// DeleteWindow deletes a maintenance window. Past time in maintenance stays recorded.
 func (s *Store) DeleteWindow(ctx context.Context, namespace, name string) error {
 	return documents.Delete(ctx, s.Store, Windows, namespace, name)
 }
 
-// Window is one window of maintenance.
+// Window returns one maintenance window.
 func (s *Store) Window(ctx context.Context, namespace, name string) (monitor.Window, error) {
 	return documents.Read(ctx, s.Store, Windows, namespace, name)
 }
 
-// Windows lists windows of maintenance by name.
+// Windows lists maintenance windows by name.
 func (s *Store) Windows(ctx context.Context, f view.DocumentFilter) (core.Page[monitor.Window], error) {
 	return documents.List(ctx, s.Store, Windows, f)
 }
@@ -98,17 +99,17 @@ func (s *Store) SaveStatusPage(ctx context.Context, d public.StatusPage) (public
 	return documents.Save(ctx, s.Store, StatusPages, d)
 }
 
-// DeleteStatusPage removes a status page.
+// DeleteStatusPage deletes a status page.
 func (s *Store) DeleteStatusPage(ctx context.Context, namespace, name string) error {
 	return documents.Delete(ctx, s.Store, StatusPages, namespace, name)
 }
 
-// StatusPage is one status page.
+// StatusPage returns one status page.
 func (s *Store) StatusPage(ctx context.Context, namespace, name string) (public.StatusPage, error) {
 	return documents.Read(ctx, s.Store, StatusPages, namespace, name)
 }
 
-// StatusPages lists status pages by name. Their logos, which may be 43 KB each, are [public.LogoKept].
+// StatusPages lists status pages by name. Logos, which may have 43 KB each, are replaced by [public.LogoKept].
 func (s *Store) StatusPages(ctx context.Context, f view.DocumentFilter) (core.Page[public.StatusPage], error) {
 	return documents.List(ctx, s.Store, StatusPages, f)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// spanRow is an entry of the timeline as a batch carries it.
+// spanRow is an entry of the timeline in a batch.
 type spanRow struct {
 	MonitorID int64  `json:"monitor_id"`
 	At        int64  `json:"at"`
@@ -19,8 +19,7 @@ type spanRow struct {
 	Cause     string `json:"cause"`
 }
 
-// writeSpans adds entries to a timeline. Entries from the first of them
-// on turned out to be wrong, and go.
+// writeSpans adds entries to a timeline. Stored entries from the first new one on turned out to be wrong, and are deleted.
 func (c *Change) writeSpans(monitor int64, spans []monitor.Span) error {
 	if len(spans) == 0 {
 		return nil
@@ -48,7 +47,7 @@ func (c *Change) writeSpans(monitor int64, spans []monitor.Span) error {
 	return err
 }
 
-// SpansOf reads the timeline from an instant on, with the entry that holds then.
+// SpansOf reads the timeline from an instant on, including the entry that holds at that instant.
 func (s *Store) SpansOf(ctx context.Context, tx base.Tx, m int64, from time.Time) ([]monitor.Span, error) {
 	return base.Collect(ctx, tx, func(r base.Rows) (sp monitor.Span, err error) {
 		return sp, r.Scan(base.ScanTime(&sp.From), &sp.State, &sp.Cause)
@@ -59,8 +58,10 @@ func (s *Store) SpansOf(ctx context.Context, tx base.Tx, m int64, from time.Time
 		order by at`, m, base.Micros(from))
 }
 
+// IncidentColumns are the columns that [ScanIncident] reads, in its order.
 const IncidentColumns = `id, namespace, monitor, started_at, ended_at, ended_by, doc, acknowledged, assigned`
 
+// ScanIncident reads one row of [IncidentColumns].
 func ScanIncident(rows base.Rows) (i monitor.Incident, err error) {
 	var r monitor.Incident
 	err = rows.Scan(&r.ID, &r.Namespace, &r.Monitor, base.ScanTime(&r.StartedAt), base.ScanTime(&r.EndedAt), &r.EndedBy, base.ScanDoc(&i), base.ScanDoc(&r.Acknowledged), base.ScanDoc(&r.Assignments))
@@ -85,7 +86,7 @@ func (c *Change) closeIncident(end monitor.IncidentEnd) error {
 	return err
 }
 
-// Incidents lists outages, newest first.
+// Incidents lists incidents, newest first.
 func (s *Store) Incidents(ctx context.Context, f view.IncidentFilter) (p core.Page[monitor.Incident], err error) {
 	before, err := base.DecodeIDCursor(f.Cursor)
 	if err != nil {
@@ -94,13 +95,13 @@ func (s *Store) Incidents(ctx context.Context, f view.IncidentFilter) (p core.Pa
 	w := &base.Where{}
 	w.Namespace("namespace", base.NamespaceOr(f.Namespace))
 	if f.Open {
-		w.Conds = append(w.Conds, "ended_at = 0") // a parameter would not take the partial index
+		w.Conds = append(w.Conds, "ended_at = 0") // with a parameter the partial index would not be used
 	}
 	if f.Over {
 		w.Conds = append(w.Conds, "ended_at > 0")
 	}
 	if f.Assigned != "" {
-		w.Conds = append(w.Conds, "assignee <> ''") // or the partial index would not be taken
+		w.Conds = append(w.Conds, "assignee <> ''") // without this the partial index would not be used
 		w.And("assignee = ?", f.Assigned)
 	}
 	if before > 0 {
@@ -109,7 +110,7 @@ func (s *Store) Incidents(ctx context.Context, f view.IncidentFilter) (p core.Pa
 	limit := f.Bound()
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		if f.Monitor != "" {
-			// By name, which outlives the monitor: incidents are kept.
+			// The filter is the name, which outlives the monitor: incidents are kept.
 			w := *w
 			w.And("monitor = ?", f.Monitor)
 			return s.IncidentPage(ctx, tx, &w, limit, &p)
@@ -119,6 +120,7 @@ func (s *Store) Incidents(ctx context.Context, f view.IncidentFilter) (p core.Pa
 	return p, err
 }
 
+// IncidentPage adds one page of the incidents that match w, newest first, with the cursor of the next page.
 func (s *Store) IncidentPage(ctx context.Context, tx base.Tx, w *base.Where, limit int, p *core.Page[monitor.Incident]) error {
 	all, err := base.Collect(ctx, tx, ScanIncident, `
 		select `+IncidentColumns+`

@@ -11,18 +11,16 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// judgedKept is how many judged checks are remembered for those that watch. A watcher that
-// falls further behind misses some, and reads again what is shown anyway.
+// judgedKept is the number of judged checks kept for watchers. A watcher that falls further behind misses some, and reads the
+// current state again.
 const judgedKept = 256
 
-// judged is what this process judged last. Checks that go well leave no row
-// that could be read in the order of their ends, and to write one for people
-// that may watch would cost every check. So these events are known to the
-// process that settled the check alone: with several nodes, watchers
-// of another one do not hear of them.
+// judged holds the last checks that this process judged. Successful checks leave no row that could be read in the order of
+// their ends. Writing such a row for possible watchers would make every check more expensive. So only the process that settled
+// a check knows the event: watchers on another node do not receive it.
 type judged struct {
 	mu     sync.Mutex
-	life   int64 // of this process, so that cursors of another one mean nothing here
+	life   int64 // start time of this process: cursors of another process are not valid here
 	next   int64 // number of the next event
 	latest [judgedKept]view.Event
 }
@@ -38,7 +36,7 @@ func (j *judged) put(events []view.Event) {
 	}
 }
 
-// JudgedFrom answers a mark for what is judged from now on: the life of this process, and a number in it.
+// JudgedFrom returns a cursor for the checks judged from now on: the life of this process and an event number in it.
 func (s *Store) JudgedFrom() (life, next int64) {
 	j := s.judged
 	j.mu.Lock()
@@ -46,7 +44,7 @@ func (s *Store) JudgedFrom() (life, next int64) {
 	return j.life, j.next
 }
 
-// JudgedSince answers what a mark has not seen, and moves it on. A mark of another process begins here.
+// JudgedSince returns the events after a cursor and advances it. A cursor of another process starts with the next event.
 func (s *Store) JudgedSince(namespace string, life, next *int64) (events []view.Event) {
 	j := s.judged
 	j.mu.Lock()
@@ -63,10 +61,10 @@ func (s *Store) JudgedSince(namespace string, life, next *int64) (events []view.
 	return slices.Clip(events)
 }
 
-// judgedNow are the events of a transition.
+// judgedNow holds the events of a transition.
 type judgedNow struct{ events []view.Event }
 
-// publishJudged has those who watch hear of a monitor's check once this is committed.
+// publishJudged sends a monitor's check to watchers once this transition is committed.
 func (c *Change) publishJudged(row MonitorRow, o *monitor.Observation) {
 	e := view.CheckEvent{Namespace: row.Namespace, Monitor: row.Name, Status: row.State.Status()}
 	if o != nil {

@@ -11,12 +11,11 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// lapseBatch bounds the monitors that are looked at in one transaction.
+// lapseBatch bounds the monitors that one transaction looks at.
 const lapseBatch = 500
 
-// LapseMonitors does what time alone brings: the end of a timed pause, the
-// edges of maintenance, heartbeats that did not come. Every node may call it at
-// the same time.
+// LapseMonitors applies the effects of time alone: the end of a timed pause, the start and end of maintenance, missed
+// heartbeats. Every node may call it at the same time.
 func (s *Store) LapseMonitors(ctx context.Context) (out view.Lapsed, err error) {
 	err = s.write(ctx, "lapse monitors", func(c *Change) error {
 		out = view.Lapsed{Now: c.Now}
@@ -36,7 +35,7 @@ func (s *Store) LapseMonitors(ctx context.Context) (out view.Lapsed, err error) 
 		out.Monitors = len(rows)
 		for i := range rows {
 			if m := rows[i]; !m.State.PausedAt.IsZero() && m.scheduleID > 0 && !slices.Contains(resumable, m.scheduleID) {
-				continue // another transaction is changing it
+				continue // another transaction is changing the schedule
 			}
 			if err := c.lapse(&rows[i]); err != nil {
 				return err
@@ -52,10 +51,9 @@ func (s *Store) LapseMonitors(ctx context.Context) (out view.Lapsed, err error) 
 	return out, err
 }
 
-// resumable locks the schedules of the first monitors whose pause may be over,
-// as far as no other transaction holds them. Schedules are locked before monitors. They
-// are taken in the order of these, or a batch could have one part of each and
-// nothing of both.
+// resumable locks the schedules of the first monitors whose pause may be over, except those that other transactions hold.
+// Schedules are locked before monitors. Both are selected in the same order: otherwise a batch could hold one part of the
+// schedules and another part of the monitors.
 func (c *Change) resumable() ([]int64, error) {
 	return base.Collect(c.Ctx, c.Tx, base.ScanInt, `
 		select s.id
@@ -72,9 +70,9 @@ func (c *Change) resumable() ([]int64, error) {
 func (c *Change) lapse(row *MonitorRow) error {
 	env, err := c.Surroundings(*row)
 	if err != nil {
-		// Its rules are checked when it is saved, so this is a zone that this
-		// machine does not know. It must not hold up the others.
-		c.s.Opt.Logger.Error("monitor cannot be computed, put off for a minute", "monitor", row.Name, "namespace", row.Namespace, "error", err)
+		// Its rules are validated when it is saved, so the cause is a time zone that this machine does not know. It must not
+		// hold up the others.
+		c.s.Opt.Logger.Error("monitor cannot be computed, trying again in a minute", "monitor", row.Name, "namespace", row.Namespace, "error", err)
 		row.wakeAt, row.changed = c.Now.Add(time.Minute), true
 		return nil
 	}
@@ -83,7 +81,7 @@ func (c *Change) lapse(row *MonitorRow) error {
 	if err := c.TakeJudgement(row, j, nil); err != nil {
 		return err
 	}
-	if now := row.State; !now.LastAt.Equal(before.LastAt) { // a heartbeat that did not come
+	if now := row.State; !now.LastAt.Equal(before.LastAt) { // a missed heartbeat
 		missed := checked{Observation: monitor.Observation{At: now.LastAt, CheckResult: task.CheckResult{Outcome: now.LastOutcome, Code: now.LastCode, Message: now.LastMessage}}}
 		if err := c.writeResults([]resultRow{resultRowOf(row.ID, missed)}); err != nil {
 			return err

@@ -35,8 +35,8 @@ func monitorWhere(f view.MonitorFilter) (*base.Where, int, error) {
 	return w, limit, nil
 }
 
-// CountMonitors counts what a filter finds. It looks at no more monitors than
-// it counts, but where a filter leaves most of them out.
+// CountMonitors counts the monitors that a filter selects. It reads no more monitors than it counts, unless the filter excludes
+// most of them.
 func (s *Store) CountMonitors(ctx context.Context, f view.MonitorFilter) (out view.MonitorCount, err error) {
 	f.Paging = core.Paging{}
 	w, _, err := monitorWhere(f)
@@ -72,17 +72,15 @@ func (s *Store) Monitors(ctx context.Context, f view.MonitorFilter) (p core.Page
 		return p, err
 	}
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
-		rows, err := base.Collect(ctx, tx, s.ScanMonitor, `
+		p, err = base.CollectPage(ctx, tx, limit, func(rows base.Rows) (view.MonitorView, error) {
+			r, err := s.ScanMonitor(rows)
+			return r.view(), err
+		}, func(v view.MonitorView) string { return base.EncodeCursor(v.Namespace, v.Name) }, `
 			select `+MonitorColumns+`
 			from belfry.monitors m
 			where `+w.Sql()+`
 			order by namespace, name
 			limit `+strconv.Itoa(limit+1), w.Args...)
-		all := make([]view.MonitorView, len(rows))
-		for i, r := range rows {
-			all[i] = r.view()
-		}
-		p = base.Page(all, limit, func(v view.MonitorView) string { return base.EncodeCursor(v.Namespace, v.Name) })
 		return err
 	})
 	return p, err

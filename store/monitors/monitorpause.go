@@ -14,8 +14,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// PauseMonitor stops a monitor, until an instant or, if it is zero, until it is
-// resumed. Time that is paused does not count for uptime.
+// PauseMonitor pauses a monitor until an instant or, if until is zero, until it is resumed. Paused time does not count for
+// uptime.
 func (s *Store) PauseMonitor(ctx context.Context, namespace, name string, until time.Time, reason string) (out view.MonitorView, err error) {
 	if len(reason) > core.MaxDescription {
 		return out, core.InvalidField("reason", "", fmt.Sprintf("has more than %d bytes", core.MaxDescription), "")
@@ -48,11 +48,10 @@ func (s *Store) PauseMonitor(ctx context.Context, namespace, name string, until 
 	return out, err
 }
 
-// withdrawAdded ends the checks that verdicts have asked for while the schedule
-// of a monitor was being stopped. They are written under the monitor's lock, so
-// the transition that has got it at last sees all of them. Those that another holds are
-// not waited for, because a check that ends holds its job when it comes for its
-// monitor: such a job runs, or ends when it is claimed.
+// withdrawAdded withdraws the checks that verdicts requested while the schedule of a monitor was being stopped. Such checks are
+// written under the monitor's lock, so the transition that now holds this lock sees all of them. It does not wait for jobs that
+// another transaction has locked, because an ending check holds its job when it locks its monitor. Such a job runs, or ends
+// when it is claimed.
 func (c *Change) withdrawAdded(row MonitorRow, reason core.Reason, note string) error {
 	if row.scheduleID == 0 {
 		return nil
@@ -68,8 +67,7 @@ func (c *Change) withdrawAdded(row MonitorRow, reason core.Reason, note string) 
 	return c.jobs().WithdrawJobs(ids, reason, note)
 }
 
-// ResumeMonitor takes up a paused monitor. Its former state is forgotten: it
-// is new, and its next check says how its target is.
+// ResumeMonitor resumes a paused monitor. Its former state is discarded: the state is new until the next check.
 func (s *Store) ResumeMonitor(ctx context.Context, namespace, name string) (out view.MonitorView, err error) {
 	err = s.write(ctx, "resume monitor", func(c *Change) error {
 		row, err := c.resumeMonitor(namespace, name)

@@ -19,23 +19,25 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// MonitorRow is a monitor, its state, and what only the store needs.
+// MonitorRow is a monitor with its state and the fields that only the store needs.
 type MonitorRow struct {
 	monitor.Monitor
 	State      monitor.State
 	scheduleID int64
 	beatKey    string
-	nextAt     int64 // of its schedule
-	againAt    int64 // of a check beside the schedule
+	nextAt     int64 // next time of its schedule
+	againAt    int64 // time of its next additional check
 
-	wakeAt  time.Time // when changed
-	changed bool      // its state has to be written
+	wakeAt  time.Time // the next look, valid if changed
+	changed bool      // the state has to be written
 }
 
+// MonitorColumns are the columns that [Store.ScanMonitor] reads, in its order. The table has the alias m.
 const MonitorColumns = `m.id, m.namespace, m.name, m.generation, m.doc, m.schedule_id, coalesce(m.beat_key, ''), m.state, m.created_at, m.updated_at,
 	coalesce((select s.next_at from belfry.schedules s where s.id = m.schedule_id), 0),
 	coalesce((select min(j.due_at) from belfry.jobs j where j.schedule_id = m.schedule_id and j.schedule_id > 0 and j.state = 'scheduled'), 0)`
 
+// ScanMonitor reads one row of [MonitorColumns], with its secrets opened.
 func (s *Store) ScanMonitor(rows base.Rows) (m MonitorRow, err error) {
 	var id, generation, created, updated int64
 	var namespace, name, doc string
@@ -50,9 +52,10 @@ func (s *Store) ScanMonitor(rows base.Rows) (m MonitorRow, err error) {
 	return m, err
 }
 
-// MonitorDoc is the monitor as written, without what the store adds.
+// MonitorDoc returns the monitor as written, without the fields that the store sets.
 func MonitorDoc(m monitor.Monitor) string { return base.Text(WrittenMonitor(m)) }
 
+// WrittenMonitor returns a monitor without the fields that the store sets, for a comparison of definitions.
 func WrittenMonitor(m monitor.Monitor) monitor.Monitor {
 	m.ID, m.Generation = 0, 0
 	m.CreatedAt, m.UpdatedAt = base.Instant(0), base.Instant(0)
@@ -71,15 +74,15 @@ func (m MonitorRow) view() view.MonitorView {
 	return v
 }
 
+// ErrHeartbeat is the error of an edit that turns a check into a heartbeat, or back.
 var ErrHeartbeat = core.InvalidField("heartbeat", "", "cannot be added to a monitor that checks, nor taken away", "delete the monitor and create another")
 
 func noMonitor(namespace, name string) error {
 	return core.Errorf(core.NotFound, "no monitor %q in namespace %q", name, namespace).WithHint("see: belfry monitor list")
 }
 
-// ReadMonitor reads one row; with lock, no other transaction changes it before this
-// ends. A transition that locks schedules or jobs too locks them before: a
-// check that ends holds its job when it comes for its monitor.
+// ReadMonitor reads one row. With lock, no other transaction changes the row before this transaction ends. A transition that
+// also locks schedules or jobs locks these first, because an ending check holds its job when it locks its monitor.
 func (s *Store) ReadMonitor(ctx context.Context, tx base.Tx, namespace, name string, lock bool) (MonitorRow, error) {
 	suffix := ""
 	if lock {
@@ -95,8 +98,7 @@ func (s *Store) ReadMonitor(ctx context.Context, tx base.Tx, namespace, name str
 	return row, err
 }
 
-// CreateMonitor saves a new monitor, with the task and the schedule that
-// belong to it.
+// CreateMonitor saves a new monitor with its own task and schedule.
 func (s *Store) CreateMonitor(ctx context.Context, m monitor.Monitor) (out view.MonitorView, err error) {
 	m = m.WithDefaults()
 	err = s.write(ctx, "create monitor", func(c *Change) error {
@@ -162,14 +164,14 @@ func monitorThere(m monitor.Monitor) error {
 		WithHint("update it, or choose another name")
 }
 
-// newBeatKey is what makes the URL of a heartbeat hard to guess: 128 bits.
+// newBeatKey returns the secret part of a heartbeat's URL: 128 random bits.
 func newBeatKey() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
-// checkMonitor says what is wrong with a monitor, here and now.
+// checkMonitor validates a monitor against the current time and the stored objects.
 func (c *Change) checkMonitor(m monitor.Monitor) error {
 	if err := m.Validate(c.Now); err != nil {
 		return err
@@ -179,7 +181,7 @@ func (c *Change) checkMonitor(m monitor.Monitor) error {
 			return core.InvalidField(fmt.Sprintf("depends_on[%d]", i), name, "is not a monitor in namespace "+m.Namespace, "create it first, or apply both in one file")
 		}
 	}
-	if m.Heartbeat != nil { // its schedule is not saved, which would hold them
+	if m.Heartbeat != nil { // a saved schedule would hold its calendars, but a heartbeat saves none
 		if err := c.freeDigest(m); err != nil {
 			return err
 		}
@@ -195,7 +197,7 @@ func digestOf(m monitor.Monitor) string {
 	return m.Heartbeat.TokenDigest
 }
 
-// freeDigest refuses a token that another heartbeat takes.
+// freeDigest rejects a token that another heartbeat uses.
 func (c *Change) freeDigest(m monitor.Monitor) error {
 	digest := digestOf(m)
 	if digest == "" {
@@ -211,7 +213,7 @@ func (c *Change) freeDigest(m monitor.Monitor) error {
 	return err
 }
 
-// startOwned makes the task and the schedule of a monitor.
+// startOwned creates the task and the schedule of a monitor.
 func (c *Change) startOwned(m monitor.Monitor) (schedule, next int64, err error) {
 	if _, err := c.tasks().InsertTask(m.Task(), ""); err != nil {
 		return 0, 0, err
@@ -233,8 +235,8 @@ func (s *Store) UpdateMonitor(ctx context.Context, m monitor.Monitor) (out view.
 
 func (c *Change) updateMonitor(m monitor.Monitor) (row, old MonitorRow, err error) {
 	if m.Heartbeat == nil {
-		// Its task first, whose edits come one after the other: what is kept of the
-		// monitor could else be what another edit has just replaced.
+		// The task is locked first, which puts edits in sequence. Otherwise this edit could keep values of the monitor that
+		// another edit has just replaced.
 		if _, err := c.tasks().LockTask(m.Namespace, task.OwnedName(m.Name)); err != nil && core.CodeOf(err) != core.NotFound {
 			return row, old, err
 		}
@@ -294,8 +296,7 @@ func (c *Change) updateMonitor(m monitor.Monitor) (row, old MonitorRow, err erro
 	return row, old, c.Audit("update", "monitor", m.Namespace, m.Name, "", old.Redacted(), m.Redacted())
 }
 
-// DeleteMonitor removes a monitor, its task and its schedule, and all that was
-// recorded of it but its incidents.
+// DeleteMonitor deletes a monitor, its task, its schedule and its records, except its incidents.
 func (s *Store) DeleteMonitor(ctx context.Context, namespace, name string) error {
 	return s.write(ctx, "delete monitor", func(c *Change) error {
 		row, err := s.ReadMonitor(ctx, c.Tx, namespace, name, false)
@@ -306,12 +307,13 @@ func (s *Store) DeleteMonitor(ctx context.Context, namespace, name string) error
 	})
 }
 
+// DeleteMonitor deletes a monitor with its schedule and task. A monitor on which others depend fails with [core.Conflict].
 func (c *Change) DeleteMonitor(row MonitorRow) error {
 	if err := c.checkDependents(row.Monitor); err != nil {
 		return err
 	}
 	if row.Heartbeat == nil {
-		t, err := c.tasks().LockTask(row.Namespace, task.OwnedName(row.Name)) // before its schedule, as an edit does
+		t, err := c.tasks().LockTask(row.Namespace, task.OwnedName(row.Name)) // the task before the schedule, as an edit does
 		if err != nil {
 			return err
 		}
@@ -330,7 +332,7 @@ func (c *Change) DeleteMonitor(row MonitorRow) error {
 	if err != nil {
 		return err
 	}
-	if now.ID != row.ID { // deleted by another, and made anew: what was locked above belongs to that one
+	if now.ID != row.ID { // deleted and created again by another transaction: the rows locked above belong to the new monitor
 		return noMonitor(row.Namespace, row.Name)
 	}
 	if err := c.Expect("monitor", now.Name, now.Version(), now.UpdatedAt); err != nil {
@@ -347,7 +349,7 @@ func (c *Change) DeleteMonitor(row MonitorRow) error {
 	for _, query := range []string{
 		`update belfry.incidents set ended_at = $2, ended_by = 'deleted' where monitor_id = $1 and ended_at = 0`,
 		`update belfry.alerts set state = 'suppressed', reason = 'the monitor was deleted', ended_at = $2
-			where monitor_id = $1 and state = 'pending' and type in ('reminder', 'changed', 'certificate')`, // begins and ends are decided of when they are taken
+			where monitor_id = $1 and state = 'pending' and type in ('reminder', 'changed', 'certificate')`, // starts and ends are decided when they are taken for delivery
 	} {
 		if _, err := c.Tx.Exec(c.Ctx, query, row.ID, base.Micros(c.Now)); err != nil {
 			return err
@@ -356,7 +358,7 @@ func (c *Change) DeleteMonitor(row MonitorRow) error {
 	if err := c.s.Hooks.Tell(c, now.Monitor, monitor.DeleteMonitor(now.Monitor, now.State, c.Now), 0); err != nil {
 		return err
 	}
-	// Results leave with their hours: to look for them here would take long.
+	// Results are deleted with their hours: looking for them here would take long.
 	for _, query := range []string{
 		`delete from belfry.spans where monitor_id = $1`, `delete from belfry.rollups where monitor_id = $1`,
 		`delete from belfry.page_versions where monitor_id = $1`, `delete from belfry.page_texts where monitor_id = $1`,
@@ -369,7 +371,7 @@ func (c *Change) DeleteMonitor(row MonitorRow) error {
 	return c.Audit("delete", "monitor", row.Namespace, row.Name, "", WrittenMonitor(row.Redacted()), nil)
 }
 
-// checkDependents refuses to take a monitor away that others depend on.
+// checkDependents rejects the deletion of a monitor that others depend on.
 func (c *Change) checkDependents(m monitor.Monitor) error {
 	others, err := base.Collect(c.Ctx, c.Tx, c.s.ScanMonitor, `
 		select `+MonitorColumns+`
@@ -389,7 +391,7 @@ func (c *Change) checkDependents(m monitor.Monitor) error {
 	return nil
 }
 
-// Monitor is one monitor and how its target is.
+// Monitor returns one monitor and its state.
 func (s *Store) Monitor(ctx context.Context, namespace, name string) (v view.MonitorView, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		row, err := s.ReadMonitor(ctx, tx, namespace, name, false)
@@ -399,6 +401,7 @@ func (s *Store) Monitor(ctx context.Context, namespace, name string) (v view.Mon
 	return v, err
 }
 
+// ApplyMonitors creates and updates the monitors of a manifest, parents first, and returns a change for each.
 func (c *Change) ApplyMonitors(m view.Manifest) ([]view.Change, error) {
 	var changes []view.Change
 	for _, i := range ParentsFirst(m.Monitors) {
@@ -426,8 +429,7 @@ func (c *Change) ApplyMonitors(m view.Manifest) ([]view.Change, error) {
 	return changes, nil
 }
 
-// ParentsFirst is the order in which monitors come behind those that they
-// depend on, as far as that goes.
+// ParentsFirst returns an order in which monitors come after the monitors that they depend on, as far as that is possible.
 func ParentsFirst(all []monitor.Monitor) []int {
 	return base.OrderBy(len(all), func(i int) string { return all[i].Namespace + "/" + all[i].Name }, func(i int) (names []string) {
 		for _, name := range all[i].DependsOn {
@@ -437,7 +439,7 @@ func ParentsFirst(all []monitor.Monitor) []int {
 	})
 }
 
-// FreeOfHeartbeats refuses to delete a calendar that a heartbeat names, which has no schedule.
+// FreeOfHeartbeats rejects the deletion of a calendar that a heartbeat refers to, because a heartbeat has no schedule.
 func (c *Change) FreeOfHeartbeats(cal schedule.Calendar) error {
 	beats, err := base.Collect(c.Ctx, c.Tx, c.s.ScanMonitor, `
 		select `+MonitorColumns+`

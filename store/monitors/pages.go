@@ -18,8 +18,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// writeVersion keeps a new text of a page, and drops the text of the oldest
-// ones beyond what is kept. Their rows stay.
+// writeVersion stores a new text of a page, and deletes the oldest texts beyond the limit. Their rows stay.
 func (c *Change) writeVersion(row MonitorRow, v monitor.PageVersion, seen *task.PageSeen) error {
 	last, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select coalesce(max(seq), 0) from belfry.page_versions where monitor_id = $1`, row.ID)
 	if err != nil {
@@ -44,7 +43,7 @@ func (c *Change) writeVersion(row MonitorRow, v monitor.PageVersion, seen *task.
 		on conflict (monitor_id, digest) do nothing`, row.ID, v.Digest, packed); err != nil {
 		return err
 	}
-	// The newest stay, and what others are compared with.
+	// The newest texts stay, and so does the baseline.
 	_, err = c.Tx.Exec(c.Ctx, `
 		delete from belfry.page_texts
 		where monitor_id = $1 and digest <> $2 and digest not in (
@@ -52,10 +51,10 @@ func (c *Change) writeVersion(row MonitorRow, v monitor.PageVersion, seen *task.
 	return err
 }
 
-// shownHunks is how much of a difference a message carries.
+// shownHunks bounds the hunks of a difference in a notification.
 const shownHunks = 10
 
-// showChange puts the difference into the notification of a page's change.
+// showChange adds the difference to the notification of a page change.
 func (c *Change) showChange(row MonitorRow, j monitor.Judgement, o *monitor.Observation) error {
 	if j.Version == nil || j.Version.Before == "" || o == nil || o.Page == nil {
 		return nil
@@ -73,7 +72,7 @@ func (c *Change) showChange(row MonitorRow, j monitor.Judgement, o *monitor.Obse
 	return nil
 }
 
-// pageText is a text that is kept, or nothing.
+// pageText returns a stored text, or "" if it is no longer kept.
 func (s *Store) pageText(ctx context.Context, tx base.Tx, monitor int64, digest string) (string, error) {
 	packed, kept, err := base.First(ctx, tx, func(r base.Rows) (b []byte, err error) { return b, r.Scan(&b) }, `
 		select text
@@ -94,7 +93,7 @@ func pack(text string) ([]byte, error) {
 	if _, err := io.WriteString(z, text); err != nil {
 		return nil, err
 	}
-	err = z.Close() // before the bytes are taken: the last of them come now
+	err = z.Close() // Close writes the last bytes, so it comes before they are read
 	return b.Bytes(), err
 }
 
@@ -103,7 +102,7 @@ func unpack(packed []byte) (string, error) {
 	return string(b), err
 }
 
-// pageOf is a monitor that looks at a page.
+// pageOf returns a monitor that checks a page.
 func (s *Store) pageOf(ctx context.Context, tx base.Tx, namespace, name string, lock bool) (MonitorRow, error) {
 	row, err := s.ReadMonitor(ctx, tx, base.NamespaceOr(namespace), name, lock)
 	if err == nil && row.Check.Page == nil {
@@ -112,7 +111,7 @@ func (s *Store) pageOf(ctx context.Context, tx base.Tx, namespace, name string, 
 	return row, err
 }
 
-// PageVersions lists what a page was like, newest first, without the texts.
+// PageVersions lists the versions of a page, newest first, without the texts.
 func (s *Store) PageVersions(ctx context.Context, f view.VersionFilter) (p core.Page[monitor.PageVersion], err error) {
 	before, err := base.DecodeIDCursor(f.Cursor)
 	if err != nil {
@@ -146,8 +145,7 @@ func (s *Store) PageVersions(ctx context.Context, f view.VersionFilter) (p core.
 	return p, err
 }
 
-// PageVersion is one version with its text, by its number; 0 is the newest, and
-// -1 the baseline.
+// PageVersion returns one version with its text, by its number. 0 is the newest version and -1 the baseline.
 func (s *Store) PageVersion(ctx context.Context, namespace, monitor string, seq int64) (v monitor.PageVersion, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		row, err := s.pageOf(ctx, tx, namespace, monitor, false)
@@ -194,8 +192,7 @@ func (s *Store) pageVersion(ctx context.Context, tx base.Tx, row MonitorRow, seq
 	return v, err
 }
 
-// AcceptPage makes a version the baseline that later ones are compared with, by
-// its number; 0 is the newest.
+// AcceptPage makes a version the baseline for later comparisons, by its number. 0 is the newest version.
 func (s *Store) AcceptPage(ctx context.Context, namespace, m string, seq int64) (v monitor.PageVersion, err error) {
 	err = s.write(ctx, "accept page", func(c *Change) error {
 		row, err := s.pageOf(ctx, c.Tx, namespace, m, true)

@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// resultRow is a result as a batch carries it.
+// resultRow is a result in a batch.
 type resultRow struct {
 	Hour       int64   `json:"hour"`
 	MonitorID  int64   `json:"monitor_id"`
@@ -31,7 +31,7 @@ type resultRow struct {
 	Detail     *string `json:"detail"`
 }
 
-// resultDetail is what is kept of a result that was not as it should be.
+// resultDetail is the stored detail of a result that is not as expected.
 type resultDetail struct {
 	Message    string                 `json:"message,omitempty"`
 	IP         string                 `json:"ip,omitempty"`
@@ -56,8 +56,8 @@ func resultRowOf(monitor int64, o checked) resultRow {
 
 const resultColumns = `hour, monitor_id, at, outcome, code, latency, dns, connect, tls, first_byte, transfer, queue_delay, status, starved, job_id, detail`
 
-// writeResults writes rows. One for an instant that has a result already is
-// dropped: the monitor judged that one.
+// writeResults writes result rows. If an instant already has a result, the new row is dropped, because the monitor judged the
+// first one.
 func (c *Change) writeResults(rows []resultRow) error {
 	if len(rows) == 0 {
 		return nil
@@ -134,11 +134,11 @@ func (s *Store) Results(ctx context.Context, f view.ResultFilter) (p core.Page[v
 	return p, err
 }
 
-// HoursAtOnce is how many hours of one monitor are read by one statement. The
-// table lies in the order of hours, so each of them is a look of its own.
+// HoursAtOnce is the number of hours of one monitor that one statement reads. The table is ordered by hour, so each hour is a
+// separate lookup.
 const HoursAtOnce = 24
 
-// resultsOf reads results of hours, both included.
+// resultsOf reads the results of a range of hours, both ends included.
 func (s *Store) resultsOf(ctx context.Context, tx base.Tx, w *base.Where, from, to int64, order string, limit int) ([]view.MonitorResult, error) {
 	return base.Collect(ctx, tx, scanResult, `
 		select `+resultColumns+`
@@ -148,7 +148,7 @@ func (s *Store) resultsOf(ctx context.Context, tx base.Tx, w *base.Where, from, 
 		limit `+strconv.Itoa(limit), append(w.Args[:len(w.Args):len(w.Args)], s.SQL.List(HoursFrom(from, to)))...)
 }
 
-// HoursFrom are the hours between two, both included.
+// HoursFrom returns the hours of a range, both ends included.
 func HoursFrom(from, to int64) []int64 {
 	hours := make([]int64, 0, to-from+1)
 	for h := from; h <= to; h++ {

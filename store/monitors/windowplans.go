@@ -7,8 +7,8 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// windowPlans keeps compiled windows of maintenance. Like plans, it compares
-// what they were made of: neither id nor generation says that for sure.
+// windowPlans caches compiled maintenance windows. Like the plans of schedules, it compares the definitions: neither id nor
+// generation proves that a plan is current.
 type windowPlans struct {
 	mu   sync.Mutex
 	byID map[int64]plannedWindow
@@ -19,7 +19,7 @@ type plannedWindow struct {
 	plan monitor.WindowPlan
 }
 
-// maxWindowPlans bounds the cache; beyond it, all is forgotten and made again.
+// maxWindowPlans bounds the cache. If it is full, it is emptied.
 const maxWindowPlans = 10_000
 
 func (p *windowPlans) of(w monitor.Window) (monitor.WindowPlan, error) {
@@ -40,5 +40,5 @@ func (p *windowPlans) of(w monitor.Window) (monitor.WindowPlan, error) {
 	return plan, nil
 }
 
-// WindowPlan is a window of maintenance made ready to compute with.
+// WindowPlan returns the compiled plan of a maintenance window.
 func (s *Store) WindowPlan(w monitor.Window) (monitor.WindowPlan, error) { return s.windowPlans.of(w) }

@@ -14,9 +14,10 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// BytesName is what a namespace's bytes are called by.
+// BytesName returns the storage name of bytes of a namespace.
 func BytesName(namespace, digest string) string { return namespace + "/" + digest }
 
+// Bytes returns the store of artifact bytes, or [core.Unavailable] if the installation has none.
 func (s *Store) Bytes() (base.Bytes, error) {
 	if s.Opt.Bytes == nil {
 		return nil, core.Errorf(core.Unavailable, "this installation keeps no artifacts").
@@ -35,14 +36,14 @@ func noArtifact(namespace, digest string) error {
 	return core.Errorf(core.NotFound, "no artifact %s in namespace %q", digest, namespace).WithHint("see: belfry artifact list")
 }
 
-// CreateArtifact announces bytes by their digest and size, and answers a link
-// to send them, unless they are there. Announced again, it gives another link.
+// CreateArtifact announces bytes by their digest and size. It returns a link for the upload, unless the bytes are uploaded. A
+// repeated announcement returns another link.
 func (s *Store) CreateArtifact(ctx context.Context, a task.Artifact) (task.Upload, error) {
 	a = a.WithDefaults()
 	if err := a.Validate(); err != nil {
 		return task.Upload{}, err
 	}
-	if _, err := s.Bytes(); err != nil { // before there is a row that cannot be filled
+	if _, err := s.Bytes(); err != nil { // before a row is created that cannot be filled
 		return task.Upload{}, err
 	}
 	err := s.write(ctx, "create artifact", func(c *Change) error {
@@ -58,9 +59,8 @@ func (s *Store) CreateArtifact(ctx context.Context, a task.Artifact) (task.Uploa
 	return s.ArtifactUpload(ctx, a.Namespace, a.SHA256)
 }
 
-// ArtifactUpload is an artifact with a link to send it, unless it is there. One
-// that was posted and has gone from the disk since gets a link as well, so that
-// pushing it again mends it.
+// ArtifactUpload returns an artifact with a link for its upload, unless its bytes are stored. An uploaded artifact whose bytes
+// have disappeared from the disk also gets a link, so that another push restores it.
 func (s *Store) ArtifactUpload(ctx context.Context, namespace, digest string) (u task.Upload, err error) {
 	if u.Artifact, err = s.Artifact(ctx, namespace, digest); err != nil {
 		return u, err
@@ -80,9 +80,8 @@ func (s *Store) ArtifactUpload(ctx context.Context, namespace, digest string) (u
 	return u, err
 }
 
-// refer makes a namespace's row of an artifact, or locks the one that is there:
-// until this transaction ends it cannot be deleted. It refuses another size than
-// the one that is known. It answers whether the row is new.
+// refer creates a namespace's row of an artifact, or locks the existing row: it cannot be deleted until this transaction ends.
+// It rejects a size that differs from the known one. It reports whether the row is new.
 func (c *Change) refer(namespace, digest string, size int64) (made bool, err error) {
 	type found struct{ size, created, posted int64 }
 	a, there, err := base.First(c.Ctx, c.Tx, func(r base.Rows) (f found, err error) {
@@ -106,9 +105,8 @@ func (c *Change) refer(namespace, digest string, size int64) (made bool, err err
 	return a.created == base.Micros(c.Now) && a.posted == 0, nil
 }
 
-// ConfirmArtifact looks whether the bytes of an artifact have arrived, compares
-// them with its digest, and lets the jobs go that waited for them. Asked again,
-// it answers the same.
+// ConfirmArtifact verifies that the bytes of an artifact have arrived and match its digest, and releases the jobs that wait for
+// them. It is idempotent.
 func (s *Store) ConfirmArtifact(ctx context.Context, namespace, digest string) (a task.Artifact, err error) {
 	if a, err = s.Artifact(ctx, namespace, digest); err != nil || !a.PostedAt.IsZero() {
 		return a, err
@@ -117,8 +115,8 @@ func (s *Store) ConfirmArtifact(ctx context.Context, namespace, digest string) (
 	if err != nil {
 		return a, err
 	}
-	// The row is there, and it was committed before this look: who removes bytes
-	// either has begun, and is seen, or will see the row and leave them alone.
+	// The row was committed before this look. A removal of the bytes either has begun and is seen here, or will see the row and
+	// keep the bytes.
 	if err := s.notBeingRemoved(ctx, BytesName(namespace, digest)); err != nil {
 		return a, err
 	}
@@ -133,7 +131,7 @@ func (s *Store) ConfirmArtifact(ctx context.Context, namespace, digest string) (
 			update belfry.artifacts
 			set posted_at = $3, posted_by = $4
 			where namespace = $1 and sha256 = $2 and posted_at = 0`, namespace, digest, base.Micros(c.Now), access.ActorOf(ctx))
-		if err != nil || n == 0 { // another transaction did, or it was deleted: the look below tells
+		if err != nil || n == 0 { // another transaction confirmed or deleted it: the read below shows which
 			return err
 		}
 		if err := c.releaseUploads(`(select id from belfry.tasks where namespace = $2 and artifact = $3 and artifact <> '')`, namespace, digest); err != nil {
@@ -147,7 +145,7 @@ func (s *Store) ConfirmArtifact(ctx context.Context, namespace, digest string) (
 	return s.Artifact(ctx, namespace, digest)
 }
 
-// Artifact is one artifact, with the tasks that run it.
+// Artifact returns one artifact, with the tasks that run it.
 func (s *Store) Artifact(ctx context.Context, namespace, digest string) (a task.Artifact, err error) {
 	if err := task.CheckDigest(digest); err != nil {
 		return a, err
@@ -167,7 +165,7 @@ func (s *Store) Artifact(ctx context.Context, namespace, digest string) (a task.
 	return a, err
 }
 
-// shownTasks bounds the tasks that are shown of a thing they use.
+// shownTasks bounds the tasks listed for an artifact or secret.
 const shownTasks = 10
 
 func tasksOf(ctx context.Context, tx base.Tx, namespace, digest string) ([]string, error) {
@@ -206,8 +204,7 @@ func (s *Store) Artifacts(ctx context.Context, f view.DocumentFilter) (p core.Pa
 	return p, err
 }
 
-// DeleteArtifact gives up a namespace's artifact that no task names. Its bytes
-// go at the next collection.
+// DeleteArtifact deletes a namespace's artifact that no task refers to. The next collection deletes its bytes.
 func (s *Store) DeleteArtifact(ctx context.Context, namespace, digest string) error {
 	if err := task.CheckDigest(digest); err != nil {
 		return err
@@ -235,7 +232,7 @@ func (s *Store) DeleteArtifact(ctx context.Context, namespace, digest string) er
 	})
 }
 
-// ReferTask makes sure that there is a row for what a task runs.
+// ReferTask ensures that the artifact of a task has a row.
 func (c *Change) ReferTask(t task.Task) error {
 	digest := tasks.ArtifactOf(t)
 	if digest == "" {
@@ -249,9 +246,9 @@ func (c *Change) ReferTask(t task.Task) error {
 	return err
 }
 
-// LetGo notes that a task does not run an artifact any more. It is kept for as
-// long as attempts are that may have run it.
-func (c *Change) LetGo(t task.Task) error {
+// ReleaseArtifact records that a task no longer runs an artifact. The artifact is kept as long as attempts that may have run
+// it.
+func (c *Change) ReleaseArtifact(t task.Task) error {
 	digest := tasks.ArtifactOf(t)
 	if digest == "" {
 		return nil

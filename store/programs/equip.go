@@ -15,13 +15,11 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// putOff is how long a job waits whose secrets cannot be opened, which an
-// operator has to mend.
-const putOff = time.Minute
+// secretsDelay is the delay of a job whose secrets cannot be opened, until an operator fixes that.
+const secretsDelay = time.Minute
 
-// Equip gives leased jobs of programs the secrets that they start with, by job.
-// Those that cannot start lose their lease again: the artifact is not there any
-// more because the task was edited, or a secret is missing.
+// Equip returns the secrets for leased jobs of programs, by job. A job that cannot start loses its lease again: its artifact is
+// missing since an edit of the task, or a secret is missing.
 func (c *Change) Equip(rows []jobs.JobRow, tasks map[int64]task.Task) ([]jobs.JobRow, map[int64]map[string]string, error) {
 	var programs []int64
 	for i := range rows {
@@ -32,7 +30,7 @@ func (c *Change) Equip(rows []jobs.JobRow, tasks map[int64]task.Task) ([]jobs.Jo
 	if len(programs) == 0 {
 		return rows, nil, nil
 	}
-	missing, err := c.unposted(base.Unique(programs))
+	missing, err := c.pendingUploads(base.Unique(programs))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -54,8 +52,8 @@ func (c *Change) Equip(rows []jobs.JobRow, tasks map[int64]task.Task) ([]jobs.Jo
 		values, lacks, err := c.secretsOf(j.Namespace, *g)
 		switch {
 		case err != nil:
-			c.s.Opt.Logger.Warn("secrets of a program cannot be opened, put off", "job", j.ID, "error", err)
-			if err := c.putOff(j.ID, err); err != nil {
+			c.s.Opt.Logger.Warn("secrets of a program cannot be opened, delaying its job", "job", j.ID, "error", err)
+			if err := c.postpone(j.ID, err); err != nil {
 				return nil, nil, err
 			}
 			left = append(left, j.ID)
@@ -85,8 +83,7 @@ func (c *Change) Equip(rows []jobs.JobRow, tasks map[int64]task.Task) ([]jobs.Jo
 	return kept, given, c.jobs().End(ends, true)
 }
 
-// secretsOf answers the variables of a program with their values, and the
-// secrets that are not there.
+// secretsOf returns the variables of a program with their values, and the names of missing secrets.
 func (c *Change) secretsOf(namespace string, g task.Program) (values map[string]string, missing []string, err error) {
 	if len(g.Secrets) == 0 {
 		return nil, nil, nil
@@ -102,20 +99,19 @@ func (c *Change) secretsOf(namespace string, g task.Program) (values map[string]
 	return values, nil, nil
 }
 
-// putOff makes a job try again later. No attempt was made, and none is counted.
-func (c *Change) putOff(id int64, why error) error {
+// postpone schedules another try of a job. No attempt was made, and none is counted.
+func (c *Change) postpone(id int64, why error) error {
 	text, _ := core.CleanText("its secrets cannot be opened: "+why.Error(), core.MaxError)
-	if err := c.s.jobs.Limits().In(c.Change).LeaveIfUnder([]int64{id}); err != nil {
+	if err := c.s.jobs.Limits().In(c.Change).ReleaseLimited([]int64{id}); err != nil {
 		return err
 	}
-	_, err := c.Tx.Exec(c.Ctx, `update belfry.jobs set state = 'scheduled', ready_at = 0, limited = 0, due_at = $2, error = $3 where id = $1`, id, base.Micros(c.Now.Add(putOff)), text)
+	_, err := c.Tx.Exec(c.Ctx, `update belfry.jobs set state = 'scheduled', ready_at = 0, limited = 0, due_at = $2, error = $3 where id = $1`, id, base.Micros(c.Now.Add(secretsDelay)), text)
 	c.Wake(base.TopicEngine)
 	return err
 }
 
-// Link adds where their bytes are to jobs of programs. A store that cannot be
-// asked now leaves them without: the worker then says that it was no fault of
-// the task.
+// Link adds download links to jobs of programs. Without a reachable byte store a job gets no link: its worker then reports an
+// infrastructure failure, not a failure of the task.
 func (s *Store) Link(ctx context.Context, jobs []job.LeasedJob) {
 	for i := range jobs {
 		g := jobs[i].Task.Program
@@ -130,7 +126,7 @@ func (s *Store) Link(ctx context.Context, jobs []job.LeasedJob) {
 			}
 		}
 		if err != nil {
-			s.Opt.Logger.Warn("no link to a program", "job", jobs[i].Job.ID, "sha256", g.SHA256, "error", err)
+			s.Opt.Logger.Warn("cannot create a link to a program", "job", jobs[i].Job.ID, "sha256", g.SHA256, "error", err)
 		}
 	}
 }

@@ -10,21 +10,18 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// How bytes are collected.
+// Collection of bytes.
 //
-// A reference is a row: of an artifact, or of another noun that names bytes by their
-// digest and is known to artifactsInUse. A transition that relies on bytes commits the
-// reference first, asks then whether they are being removed, and looks for them
-// last. A removal of bytes commits that it begins, asks then again whether there
-// is a reference, and removes them last. So either it sees the reference, or the
-// other sees that it has begun, whatever happens in between and on which node.
+// A reference is a row: an artifact, or another object that names bytes by their digest and is known to artifactsInUse. A
+// transition that relies on bytes first commits the reference, then asks whether the bytes are being removed, and last looks
+// for the bytes. A removal first commits its begin, then asks again whether there is a reference, and last removes the bytes.
+// So either the removal sees the reference, or the other side sees the removal, in any order and on any nodes.
 
-// removalDead is the age from which a removal is one whose node has died. The
-// engine stops one after half of that.
+// removalDead is the age at which a removal counts as abandoned by a dead node. The engine stops a removal after half of that.
 const removalDead = 10 * time.Minute
 
-// notBeingRemoved refuses to rely on bytes that are being removed now. A node
-// that died in the midst of that must not keep them from coming back for ever.
+// notBeingRemoved returns an error for bytes that are being removed now. A removal by a dead node does not block the bytes for
+// ever.
 func (s *Store) notBeingRemoved(ctx context.Context, name string) error {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -39,7 +36,7 @@ func (s *Store) notBeingRemoved(ctx context.Context, name string) error {
 	})
 }
 
-// ArtifactsInUse answers which of some bytes anything refers to.
+// ArtifactsInUse returns the names of the bytes that have a reference.
 func (s *Store) ArtifactsInUse(ctx context.Context, names []string) (used []string, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		used, err = s.artifactsInUse(ctx, tx, names)
@@ -48,10 +45,9 @@ func (s *Store) ArtifactsInUse(ctx context.Context, names []string) (used []stri
 	return used, err
 }
 
-// references are the queries that find the names of bytes that something refers
-// to, by their digests. Every kind of reference stands here.
+// references are the queries for the names of bytes that have a reference, by digest. Every kind of reference is listed here.
 var references = []string{
-	`select namespace || '/' || sha256 from belfry.artifacts where `, // of tasks, of uploads under way, and of attempts within retention
+	`select namespace || '/' || sha256 from belfry.artifacts where `, // of tasks, uploads in progress, and attempts within retention
 	`select namespace || '/' || sha256 from belfry.outputs where `,
 }
 
@@ -75,17 +71,17 @@ func (s *Store) artifactsInUse(ctx context.Context, tx base.Tx, names []string) 
 	return base.Unique(used), nil
 }
 
-// pruneBatch bounds the artifacts that are given up in one transaction.
+// pruneBatch bounds the artifacts that one transaction deletes.
 const pruneBatch = 500
 
-// PruneArtifacts gives up artifacts that no task names: those that were never
-// uploaded [base.Keep.Uploads] after they were announced or let go of, and the others
-// when no attempt within retention can have run them. It does a bounded part.
+// PruneArtifacts deletes artifacts that no task refers to, a bounded number at a time. An artifact that was never uploaded is
+// deleted [base.Keep.Uploads] after its announcement or its release by a task. An uploaded one is deleted when no attempt
+// within retention can have run it.
 func (s *Store) PruneArtifacts(ctx context.Context) (more bool, err error) {
 	err = s.write(ctx, "prune artifacts", func(c *Change) error {
 		unposted, posted := base.Micros(c.Now.Add(-s.Opt.Keep.Uploads)), base.Micros(c.Now.Add(-max(s.Opt.Keep.Age, 24*time.Hour)))
-		// A task that is saved now holds the row that it names, and is seen once we
-		// have it: whether there is one is asked again under the lock.
+		// A task that is being saved holds the row of its artifact, and is visible after this lock. So the condition is checked
+		// again under the lock.
 		rows, err := base.Collect(ctx, c.Tx, scanArtifact, `
 			select `+artifactColumns+`
 			from belfry.artifacts a
@@ -117,8 +113,8 @@ func (s *Store) PruneArtifacts(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// BeginRemoval answers which of some bytes may be removed: nothing refers to
-// them, and nothing will rely on their bytes until [base.Store.EndRemoval].
+// BeginRemoval returns the names of the bytes that may be removed: they have no reference, and nothing will rely on them until
+// [Store.EndRemoval].
 func (s *Store) BeginRemoval(ctx context.Context, names []string) (free []string, err error) {
 	used, err := s.ArtifactsInUse(ctx, names)
 	if err != nil {
@@ -157,7 +153,7 @@ func (s *Store) BeginRemoval(ctx context.Context, names []string) (free []string
 	return Without(free, used), s.EndRemoval(ctx, used)
 }
 
-// EndRemoval says that a removal is over, whatever came of it.
+// EndRemoval records that a removal is over, whatever its outcome.
 func (s *Store) EndRemoval(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -168,6 +164,7 @@ func (s *Store) EndRemoval(ctx context.Context, names []string) error {
 	})
 }
 
+// Without returns the elements of all that are not in some, in their order.
 func Without(all, some []string) []string {
 	var rest []string
 	for _, v := range all {

@@ -13,18 +13,16 @@ import (
 )
 
 const (
-	// keepOpen is how long files are remembered, after the longest attempt, that
-	// were announced and that no report named.
+	// KeepOpen is the time after the longest attempt for which announced files are kept that no report named.
 	KeepOpen = 24 * time.Hour
-	// outputLink is how long a link to send or fetch an output lives.
+	// OutputLink is the lifetime of a link to upload or download an output.
 	OutputLink = 15 * time.Minute
 )
 
-// DeclareOutput announces a file that an attempt is about to leave, and answers
-// a link to send it, or nothing when the namespace has sent its bytes already. The attempt
-// has to run: a file that is announced under another lease is another file, and
-// bytes are called by their digest, so one namespace cannot replace those of
-// another. Files that the attempt's report does not name are forgotten.
+// DeclareOutput announces a file that an attempt is about to upload. It returns a link for the upload, or nil if the namespace
+// has uploaded these bytes already. The attempt has to be running: a file announced under another lease is another file. Bytes
+// are named by their digest, so one namespace cannot replace those of another. Files that the attempt's report does not name
+// are deleted.
 func (s *Store) DeclareOutput(ctx context.Context, session string, ref job.Ref, o task.Output) (*task.SignedRequest, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -41,8 +39,7 @@ func (s *Store) DeclareOutput(ctx context.Context, session string, ref job.Ref, 
 	}); err != nil {
 		return nil, err
 	}
-	// The reference is committed: who removes bytes has begun and is seen, or
-	// will see it.
+	// The reference is committed: a removal of these bytes has begun and is seen here, or will see the reference.
 	if err := s.notBeingRemoved(ctx, name); err != nil {
 		return nil, err
 	}
@@ -83,14 +80,13 @@ func (c *Change) declareOutput(session string, ref job.Ref, o task.Output) (name
 		on conflict (job_id, lease, name) do update
 		set size = excluded.size, sha256 = excluded.sha256, at = excluded.at
 		where belfry.outputs.confirmed = 0`, ref.JobID, ref.Lease, o.Name, o.Size, o.SHA256, base.Micros(c.Now), task.Namespace)
-	if err == nil && others.same == 0 { // one that is announced again needs no more room
+	if err == nil && others.same == 0 { // a repeated announcement needs no more room
 		err = c.quotas().Created("output", task.Namespace, "")
 	}
 	return task.Namespace, err
 }
 
-// attemptTask is the task of an attempt that runs. It locks the job, so that
-// the attempt does not end meanwhile.
+// attemptTask returns the task of a running attempt. It locks the job, so that the attempt does not end meanwhile.
 func (c *Change) attemptTask(session string, ref job.Ref) (task.Task, error) {
 	rows, err := c.jobs().LockJobs([]int64{ref.JobID})
 	if err != nil {
@@ -103,15 +99,14 @@ func (c *Change) attemptTask(session string, ref job.Ref) (task.Task, error) {
 	return tasks[rows[0].TaskID], err
 }
 
-// ErrAttempt says that a lease is no more.
+// ErrAttempt is the error for a lease that has ended.
 func ErrAttempt(ref job.Ref) error {
 	return core.Errorf(core.Unauthorized, "the attempt of job %d under lease %d has ended", ref.JobID, ref.Lease).
 		WithHint("stop what it runs: another worker may have the job by now")
 }
 
-// WithOutputs looks whether the files are there that reports name, and leaves
-// out those that are not. It is done before the transition, because bytes may
-// be far away; while they are out of reach a report is believed.
+// WithOutputs removes the files from reports whose bytes are missing. It runs before the transition, because the byte store may
+// be remote. If the byte store is not reachable, the report is believed.
 func (s *Store) WithOutputs(ctx context.Context, fs []job.Finish) []job.Finish {
 	bytes, err := s.Bytes()
 	owners := map[int64]string{} // by job
@@ -150,8 +145,8 @@ func (s *Store) WithOutputs(ctx context.Context, fs []job.Finish) []job.Finish {
 
 const shownMissing = 32
 
-// ownersOfOutputs answers whose files jobs have announced that reports are
-// about. A job that announced none is left out, and keeps none.
+// ownersOfOutputs returns the namespaces that own the announced files of the reports' jobs. A job that announced no file is
+// left out, and keeps none.
 func (s *Store) ownersOfOutputs(ctx context.Context, fs []job.Finish) (map[int64]string, error) {
 	var jobs []int64
 	for _, f := range fs {
@@ -178,8 +173,7 @@ func (s *Store) ownersOfOutputs(ctx context.Context, fs []job.Finish) (map[int64
 	return owners, err
 }
 
-// KeepDetails writes down what attempts that have just ended say of themselves
-// beyond their ends.
+// KeepDetails stores the details that ended attempts report besides their outcome.
 func (c *Change) KeepDetails(fs []job.Finish, out []job.Finished) error {
 	for i, f := range fs {
 		if f.Sandboxed == nil || out[i].Stale {
@@ -199,8 +193,7 @@ func (c *Change) KeepDetails(fs []job.Finish, out []job.Finished) error {
 	return nil
 }
 
-// confirmOutputs keeps the announced files that a report names, and forgets the
-// others.
+// confirmOutputs keeps the announced files that a report names, and deletes the others.
 func (c *Change) confirmOutputs(f job.Finish) error {
 	for _, o := range f.Sandboxed.Outputs {
 		if _, err := c.Tx.Exec(c.Ctx, `
@@ -214,7 +207,7 @@ func (c *Change) confirmOutputs(f job.Finish) error {
 	return err
 }
 
-// Outputs lists the files that the attempts of a job left, oldest first.
+// Outputs lists the files of the attempts of a job, oldest first.
 func (s *Store) Outputs(ctx context.Context, namespace string, job int64) (all []task.JobOutput, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		if _, err := s.jobs.ReadJob(ctx, tx, namespace, job); err != nil {
@@ -235,8 +228,7 @@ func (s *Store) Outputs(ctx context.Context, namespace string, job int64) (all [
 	return all, err
 }
 
-// OutputLink is a link to fetch a file that a job left: that of the newest
-// attempt, unless a lease is named.
+// OutputLink returns a link to download a file of a job. Without a lease it is the file of the newest attempt.
 func (s *Store) OutputLink(ctx context.Context, namespace string, j int64, name string, lease int64) (link task.SignedRequest, err error) {
 	all, err := s.Outputs(ctx, namespace, j)
 	if err != nil {

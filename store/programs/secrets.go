@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// purposeOfSecret binds what is sealed to its row.
+// purposeOfSecret binds sealed text to its row.
 func purposeOfSecret(namespace, name string) string { return "secret/" + namespace + "/" + name }
 
 const secretColumns = `namespace, name, created_at, updated_at, updated_by`
@@ -23,8 +23,7 @@ func scanSecret(rows base.Rows) (k task.KeptSecret, err error) {
 	return k, rows.Scan(&k.Namespace, &k.Name, base.ScanTime(&k.CreatedAt), base.ScanTime(&k.UpdatedAt), &k.UpdatedBy)
 }
 
-// SetSecret keeps a value under a name, instead of the one before. Programs that
-// start from now on get it.
+// SetSecret stores a value under a name, in place of the previous one. Programs that start later get the new value.
 func (s *Store) SetSecret(ctx context.Context, namespace, name string, value core.Secret) (k task.KeptSecret, err error) {
 	if namespace == "" {
 		namespace = core.DefaultNamespace
@@ -38,8 +37,8 @@ func (s *Store) SetSecret(ctx context.Context, namespace, name string, value cor
 		return k, err
 	}
 	err = s.write(ctx, "set secret", func(c *Change) error {
-		// In here: after a rotation a transition that began before has committed, or seals
-		// with the new key.
+		// Sealing happens inside the transition: after a key rotation, an earlier transition has committed, or seals with the
+		// new key.
 		key, sealed, err := s.Sealer().Seal(purposeOfSecret(namespace, name), []byte(value))
 		if err != nil {
 			return err
@@ -61,8 +60,7 @@ func (s *Store) SetSecret(ctx context.Context, namespace, name string, value cor
 	return k, err
 }
 
-// KeptSecrets lists secrets by name, with the tasks that use them and without
-// their values, which nothing shows.
+// KeptSecrets lists secrets by name, with the tasks that use them. Values are never shown.
 func (s *Store) KeptSecrets(ctx context.Context, f view.DocumentFilter) (p core.Page[task.KeptSecret], err error) {
 	w, limit, err := base.NameWhere(f.Namespace, f.Paging)
 	if err != nil {
@@ -92,7 +90,7 @@ func (s *Store) KeptSecrets(ctx context.Context, f view.DocumentFilter) (p core.
 	return p, err
 }
 
-// secretUsers answers, by secret, the tasks that it is given to.
+// secretUsers returns the tasks that use each secret.
 func (s *Store) secretUsers(ctx context.Context, tx base.Tx, namespace string) (map[base.TaskName][]string, error) {
 	if namespace == "" {
 		namespace = core.DefaultNamespace
@@ -114,7 +112,7 @@ func (s *Store) secretUsers(ctx context.Context, tx base.Tx, namespace string) (
 	return users, err
 }
 
-// DeleteSecret forgets a secret that no task uses.
+// DeleteSecret deletes a secret that no task uses.
 func (s *Store) DeleteSecret(ctx context.Context, namespace, name string) error {
 	return s.write(ctx, "delete secret", func(c *Change) error {
 		users, err := s.secretUsers(ctx, c.Tx, namespace)
@@ -139,13 +137,14 @@ func noSecret(namespace, name string) error {
 	return core.Errorf(core.NotFound, "no secret %q in namespace %q", name, namespace).WithHint("see: belfry secret list")
 }
 
-// sealedRow is something sealed, with what names it.
+// sealedRow is a sealed text with its name.
 type sealedRow struct{ namespace, name, key, text string }
 
 func scanSealed(rows base.Rows) (r sealedRow, err error) {
 	return r, rows.Scan(&r.namespace, &r.name, &r.key, &r.text)
 }
 
+// ResealSecrets seals up to [base.ResealBatch] secrets of other keys again, under the named key, and returns how many.
 func ResealSecrets(c *Change, key string) (int, error) {
 	rows, err := base.Collect(c.Ctx, c.Tx, scanSealed, `
 		select namespace, name, key_name, sealed
@@ -173,8 +172,7 @@ func ResealSecrets(c *Change, key string) (int, error) {
 	return len(rows), nil
 }
 
-// openSecrets answers the values of a namespace's secrets by their names, and
-// those that are not there.
+// openSecrets returns the values of a namespace's secrets by name, and the names of missing secrets.
 func (c *Change) openSecrets(namespace string, names []string) (values map[string]string, missing []string, err error) {
 	rows, err := base.Collect(c.Ctx, c.Tx, scanSealed, `
 		select namespace, name, key_name, sealed

@@ -14,16 +14,14 @@ import (
 )
 
 const (
-	// signFor is how long a key signs before another takes its place.
+	// signFor is the time for which a key signs before a new key replaces it.
 	signFor = 30 * 24 * time.Hour
-	// checkFor is how long the key before is still good for what it has signed,
-	// which lives for minutes.
+	// checkFor is the time for which a replaced key still verifies its signatures, which live for minutes.
 	checkFor = 24 * time.Hour
 )
 
-// How a seed is kept: sealed, or for want of a sealer as it is. A reader of the
-// database then can speak for attempts that run, and could write their ends
-// into it as well.
+// Storage of a seed: sealed, or plain without a sealer. A reader of the database could then speak for running attempts. With
+// write access it could write their ends directly anyway.
 const (
 	keptSealed = "sealed:"
 	keptPlain  = "plain:"
@@ -38,9 +36,8 @@ type signingRow struct {
 	kept string
 }
 
-// SigningKeys answers the keys for tokens of attempts, the one that signs
-// first. It makes the first, and a new one every 30 days; a key that cannot be
-// opened any more counts for nothing.
+// SigningKeys returns the keys for tokens of attempts, the signing key first. It creates the first key, and a new one every 30
+// days. A key that can no longer be opened is ignored.
 func (s *Store) SigningKeys(ctx context.Context) ([]access.SigningKey, error) {
 	var keys []access.SigningKey
 	now, err := s.Now(ctx)
@@ -55,7 +52,7 @@ func (s *Store) SigningKeys(ctx context.Context) ([]access.SigningKey, error) {
 		return keys, err
 	}
 	err = s.write(ctx, "make signing key", func(c *Change) error {
-		// Two nodes may both find none. The second waits here and finds that of the first.
+		// Two nodes may both find no key. The second waits here and then finds the key of the first.
 		if _, err := c.ReadClock(s.SQL.ForUpdate("clock")); err != nil {
 			return err
 		}
@@ -107,9 +104,8 @@ func (s *Store) newSigningKey(now time.Time) (k signingRow, err error) {
 	return k, err
 }
 
-// ResealSigningKeys seals all of them anew, which are a few: without it the
-// attempts that run would be refused from the rotation on. One that cannot be
-// opened counts for nothing before and after.
+// ResealSigningKeys seals all signing keys again. Without it, running attempts would be refused after a key rotation. A key
+// that cannot be opened is skipped.
 func ResealSigningKeys(c *Change, key string) (int, error) {
 	rows, err := base.Collect(c.Ctx, c.Tx, scanSigningKey, `select id, sealed, created_at from belfry.signing_keys order by id`+c.SQL.ForUpdate("signing_keys"))
 	if err != nil {

@@ -12,18 +12,15 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// A job of a program waits until the bytes of its artifact have arrived. It is
-// born waiting, and let go by the confirmation of them, in the same transaction.
-// Other kinds of jobs never come here.
+// A job of a program waits until the bytes of its artifact have arrived. It is created waiting, and the confirmation of the
+// upload releases it in the same transaction. Other kinds of jobs never get here.
 //
-// A transition that makes a job wait holds the rows of its task and of the artifact, and
-// so does one that lets jobs go: either the job is seen, or it sees that it need
-// not wait.
+// A transition that makes a job wait holds the rows of its task and of the artifact, and so does a transition that releases
+// jobs. So either the release sees the job, or the new job sees that it need not wait.
 
-// unposted answers which of some tasks run an artifact that is not there. They
-// are looked at again under their locks, unless all is well.
-func (c *Change) unposted(tasks []int64) (map[int64]bool, error) {
-	missing, err := c.lookUnposted(tasks)
+// pendingUploads returns the tasks whose artifact is not uploaded. If there are any, it reads again under their locks.
+func (c *Change) pendingUploads(tasks []int64) (map[int64]bool, error) {
+	missing, err := c.readPendingUploads(tasks)
 	if err != nil || len(missing) == 0 || c.SQL.ForUpdate("t") == "" {
 		return missing, err
 	}
@@ -38,10 +35,10 @@ func (c *Change) unposted(tasks []int64) (map[int64]bool, error) {
 		order by a.namespace, a.sha256`+c.SQL.ForUpdate("a"), ids); err != nil {
 		return nil, err
 	}
-	return c.lookUnposted(tasks)
+	return c.readPendingUploads(tasks)
 }
 
-func (c *Change) lookUnposted(tasks []int64) (map[int64]bool, error) {
+func (c *Change) readPendingUploads(tasks []int64) (map[int64]bool, error) {
 	ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
 		select t.id
 		from belfry.tasks t
@@ -54,7 +51,7 @@ func (c *Change) lookUnposted(tasks []int64) (map[int64]bool, error) {
 	return missing, err
 }
 
-// HoldNew makes new jobs of programs wait whose artifacts are not there.
+// HoldNew makes new jobs of programs wait if their artifact is not uploaded.
 func (c *Change) HoldNew(ins []*jobs.Insertion) error {
 	var tasks []int64
 	for _, in := range ins {
@@ -65,7 +62,7 @@ func (c *Change) HoldNew(ins []*jobs.Insertion) error {
 	if len(tasks) == 0 {
 		return nil
 	}
-	missing, err := c.unposted(base.Unique(tasks))
+	missing, err := c.pendingUploads(base.Unique(tasks))
 	if err != nil || len(missing) == 0 {
 		return err
 	}
@@ -77,7 +74,7 @@ func (c *Change) HoldNew(ins []*jobs.Insertion) error {
 	return nil
 }
 
-// HoldBack is for jobs that were brought back.
+// HoldBack does the same for retried jobs.
 func (c *Change) HoldBack(moved []int64, rows []jobs.JobRow, tasks map[int64]task.Task) error {
 	var of, ids []int64
 	for _, r := range rows {
@@ -88,7 +85,7 @@ func (c *Change) HoldBack(moved []int64, rows []jobs.JobRow, tasks map[int64]tas
 	if len(of) == 0 {
 		return nil
 	}
-	missing, err := c.unposted(base.Unique(of))
+	missing, err := c.pendingUploads(base.Unique(of))
 	if err != nil {
 		return err
 	}
@@ -100,12 +97,12 @@ func (c *Change) HoldBack(moved []int64, rows []jobs.JobRow, tasks map[int64]tas
 	return c.hold(ids)
 }
 
-// hold makes live jobs of programs wait that have no lease.
+// hold makes live jobs of programs without a lease wait.
 func (c *Change) hold(ids []int64) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	if err := c.s.jobs.Limits().In(c.Change).LeaveIfUnder(ids); err != nil {
+	if err := c.s.jobs.Limits().In(c.Change).ReleaseLimited(ids); err != nil {
 		return err
 	}
 	_, err := c.Tx.Exec(c.Ctx, `
@@ -115,10 +112,9 @@ func (c *Change) hold(ids []int64) error {
 	return err
 }
 
-// holdOf is hold for the jobs of a task that have not started, after an edit to
-// an artifact that is not there.
+// holdOf holds the jobs of a task that have not started, after an edit to an artifact that is not uploaded.
 func (c *Change) holdOf(t task.Task) error {
-	missing, err := c.unposted([]int64{t.ID})
+	missing, err := c.pendingUploads([]int64{t.ID})
 	if err != nil || !missing[t.ID] {
 		return err
 	}
@@ -136,27 +132,26 @@ func (c *Change) holdOf(t task.Task) error {
 	}
 	var idle []int64
 	for _, j := range rows {
-		if j.State != job.Running { // else it was claimed meanwhile, by those who saw the task before
+		if j.State != job.Running { // otherwise it was claimed meanwhile, with the task before the edit
 			idle = append(idle, j.ID)
 		}
 	}
 	return c.hold(idle)
 }
 
-// leaveArtifact is for a task that does not run an artifact any more: the jobs
-// that waited for it go. Those of another are held again if they must.
+// leaveArtifact releases the jobs that waited for an artifact that their task no longer runs. They are held again if the new
+// artifact is not uploaded.
 func (c *Change) leaveArtifact(old task.Task) error {
-	if err := c.LetGo(old); err != nil {
+	if err := c.ReleaseArtifact(old); err != nil {
 		return err
 	}
 	return c.releaseUploads(`($2)`, old.ID)
 }
 
-// releaseUploads lets jobs go that waited for an upload: those whose time has
-// come at once, what was due first going first, the others at their time. tasks
-// is a list of ids whose parameters begin with $2.
+// releaseUploads releases jobs that waited for an upload. Jobs that are due are ready at once, in the order of their due times,
+// and the others at their time. tasks is a list of ids whose parameters begin with $2.
 func (c *Change) releaseUploads(tasks string, args ...any) error {
-	held, err := c.s.jobs.Limits().In(c.Change).Held() // by limits of their tasks, queues and namespaces
+	held, err := c.s.jobs.Limits().In(c.Change).LimitedJobs() // by limits of their tasks, queues and namespaces
 	if err != nil {
 		return err
 	}
@@ -193,8 +188,8 @@ func (c *Change) releaseUploads(tasks string, args ...any) error {
 	return nil
 }
 
-// LeaveForAnother and holdForAnother are for a task that was edited, before and after its jobs follow it: those that
-// waited for an artifact that it does not run any more go, and wait for the new one if that is not there.
+// LeaveForAnother and HoldForAnother are called for an edited task, before and after its jobs follow it. Jobs that waited for
+// an artifact that the task no longer runs are released, and wait for the new artifact if it is not uploaded.
 func (c *Change) LeaveForAnother(old, t task.Task) error {
 	if tasks.ArtifactOf(old) == tasks.ArtifactOf(t) || old.Kind != task.KindProgram {
 		return nil
@@ -202,6 +197,7 @@ func (c *Change) LeaveForAnother(old, t task.Task) error {
 	return c.leaveArtifact(old)
 }
 
+// HoldForAnother makes the waiting jobs of a task wait for its new artifact, if an edit changed the artifact of a program.
 func (c *Change) HoldForAnother(old, t task.Task) error {
 	if tasks.ArtifactOf(old) == tasks.ArtifactOf(t) || t.Kind != task.KindProgram {
 		return nil

@@ -12,11 +12,13 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
+// QueueColumns are the columns that [ScanQueue] reads, in its order.
 const QueueColumns = `name, title, description, priority, concurrency, global_limit, limits, fair, turn_base, max_waiting, on_full, ageing, paused_at, paused_by, paused_reason, created_at, updated_at`
 
+// ScanQueue reads one row of [QueueColumns].
 func ScanQueue(rows base.Rows) (job.Queue, error) { return ScanQueueAnd(rows) }
 
-// ScanQueueAnd scans a queue, and more columns behind its own.
+// ScanQueueAnd scans a queue, and more columns after its own.
 func ScanQueueAnd(rows base.Rows, more ...any) (q job.Queue, err error) {
 	var limits, fair string
 	var ageing int64
@@ -29,11 +31,11 @@ func ScanQueueAnd(rows base.Rows, more ...any) (q job.Queue, err error) {
 	return q, err
 }
 
-// turnEra is how far apart the turns of a queue lie before and after it became fair, or ceased to be. No instant is as
-// large, and no key has as many jobs.
+// turnEra is the distance between the turn bases of two eras of a queue. No instant in microseconds is as large, and no key has as
+// many jobs.
 const turnEra = 1 << 52
 
-// nextEra is where the turns of a queue begin that becomes fair or ceases to be.
+// nextEra returns the turn base of a queue after an edit. A queue that becomes fair, or is no longer fair, begins a new era.
 func nextEra(old, q job.Queue) (int64, error) {
 	if (q.Fair == nil) == (old.Fair == nil) {
 		return old.TurnBase, nil
@@ -45,6 +47,7 @@ func nextEra(old, q job.Queue) (int64, error) {
 	return old.TurnBase + turnEra, nil
 }
 
+// ReadQueue reads a queue in a transaction. A missing one fails with [core.NotFound].
 func (s *Store) ReadQueue(ctx context.Context, tx base.Tx, name string) (job.Queue, error) {
 	return s.queueWith(ctx, tx, name, "")
 }
@@ -57,13 +60,11 @@ func (s *Store) queueWith(ctx context.Context, tx base.Tx, name, suffix string) 
 	return q, err
 }
 
-// CheckQueue refuses a field that names a queue which does not exist. A job in
-// it would wait for ever.
+// CheckQueue refuses a field with the name of a queue that does not exist: a job in it would wait for ever.
 func (c *Change) CheckQueue(field, name string) error { return c.queueFor(field, name, "") }
 
-// HoldQueue is checkQueue for rows that stay, and the queue cannot be deleted before
-// this transaction ends. Claims from a queue with a limit over all workers wait
-// meanwhile, so transitions that only make jobs do not come here.
+// HoldQueue is CheckQueue for definitions: it also locks the queue against deletion until this transaction ends. Claims from a
+// queue with a global limit wait meanwhile, so transitions that only make jobs use CheckQueue.
 func (c *Change) HoldQueue(field, name string) error {
 	return c.queueFor(field, name, c.SQL.ForKeyShare("queues"))
 }
@@ -76,12 +77,12 @@ func (c *Change) queueFor(field, name, suffix string) error {
 	return err
 }
 
+// UnknownQueue is the error of a field that names a queue that does not exist.
 func UnknownQueue(field, name string) error {
 	return core.InvalidField(field, name, "is not a queue", "create it first: belfry queue create "+name)
 }
 
-// EnsureQueues makes those of some queues that are missing, with the defaults,
-// and leaves the others as they are.
+// EnsureQueues creates missing queues with the defaults. It does not change existing queues.
 func (s *Store) EnsureQueues(ctx context.Context, names ...string) error {
 	return s.write(ctx, "ensure queues", func(c *Change) error {
 		for _, name := range names {
@@ -102,7 +103,7 @@ func (s *Store) EnsureQueues(ctx context.Context, names ...string) error {
 	})
 }
 
-// InsertQueue makes a queue if there is none of its name.
+// InsertQueue creates a queue, unless its name exists.
 func (c *Change) InsertQueue(q job.Queue) (int64, error) {
 	return c.Tx.Exec(c.Ctx, `
 		insert into belfry.queues (name, description, priority, concurrency, global_limit, created_at, updated_at)
@@ -123,6 +124,7 @@ func (s *Store) SaveQueue(ctx context.Context, q job.Queue) (job.Queue, error) {
 	return q, err
 }
 
+// SaveQueue creates or replaces a queue, and reports whether it is new. A pause is kept.
 func (c *Change) SaveQueue(q job.Queue) (job.Queue, bool, error) {
 	old, err := c.s.queueWith(c.Ctx, c.Tx, q.Name, c.SQL.ForUpdate("queues"))
 	isNew := core.CodeOf(err) == core.NotFound
@@ -167,8 +169,8 @@ func (c *Change) SaveQueue(q job.Queue) (job.Queue, bool, error) {
 	return q, true, c.Audit("update", "queue", "", q.Name, "", old, q)
 }
 
-// saveBound keeps the row under whose lock new jobs are let into a queue with a bound. Jobs that are there already count
-// once they have been marked.
+// saveBound creates or deletes the row under whose lock new jobs are admitted to a queue with a bound. Existing jobs count once
+// they have been marked.
 func (c *Change) saveBound(q job.Queue) error {
 	change, args := `delete from belfry.queue_bounds where queue = $1`, []any{q.Name}
 	if q.Bounded() {
@@ -178,10 +180,10 @@ func (c *Change) saveBound(q job.Queue) error {
 	return err
 }
 
-// DeleteQueue removes a queue that nothing uses.
+// DeleteQueue deletes a queue that no task and no job uses.
 func (s *Store) DeleteQueue(ctx context.Context, name string) error {
 	return s.write(ctx, "delete queue", func(c *Change) error {
-		q, err := s.queueWith(ctx, c.Tx, name, s.SQL.ForUpdate("queues")) // a task that is being saved is waited for
+		q, err := s.queueWith(ctx, c.Tx, name, s.SQL.ForUpdate("queues")) // waits for a task that is being saved
 		if err == nil {
 			err = c.Expect("queue", name, q.Version(), q.UpdatedAt)
 		}
@@ -220,7 +222,7 @@ func (c *Change) unusedQueue(name string) error {
 	return err
 }
 
-// Queue is one queue and what is in it.
+// Queue returns a queue with its counts of jobs.
 func (s *Store) Queue(ctx context.Context, name string) (q job.QueueStats, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		found, err := s.ReadQueue(ctx, tx, name)
@@ -233,7 +235,7 @@ func (s *Store) Queue(ctx context.Context, name string) (q job.QueueStats, err e
 	return q, err
 }
 
-// QueueList lists the queues by priority and name, and counts nothing in them.
+// QueueList lists the queues by priority and name, without counts.
 func (s *Store) QueueList(ctx context.Context) (all []job.Queue, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		all, err = listQueues(ctx, tx)
@@ -246,7 +248,7 @@ func listQueues(ctx context.Context, tx base.Tx) ([]job.Queue, error) {
 	return base.Collect(ctx, tx, ScanQueue, `select `+QueueColumns+` from belfry.queues order by priority desc, name`)
 }
 
-// Queues lists the queues by priority and name, and what is in them.
+// Queues lists the queues by priority and name, with their counts of jobs.
 func (s *Store) Queues(ctx context.Context) (all []job.QueueStats, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		all = []job.QueueStats{}
@@ -266,9 +268,8 @@ func (s *Store) Queues(ctx context.Context) (all []job.QueueStats, err error) {
 	return all, err
 }
 
-// QueueStats counts no further than the limit, so that a backlog of millions
-// costs as much as one of thousands. It is one question, because a connection
-// that has not been asked before plans each for longer than it takes.
+// QueueStats counts no further than [core.CountLimit], so that a backlog of millions costs as much as one of thousands. It is one
+// query, because a new connection needs longer to plan a query than to run it.
 func (s *Store) QueueStats(ctx context.Context, tx base.Tx, q job.Queue) (job.QueueStats, error) {
 	stats, _, err := base.First(ctx, tx, func(rows base.Rows) (stats job.QueueStats, err error) {
 		return stats, rows.Scan(&stats.Ready, base.ScanTime(&stats.OldestAt), &stats.Scheduled, &stats.Running)
@@ -310,7 +311,7 @@ func (s *Store) setPause(ctx context.Context, name, action, reason string) (q jo
 		q = old
 		pause := action == "pause"
 		if pause == !old.PausedAt.IsZero() {
-			return nil // it is as asked; who paused first and why stays
+			return nil // no change; the first pause keeps its actor and reason
 		}
 		q.PausedAt, q.PausedBy, q.PausedReason = base.Instant(0), "", ""
 		if pause {
@@ -323,7 +324,7 @@ func (s *Store) setPause(ctx context.Context, name, action, reason string) (q jo
 			return err
 		}
 		c.Wake(base.TopicQueue(name))
-		c.Wake(base.TopicEngine) // for cycles in it, which no worker takes
+		c.Wake(base.TopicEngine) // for cycles of the queue, which the engine runs
 		return c.Audit(action, "queue", "", name, reason, old, q)
 	})
 	return q, err

@@ -9,17 +9,17 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Special is what concerns new jobs besides their tasks: queues whose jobs have limits, bounds, or turns that are not just
-// the instants at which jobs become ready, and limits of namespaces. Mostly there is nothing.
+// Special has the settings that new jobs need besides their tasks: queues with limits, bounds, or turns that differ from the
+// instants at which jobs become ready; and limits of namespaces. Most stores have none.
 type Special struct {
-	Queues     map[string]job.Queue // their names, limits, bounds, keys of turns, where these begin, and when each was created; nothing else
+	Queues     map[string]job.Queue // only with name, limits, bound, fair key, turn base and time of creation
 	Namespaces map[string][]flow.Limit
 }
 
-// fewSpecial is how many are read whether they are needed or not, in one question that is always the same.
+// fewSpecial is how many special queues and namespaces are always read together, by a query that is always the same.
 const fewSpecial = 32
 
-// Special are the special ones of some queues and namespaces, and perhaps others.
+// Special returns the special queues and namespaces among the named ones. It may return others.
 func (c *Change) Special(queues, namespaces []string) (Special, error) {
 	few, all, err := c.fewSpecial()
 	if err != nil || all {
@@ -29,7 +29,7 @@ func (c *Change) Special(queues, namespaces []string) (Special, error) {
 	return c.readSpecial(` and `+c.SQL.In("name", 2), ` and `+c.SQL.In("name", 3), len(queues)+len(namespaces), c.SQL.List(queues), c.SQL.List(namespaces))
 }
 
-// AnyLimits reports that queues and namespaces may have limits. It asks nothing that [Change.Special] does not ask.
+// AnyLimits reports whether any queues and any namespaces may have limits. It makes no query that [Change.Special] does not make.
 func (c *Change) AnyLimits() (ofQueues, ofNamespaces bool, err error) {
 	few, all, err := c.fewSpecial()
 	for _, q := range few.Queues {
@@ -38,16 +38,16 @@ func (c *Change) AnyLimits() (ofQueues, ofNamespaces bool, err error) {
 	return ofQueues || !all, len(few.Namespaces) > 0 || !all, err
 }
 
-// asked is what a transition has read: new jobs need it twice, for their limits and for their turns.
+// asked caches the special queues and namespaces in a transition: new jobs need them twice, for their limits and for their turns.
 type asked struct {
 	few  Special
 	read bool
 }
 
-// ForgetSpecial has a transition that changed a queue or a namespace read them again.
+// ForgetSpecial drops this cache after the transition changed a queue or a namespace.
 func (c *Change) ForgetSpecial() { *base.Kept[asked](c.Change) = asked{} }
 
-// fewSpecial reads some special queues and namespaces, and answers whether these are all.
+// fewSpecial reads some special queues and namespaces, and reports whether these are all.
 func (c *Change) fewSpecial() (few Special, all bool, err error) {
 	kept := base.Kept[asked](c.Change)
 	if few = kept.few; !kept.read {
@@ -99,7 +99,7 @@ func (c *Change) readSpecial(ofQueues, ofNamespaces string, most int, args ...an
 	return special, err
 }
 
-// scanned reads the limits of a queue and how it takes turns as they are kept.
+// scanned decodes the stored limits and fair settings of a queue.
 func scanned(q *job.Queue, limits, fair string) error {
 	if limits != "" {
 		if err := json.Unmarshal([]byte(limits), &q.Limits); err != nil {
@@ -112,7 +112,7 @@ func scanned(q *job.Queue, limits, fair string) error {
 	return nil
 }
 
-// LimitsText is limits as they are kept.
+// LimitsText returns limits as they are stored.
 func LimitsText(all []flow.Limit) string {
 	if len(all) == 0 {
 		return ""
@@ -120,7 +120,7 @@ func LimitsText(all []flow.Limit) string {
 	return base.Text(all)
 }
 
-// fairText is how a queue takes turns, as it is kept.
+// fairText returns the fair settings of a queue as they are stored.
 func fairText(q job.Queue) string {
 	if q.Fair == nil {
 		return ""

@@ -16,10 +16,10 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Calls that an attempt makes by itself, with the right to nothing else. That it
-// runs, under just this lease and session, is looked up at each of them.
+// Calls of an attempt on its own behalf, without any other right. Each call checks that the attempt is running, under exactly
+// this lease and session.
 
-// CheckAttempt fails unless the attempt runs.
+// CheckAttempt returns an error unless the attempt is running.
 func (s *Store) CheckAttempt(ctx context.Context, session string, ref job.Ref) error {
 	return s.DB().Read(ctx, func(tx base.Tx) error {
 		_, err := ownLease(ctx, tx, session, ref)
@@ -27,8 +27,8 @@ func (s *Store) CheckAttempt(ctx context.Context, session string, ref job.Ref) e
 	})
 }
 
-// RunningPrograms answers those of some attempts that run programs under a
-// session and were not asked to end, with their namespaces.
+// RunningPrograms returns, with their namespaces, those of the attempts that run programs under the session and were not asked
+// to end.
 func (s *Store) RunningPrograms(ctx context.Context, session string, refs []job.Ref) (map[job.Ref]string, error) {
 	ids := make([]int64, len(refs))
 	for i, ref := range refs {
@@ -57,10 +57,10 @@ func (s *Store) RunningPrograms(ctx context.Context, session string, refs []job.
 	return running, err
 }
 
-// ownHeld is a lease as its own attempt looks at it.
+// ownHeld is a lease from the view of its own attempt.
 type ownHeld struct {
 	jobs.Held
-	beat int64 // number of the last heartbeat; -1: none came
+	beat int64 // number of the last heartbeat; -1: none
 }
 
 func ownLease(ctx context.Context, tx base.Tx, session string, ref job.Ref) (ownHeld, error) {
@@ -76,18 +76,17 @@ func ownLease(ctx context.Context, tx base.Tx, session string, ref job.Ref) (own
 	return h, err
 }
 
-// BeatAttempt keeps the session of an attempt alive that speaks for itself, and
-// answers what it is to do. Numbers of heartbeats grow: one that was seen, or
-// comes after a later one, is a [core.Conflict] and renews nothing.
+// BeatAttempt renews the session of an attempt that reports by itself, and returns what the attempt has to do. Heartbeat
+// numbers grow: a number that is not larger than the last one is a [core.Conflict] and renews nothing.
 //
-// It says nothing of other jobs of the session, and so hands none of them back.
+// The heartbeat carries no information about other jobs of the session, so it hands none of them back.
 func (s *Store) BeatAttempt(ctx context.Context, session string, ref job.Ref, seq int64) (out job.AttemptBeat, err error) {
 	if seq < 0 {
 		return out, core.InvalidField("seq", fmt.Sprint(seq), "is negative", "count heartbeats from 0")
 	}
 	err = s.write(ctx, "beat", func(c *Change) error {
 		out = job.AttemptBeat{Action: job.BeatContinue}
-		// The session first, as everybody locks it before leases.
+		// The session is locked first: everywhere sessions are locked before leases.
 		w, found, err := c.workers().RenewSession(session)
 		if err == nil && !found {
 			err = programs.ErrAttempt(ref)
@@ -122,7 +121,7 @@ func (s *Store) BeatAttempt(ctx context.Context, session string, ref job.Ref, se
 	return out, err
 }
 
-// endLate ends an attempt beyond its deadline, if the clock can be believed.
+// endLate ends an attempt past its deadline, if the clock can be trusted.
 func (c *Change) endLate(h jobs.Held) (bool, error) {
 	sure, err := c.Trusted()
 	if err != nil || !sure || c.Now.Before(h.Moved(c.Clock).DeadlineAt) {
@@ -132,10 +131,8 @@ func (c *Change) endLate(h jobs.Held) (bool, error) {
 	return true, err
 }
 
-// FinishAttempt settles an attempt that speaks for itself. The same report
-// again gets the same answer, another one is a [core.Conflict]. A report
-// under a lease that was lost is stale, changes nothing, and is noted in the
-// audit.
+// FinishAttempt settles an attempt that reports by itself. The same report again gets the same answer, and a different one is a
+// [core.Conflict]. A report under a lost lease is stale: it changes nothing, and is recorded in the audit log.
 func (s *Store) FinishAttempt(ctx context.Context, session string, f job.Finish) (out job.Finished, err error) {
 	if err := f.Validate(); err != nil {
 		return out, err
@@ -162,25 +159,23 @@ func (s *Store) FinishAttempt(ctx context.Context, session string, f job.Finish)
 			once, err = c.reported(session, f.Ref, digest, out.State)
 			return err
 		}
-		// Looked for after the attempt: the same report may have been under way
-		// beside this one, and the attempt waited for it.
+		// This look comes after the attempt: the same report may have been in progress at the same time, and the attempt waited
+		// for it.
 		return c.reportedBefore(session, f, digest, &out)
 	})
 	if err == nil && out.Stale {
 		s.jobs.TellStale(session, []job.Finish{f}, []job.Finished{out})
 	}
 	if err == nil && once {
-		// Apart, because sessions are locked before jobs. If it fails the session
-		// ends by itself.
+		// In a transaction of its own, because sessions are locked before jobs. If it fails, the session expires.
 		if err := s.workers.CloseSession(ctx, session); err != nil {
-			s.Opt.Logger.Debug("a session that has done its job stays until it expires", "session", session, "error", err)
+			s.Opt.Logger.Debug("session of a finished job could not be closed and stays until it expires", "session", session, "error", err)
 		}
 	}
 	return out, err
 }
 
-// reported remembers what settled an attempt, and answers whether its session
-// was there for it alone.
+// reported stores the report that settled an attempt, and reports whether its session existed for this attempt alone.
 func (c *Change) reported(session string, ref job.Ref, digest string, state job.State) (once bool, err error) {
 	if _, err := c.Tx.Exec(c.Ctx, `
 		insert into belfry.attempt_details (job_id, lease, at, finish, state)
@@ -212,7 +207,7 @@ func (c *Change) reportedBefore(session string, f job.Finish, digest string, out
 	return c.noteLate(session, f)
 }
 
-// noteLate leaves one row of a report that came too late, however often it comes.
+// noteLate records a late report in the audit log, once, however often the report comes.
 func (c *Change) noteLate(session string, f job.Finish) error {
 	const action = "late finish"
 	name, note := fmt.Sprint(f.JobID), fmt.Sprintf("%s under lease %d, which was lost, by session %s", f.Outcome, f.Lease, session)
@@ -231,7 +226,7 @@ func (c *Change) noteLate(session string, f job.Finish) error {
 	return c.Audit(action, "job", rows[0].Namespace, name, note, nil, nil)
 }
 
-// ArtifactLink is a fresh link to what an attempt runs.
+// ArtifactLink returns a new link to the artifact of an attempt.
 func (s *Store) ArtifactLink(ctx context.Context, session string, ref job.Ref) (link task.SignedRequest, err error) {
 	var task task.Task
 	if err := s.DB().Read(ctx, func(tx base.Tx) error {

@@ -16,26 +16,22 @@ import (
 )
 
 const (
-	// maxDoubled is how often the time until a ticket is made again doubles.
+	// maxDoubled is the number of times that the delay before a repeated ticket doubles.
 	maxDoubled = 5
-	// maxRung bounds the tickets of a queue that wait to be shown. More would
-	// only wait at the broker instead of here.
+	// maxRung bounds the tickets of a queue that wait for a worker. More tickets would only wait at the broker instead of here.
 	maxRung = 10_000
-	// keepTickets is how long a ticket is remembered whose job has gone.
+	// KeepTickets is the time for which the ticket of a deleted job is kept.
 	KeepTickets = 24 * time.Hour
 )
 
-// Ready returns a channel that is closed when a queue may have more jobs that
-// are ready. Take it before [base.Store.MakeTickets].
+// Ready returns a channel that is closed when a queue may have more ready jobs. Take it before [Store.MakeTickets].
 func (s *Store) Ready(queue string) <-chan struct{} { return s.Hub.On(base.TopicQueue(queue)) }
 
-// MakeTickets makes tickets for at most n jobs of a queue that are ready and
-// have none, or one that was not shown for [base.Options.RingAgain] and, after
-// that, for ever longer. Two nodes that ask at once do not get the same jobs.
+// MakeTickets makes tickets for at most n ready jobs of a queue. These jobs have no ticket, or one that no worker has shown for
+// [base.Options.RingAgain], and longer after each repetition. Two concurrent calls on different nodes do not get the same jobs.
 //
-// A ticket that is made again is the same: the broker may still hold the first,
-// behind many others, and it must not become worthless there. The secret follows
-// from a signing key, the job and its last lease; only its hash is written down.
+// A repeated ticket is identical: the broker may still hold the first one behind many others, and it must stay valid. The
+// secret is derived from a signing key, the job and its last lease. Only its hash is stored.
 func (s *Store) MakeTickets(ctx context.Context, queue string, n int) (ts []job.Ticket, err error) {
 	keys, err := s.programs.SigningKeys(ctx)
 	if err != nil {
@@ -81,7 +77,7 @@ func (s *Store) MakeTickets(ctx context.Context, queue string, n int) (ts []job.
 			rows[i] = row{j.id, j.lease, base.HashSecret(secrets[j.id]), j.rings + 1, base.Micros(c.Now.Add(wait))}
 		}
 		from, args := c.SQL.Table(3, "t", base.BatchOf(rows))
-		// Another node may have made one since this statement's view was taken.
+		// Another node may have made a ticket after this statement's snapshot.
 		made, err := base.Collect(ctx, c.Tx, base.ScanInt, `
 			insert into belfry.tickets (job_id, lease, secret_hash, queue, rings, next_at)
 			select job_id, lease, hash, $1, rings, next_at

@@ -10,11 +10,10 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// MaxQueues bounds the queues of an answer.
+// MaxQueues bounds the queues in one answer.
 const MaxQueues = 1000
 
-// QueueSamples says how many jobs waited in queues over time. A time at which a sample was taken and nothing waited has a
-// point of zeros.
+// QueueSamples returns how many jobs waited in queues over time. A sample without waiting jobs is a point of zeros.
 func (s *Store) QueueSamples(ctx context.Context, q job.SampleQuery) (out job.Samples, err error) {
 	q = q.WithDefaults()
 	if err := q.Validate(); err != nil {
@@ -72,7 +71,7 @@ func (s *Store) QueueSamples(ctx context.Context, q job.SampleQuery) (out job.Sa
 	return out, err
 }
 
-// taken is a point of zeros for each step in which a sample was taken.
+// taken returns a point of zeros for each step in which a sample was taken.
 func (s *Store) taken(ctx context.Context, tx base.Tx, span int, from, now time.Time, step time.Duration) ([]job.QueueSample, error) {
 	all, err := base.Collect(ctx, tx, func(r base.Rows) (p job.QueueSample, err error) {
 		var more int64
@@ -105,7 +104,7 @@ func scanSample(r base.Rows) (o seenIn, err error) {
 	return o, err
 }
 
-// fold puts what was seen, oldest first, to the points that there are.
+// fold adds samples, oldest first, to the existing points.
 func fold(points []job.QueueSample, seen []seenIn, step time.Duration) []job.QueueSample {
 	points, i := slices.Clone(points), 0
 	for _, o := range seen {

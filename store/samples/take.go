@@ -14,34 +14,35 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// A sample costs what waits up to a bound, and nothing for what is idle: lanes are walked by seeking from one to the next
-// in their index, and each is counted within it. Claims leave jobs where they are, so the leased ones are taken off.
+// The cost of a sample grows with the waiting jobs, up to a bound. Idle lanes cost nothing: the sample seeks from one lane to
+// the next in their index, and counts within each. A claim leaves its job in the lane, so leased jobs are subtracted.
 const (
-	// mostLines bounds the lines that are counted. Each is counted up to its share of firstBudget, and those that are longer up
-	// to their share of longBudget.
+	// mostLines bounds the lines that are counted. Each line is first counted up to its share of firstBudget, and longer lines
+	// then up to their share of longBudget.
 	mostLines   = 20_000
 	firstBudget = 20_000
 	longBudget  = 100_000
 	leastEach   = 10
-	// inFront is how many of a line are looked at for the oldest. In a queue that takes turns it need not be the first.
+	// inFront is the number of jobs at the head of a line among which the oldest is looked for. In a fair queue the first is
+	// not always the oldest.
 	inFront = 10
 
 	minuteSpan, hourSpan = 60, 3600
 )
 
-// place is where a sample counts.
-type place struct{ queue, namespace string }
+// countKey identifies a sample: a queue and a namespace.
+type countKey struct{ queue, namespace string }
 
-// placeOf reads a lane, which is queue, kind, handler, namespace and requirement.
-func placeOf(lane string) place {
+// countKeyOf parses a lane, which is queue, kind, handler, namespace and requirement.
+func countKeyOf(lane string) countKey {
 	parts := strings.Split(lane, "\x1f")
 	if len(parts) != 5 {
-		return place{}
+		return countKey{}
 	}
-	return place{parts[0], parts[3]}
+	return countKey{parts[0], parts[3]}
 }
 
-// sampleRow is what was seen at a place.
+// sampleRow holds the counts of one place.
 type sampleRow struct {
 	Queue     string `json:"queue"`
 	Namespace string `json:"namespace"`
@@ -51,8 +52,8 @@ type sampleRow struct {
 	Running   int64  `json:"running"`
 }
 
-// SampleQueues takes the sample of the present minute, unless one was taken, and answers the time by the clock that decides.
-// However many nodes take it, one is kept.
+// SampleQueues takes the sample of the present minute, unless it exists, and returns the time of the database clock. If several
+// nodes take it, one sample is kept.
 func (s *Store) SampleQueues(ctx context.Context) (now time.Time, err error) {
 	if now, err = s.Now(ctx); err != nil {
 		return now, err
@@ -65,7 +66,7 @@ func (s *Store) SampleQueues(ctx context.Context) (now time.Time, err error) {
 		if err != nil || taken {
 			return err
 		}
-		rows, partial, err = s.look(ctx, tx, now)
+		rows, partial, err = s.countAll(ctx, tx, now)
 		return err
 	})
 	if err != nil || taken {
@@ -88,7 +89,7 @@ func (s *Store) SampleQueues(ctx context.Context) (now time.Time, err error) {
 			return err
 		}
 		for span, at := range map[int]time.Time{minuteSpan: minute, hourSpan: minute.Truncate(time.Hour)} {
-			if err := keep(c, span, at, rows); err != nil {
+			if err := storeRows(c, span, at, rows); err != nil {
 				return err
 			}
 		}
@@ -96,8 +97,8 @@ func (s *Store) SampleQueues(ctx context.Context) (now time.Time, err error) {
 	})
 }
 
-// keep writes what was seen, or the most of what was seen within the hour.
-func keep(c *base.Change, span int, at time.Time, rows []sampleRow) error {
+// storeRows writes counts: those of a minute, or the largest ones within an hour.
+func storeRows(c *base.Change, span int, at time.Time, rows []sampleRow) error {
 	from, args := c.SQL.Table(3, "t", base.BatchOf(rows))
 	larger := func(column string) string {
 		return column + ` = case when excluded.` + column + ` > belfry.queue_samples.` + column + ` then excluded.` + column + ` else belfry.queue_samples.` + column + ` end`
@@ -113,10 +114,10 @@ func keep(c *base.Change, span int, at time.Time, rows []sampleRow) error {
 	return err
 }
 
-// look counts what waits and what runs in all queues, by namespace and together.
-func (s *Store) look(ctx context.Context, tx base.Tx, now time.Time) (rows []sampleRow, partial bool, err error) {
-	seen := map[place]*sampleRow{}
-	at := func(p place) *sampleRow {
+// countAll counts waiting and running jobs in all queues, by namespace and in total.
+func (s *Store) countAll(ctx context.Context, tx base.Tx, now time.Time) (rows []sampleRow, partial bool, err error) {
+	seen := map[countKey]*sampleRow{}
+	at := func(p countKey) *sampleRow {
 		r := seen[p]
 		if r == nil {
 			r = &sampleRow{Queue: p.queue, Namespace: p.namespace}
@@ -124,26 +125,9 @@ func (s *Store) look(ctx context.Context, tx base.Tx, now time.Time) (rows []sam
 		}
 		return r
 	}
-	type leased struct {
-		job string // state and lane
-		n   int64
-	}
-	running, err := base.Collect(ctx, tx, func(r base.Rows) (l leased, err error) { return l, r.Scan(&l.job, &l.n) }, `
-		select job, count(*)
-		from (select coalesce((select state || ' ' || lane from belfry.jobs where id = job_id), '') as job from belfry.running) as leased
-		group by job`)
+	inLine, most, err := leasedInLines(ctx, tx, func(p countKey, n int64) { at(p).Running += n })
 	if err != nil {
 		return nil, false, err
-	}
-	inLine, most := map[place]int64{}, int64(0)
-	for _, l := range running {
-		state, lane, _ := strings.Cut(l.job, " ")
-		p := placeOf(lane)
-		at(p).Running += l.n
-		if state == string(job.Ready) {
-			inLine[p] += l.n
-			most = max(most, inLine[p])
-		}
 	}
 	lines, _, err := base.First(ctx, tx, base.ScanInt, linesText+` select count(*) from lines`)
 	if err != nil {
@@ -151,7 +135,7 @@ func (s *Store) look(ctx context.Context, tx base.Tx, now time.Time) (rows []sam
 	}
 	partial = lines >= mostLines
 	each := share(firstBudget, lines)
-	counts, err := s.count(ctx, tx, each+most, front(inFront, "true"), "")
+	counts, err := s.countLines(ctx, tx, each+most, front(inFront, "true"), "")
 	if err != nil {
 		return nil, false, err
 	}
@@ -160,28 +144,23 @@ func (s *Store) look(ctx context.Context, tx base.Tx, now time.Time) (rows []sam
 		if c.more {
 			longer[c.lane] = true
 		}
-		if inLine[placeOf(c.lane)] > 0 {
+		if inLine[countKeyOf(c.lane)] > 0 {
 			served[c.lane] = true
 		}
 	}
 	if again := share(longBudget, int64(len(longer))); len(longer) > 0 && again > each {
-		more, err := s.count(ctx, tx, again+most, "0", ` where `+s.SQL.In("t.lane", 1), s.SQL.List(slices.Sorted(maps.Keys(longer))))
-		if err != nil {
+		if counts, err = s.recount(ctx, tx, counts, longer, again+most); err != nil {
 			return nil, false, err
 		}
-		for i := range more {
-			more[i].oldest = counts[slices.IndexFunc(counts, func(c counted) bool { return c.lane == more[i].lane && c.priority == more[i].priority })].oldest
-		}
-		counts = append(slices.DeleteFunc(counts, func(c counted) bool { return longer[c.lane] }), more...)
 	}
-	oldest := map[place]int64{}
+	oldest := map[countKey]int64{}
 	note := func(c counted) {
-		if p := placeOf(c.lane); c.oldest > 0 && (oldest[p] == 0 || c.oldest < oldest[p]) {
+		if p := countKeyOf(c.lane); c.oldest > 0 && (oldest[p] == 0 || c.oldest < oldest[p]) {
 			oldest[p] = c.oldest
 		}
 	}
 	for _, c := range counts {
-		r := at(placeOf(c.lane))
+		r := at(countKeyOf(c.lane))
 		if r.Ready += c.n; c.more {
 			r.More = 1
 		}
@@ -189,8 +168,8 @@ func (s *Store) look(ctx context.Context, tx base.Tx, now time.Time) (rows []sam
 			note(c)
 		}
 	}
-	if len(served) > 0 { // those in front have been leased
-		fronts, err := s.count(ctx, tx, 0, front(inFront+most, s.UnleasedOfMany()), ` where `+s.SQL.In("t.lane", 1), s.SQL.List(slices.Sorted(maps.Keys(served))))
+	if len(served) > 0 { // the head of these lines may be leased
+		fronts, err := s.countLines(ctx, tx, 0, front(inFront+most, s.UnleasedOfMany()), ` where `+s.SQL.In("t.lane", 1), s.SQL.List(slices.Sorted(maps.Keys(served))))
 		if err != nil {
 			return nil, false, err
 		}
@@ -206,31 +185,70 @@ func (s *Store) look(ctx context.Context, tx base.Tx, now time.Time) (rows []sam
 			r.Oldest = max(0, base.Micros(now)-oldest[p])
 		}
 	}
-	return together(seen), partial, nil
+	return withTotals(seen), partial, nil
 }
 
-// share is how many entries are counted in each of so many lines.
+// leasedInLines counts running jobs by place. Those whose row is still ready stand in the line of their lane: inLine counts them,
+// and most is the largest count.
+func leasedInLines(ctx context.Context, tx base.Tx, count func(p countKey, n int64)) (inLine map[countKey]int64, most int64, err error) {
+	type leased struct {
+		job string // state and lane
+		n   int64
+	}
+	running, err := base.Collect(ctx, tx, func(r base.Rows) (l leased, err error) { return l, r.Scan(&l.job, &l.n) }, `
+		select job, count(*)
+		from (select coalesce((select state || ' ' || lane from belfry.jobs where id = job_id), '') as job from belfry.running) as leased
+		group by job`)
+	if err != nil {
+		return nil, 0, err
+	}
+	inLine = map[countKey]int64{}
+	for _, l := range running {
+		state, lane, _ := strings.Cut(l.job, " ")
+		p := countKeyOf(lane)
+		count(p, l.n)
+		if state == string(job.Ready) {
+			inLine[p] += l.n
+			most = max(most, inLine[p])
+		}
+	}
+	return inLine, most, nil
+}
+
+// recount counts the longer lines again, up to more jobs, and keeps the oldest job of the first count.
+func (s *Store) recount(ctx context.Context, tx base.Tx, counts []counted, longer map[string]bool, most int64) ([]counted, error) {
+	more, err := s.countLines(ctx, tx, most, "0", ` where `+s.SQL.In("t.lane", 1), s.SQL.List(slices.Sorted(maps.Keys(longer))))
+	if err != nil {
+		return nil, err
+	}
+	for i := range more {
+		more[i].oldest = counts[slices.IndexFunc(counts, func(c counted) bool { return c.lane == more[i].lane && c.priority == more[i].priority })].oldest
+	}
+	return append(slices.DeleteFunc(counts, func(c counted) bool { return longer[c.lane] }), more...), nil
+}
+
+// share returns how many jobs are counted in each line.
 func share(budget, lines int64) int64 {
 	return min(max(budget/max(1, lines), leastEach), core.CountLimit)
 }
 
-// counted is how many stand in a line, and since when the oldest of those in front is due.
+// counted is the number of jobs in a line, and the due time of the oldest job at its head.
 type counted struct {
 	lane                string
 	priority, n, oldest int64
 	more                bool
 }
 
-// front is since when the oldest is due of the first of line t that a condition holds for; 0: there is none. The first
-// are taken before it is asked, because that can only be planned as a walk along the line.
+// front returns the query for the earliest due time among the first jobs of line t that match a condition, or 0. The condition
+// is applied after the limit, because only then the query is planned as a walk along the line.
 func front(first int64, cond string) string {
 	return `(select coalesce(min(due_at), 0) from (
 		select id, due_at from belfry.jobs where lane = t.lane and priority = t.priority and state = 'ready'
 		order by turn, id limit ` + strconv.FormatInt(first, 10) + `) as front where ` + cond + `)`
 }
 
-// count counts lines up to so many.
-func (s *Store) count(ctx context.Context, tx base.Tx, most int64, front, where string, args ...any) ([]counted, error) {
+// countLines counts the jobs of lines, at most so many each.
+func (s *Store) countLines(ctx context.Context, tx base.Tx, most int64, front, where string, args ...any) ([]counted, error) {
 	return base.Collect(ctx, tx, func(r base.Rows) (c counted, err error) {
 		err = r.Scan(&c.lane, &c.priority, &c.n, &c.oldest)
 		if c.more = c.n > most; c.more {
@@ -244,8 +262,8 @@ func (s *Store) count(ctx context.Context, tx base.Tx, most int64, front, where 
 		from lines t`+where, args...)
 }
 
-// together adds the sum of each queue over all namespaces.
-func together(seen map[place]*sampleRow) (rows []sampleRow) {
+// withTotals adds the sum of each queue over all namespaces.
+func withTotals(seen map[countKey]*sampleRow) (rows []sampleRow) {
 	sums := map[string]*sampleRow{}
 	for p, r := range seen {
 		if p.queue == "" || r.Ready == 0 && r.Running == 0 {
@@ -272,8 +290,7 @@ func together(seen map[place]*sampleRow) (rows []sampleRow) {
 	return rows
 }
 
-// linesText lists the lines, in which jobs of a lane with one priority wait behind each other, by seeking from each to the
-// next.
+// linesText lists the lines by seeking from one to the next. A line is the jobs of a lane with one priority.
 var linesText = `
 	with recursive lanes (lane) as (
 		select (select lane from belfry.jobs where state = 'ready' order by lane limit 1)

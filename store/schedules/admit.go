@@ -7,14 +7,14 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// askedOf is a job of a schedule as its queue lets it in.
+// askedOf returns a job of a schedule with the fields that its queue needs for admission.
 func askedOf(row ScheduleRow, t task.Task) *job.Job {
 	return &job.Job{Trigger: job.TriggerSchedule, Namespace: row.Namespace, Queue: t.Queue, Priority: t.Priority, Kind: t.Kind}
 }
 
-// roomFor notes how many jobs of a schedule there is room for, up to those that are wanted. A full queue that drops the
-// oldest has room where it may drop others for them.
-func roomFor(c *Change, row ScheduleRow, t task.Task, want int, drop bool, f *schedule.Facts) (err error) {
+// capacityFor sets the number of a schedule's jobs for which there is room, up to want. A full queue that drops its oldest
+// jobs has room if it may drop jobs for the new ones.
+func capacityFor(c *Change, row ScheduleRow, t task.Task, want int, drop bool, f *schedule.Facts) (err error) {
 	if f.Room, f.Full, f.Limited, err = c.s.quotas.In(c.Change).Room(row.Namespace, want); err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func roomFor(c *Change, row ScheduleRow, t task.Task, want int, drop bool, f *sc
 	return err
 }
 
-// take counts jobs for which there was room. Jobs that full queues drop for them are dropped by DropPicked.
+// take counts the admitted jobs against their quota and queue. DropPicked drops the jobs that make room in full queues.
 func take(c *Change, row ScheduleRow, t task.Task, jobs int) error {
 	if jobs == 0 {
 		return nil
@@ -36,7 +36,7 @@ func take(c *Change, row ScheduleRow, t task.Task, jobs int) error {
 	return c.s.bounds.In(c.Change).Take(askedOf(row, t), jobs)
 }
 
-// tasksOf are the tasks of schedules that exist: their kinds and queues, and their priorities where the queue has a bound.
+// tasksOf returns the existing tasks of schedules with their kinds and queues, and their priorities if the queue is bounded.
 func (c *Change) tasksOf(rows []ScheduleRow) (map[int64]task.Task, error) {
 	ids := make([]int64, len(rows))
 	for i, r := range rows {

@@ -25,7 +25,7 @@ func scanBackfill(rows base.Rows) (b schedule.Backfill, err error) {
 	return b, err
 }
 
-// StartBackfill begins a backfill. A schedule has one at a time.
+// StartBackfill starts a backfill. A schedule has at most one unfinished backfill.
 func (s *Store) StartBackfill(ctx context.Context, b schedule.Backfill) (out schedule.Backfill, err error) {
 	b = b.WithDefaults()
 	err = s.write(ctx, "start backfill", func(c *Change) error {
@@ -78,7 +78,7 @@ func (s *Store) StartBackfill(ctx context.Context, b schedule.Backfill) (out sch
 	return out, err
 }
 
-// backfillOf finds the backfill of a schedule that was asked for with an idempotency key.
+// backfillOf returns the backfill of a schedule that was requested with an idempotency key.
 func (s *Store) backfillOf(ctx context.Context, tx base.Tx, id int64, key string) (b schedule.Backfill, found bool, err error) {
 	if key == "" {
 		return b, false, nil
@@ -90,7 +90,7 @@ func (s *Store) backfillOf(ctx context.Context, tx base.Tx, id int64, key string
 	return b, false, err
 }
 
-// Backfill is one backfill.
+// Backfill returns one backfill.
 func (s *Store) Backfill(ctx context.Context, namespace string, id int64) (b schedule.Backfill, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		b, err = s.backfill(ctx, tx, namespace, id, "")
@@ -138,7 +138,7 @@ func (s *Store) Backfills(ctx context.Context, f schedule.BackfillFilter) (p cor
 	return p, err
 }
 
-// SetBackfill pauses, resumes or cancels a backfill. Jobs that it made stay.
+// SetBackfill pauses, resumes or cancels a backfill. Jobs that it created stay.
 func (s *Store) SetBackfill(ctx context.Context, namespace string, id int64, state schedule.BackfillState) (b schedule.Backfill, err error) {
 	action := map[schedule.BackfillState]string{schedule.BackfillActive: "resume", schedule.BackfillPaused: "pause", schedule.BackfillCanceled: "cancel"}[state]
 	if action == "" {
@@ -173,8 +173,8 @@ func (c *Change) saveBackfill(b schedule.Backfill) error {
 	return err
 }
 
-// Refill lets every active backfill go on by a step and answers whether there
-// may be more to do at once. Every node may call it: the row is the lock.
+// Refill advances every active backfill by one step and reports whether there may be more to do at once. Every node may call
+// it: the row is the lock.
 func (s *Store) Refill(ctx context.Context) (more bool, _ error) {
 	var after int64
 	var failed error
@@ -200,11 +200,11 @@ func (s *Store) Refill(ctx context.Context) (more bool, _ error) {
 		if !found || ctx.Err() != nil {
 			return more, failed
 		}
-		more = more || err == nil && made // one that cannot go on holds up no other
+		more = more || err == nil && made // a backfill that cannot continue holds up no other
 	}
 }
 
-// refill asks package schedule what a locked backfill does next and writes it.
+// refill applies the next step of a locked backfill, as package schedule decides it.
 func (c *Change) refill(b schedule.Backfill) (made bool, err error) {
 	row, found, err := base.First(c.Ctx, c.Tx, ScanSchedule, `
 		select `+ScheduleColumns+`
@@ -214,7 +214,7 @@ func (c *Change) refill(b schedule.Backfill) (made bool, err error) {
 		return false, err
 	}
 	if !found {
-		b.State, b.EndedAt = schedule.BackfillCanceled, c.Now // its schedule was deleted
+		b.State, b.EndedAt = schedule.BackfillCanceled, c.Now // the schedule was deleted
 		return false, c.saveBackfill(b)
 	}
 	plan, err := c.s.PlanOf(c.Ctx, c.Tx, row.Schedule)
@@ -225,19 +225,19 @@ func (c *Change) refill(b schedule.Backfill) (made bool, err error) {
 		select count(*)
 		from (select 1 from belfry.jobs where schedule_id = $1 and schedule_id > 0 and trigger = 'backfill' limit $2) as bounded`, row.ID, schedule.BackfillStep)
 	if err != nil || b.Overlap == schedule.OverlapAllow && running >= schedule.BackfillStep {
-		return false, err // as many wait as one pass makes; more would only lengthen the queue
+		return false, err // as many jobs wait as one pass creates; more would only lengthen the queue
 	}
 	tasks, err := c.tasksOf([]ScheduleRow{row})
 	if err != nil {
 		return false, err
 	}
 	t, known, room := tasks[row.TaskID], schedule.Facts{}, schedule.BackfillStep
-	if err := roomFor(c, row, t, schedule.BackfillStep, false, &known); err != nil {
+	if err := capacityFor(c, row, t, schedule.BackfillStep, false, &known); err != nil {
 		return false, err
 	}
 	if known.Limited {
 		if room = known.Room; room == 0 {
-			return false, nil // it goes on when there is room
+			return false, nil // the backfill continues when there is room
 		}
 	}
 	ran, err := c.ranOf(row, b, plan)
@@ -256,7 +256,7 @@ func (c *Change) refill(b schedule.Backfill) (made bool, err error) {
 	return r.State == schedule.BackfillActive && !r.Done.Equal(b.Done), c.saveBackfill(r.Backfill)
 }
 
-// ranOf reads which of the nominal times that come next have a job.
+// ranOf returns which of the next nominal times already have a job.
 func (c *Change) ranOf(row ScheduleRow, b schedule.Backfill, plan schedule.Plan) (map[time.Time]bool, error) {
 	ran := map[time.Time]bool{}
 	if !b.OnlyMissing {
@@ -276,8 +276,8 @@ func (c *Change) ranOf(row ScheduleRow, b schedule.Backfill, plan schedule.Plan)
 	return ran, err
 }
 
-// startRefill makes the jobs of a backfill. A nominal time that was skipped
-// now has a job; one that had a job keeps the record of that one.
+// startRefill creates the jobs of a backfill. A skipped nominal time now has a job. The record of a nominal time that already
+// had a job keeps that job.
 func (c *Change) startRefill(row ScheduleRow, plan schedule.Plan, run []time.Time) error {
 	if len(run) == 0 {
 		return nil
@@ -316,8 +316,8 @@ func (c *Change) startRefill(row ScheduleRow, plan schedule.Plan, run []time.Tim
 	return err
 }
 
-// splitRanges takes nominal times out of rows that stand for several. Such a
-// row may begin before the first of them, but then it is among the last there.
+// splitRanges removes nominal times from rows that stand for several. Such a row may begin before the first nominal time of the
+// backfill. It is then one of the last rows before that time.
 func (c *Change) splitRanges(row ScheduleRow, plan schedule.Plan, run []time.Time) error {
 	ranges, err := base.Collect(c.Ctx, c.Tx, scanOccurrence, `
 		select `+occurrenceColumns+`
@@ -357,7 +357,7 @@ func (c *Change) splitRanges(row ScheduleRow, plan schedule.Plan, run []time.Tim
 	return c.insertRest(rest)
 }
 
-// insertRest writes what is left of rows that were split.
+// insertRest writes the remaining parts of the rows that were split.
 func (c *Change) insertRest(rest []occurrenceRow) error {
 	if len(rest) == 0 {
 		return nil

@@ -11,8 +11,10 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
+// CalendarColumns are the columns that [ScanCalendar] reads, in its order.
 const CalendarColumns = `id, namespace, name, generation, doc, created_at, updated_at`
 
+// ScanCalendar reads one row of [CalendarColumns].
 func ScanCalendar(rows base.Rows) (c schedule.Calendar, err error) {
 	var id, generation int64
 	var namespace, name string
@@ -23,7 +25,7 @@ func ScanCalendar(rows base.Rows) (c schedule.Calendar, err error) {
 	return c, err
 }
 
-// calendarDoc is the calendar as written, without what the store adds.
+// calendarDoc returns the calendar as written, without the fields that the store sets.
 func calendarDoc(c schedule.Calendar) string {
 	c.ID, c.Generation = 0, 0
 	c.CreatedAt, c.UpdatedAt = base.Instant(0), base.Instant(0)
@@ -35,6 +37,7 @@ func noCalendar(namespace, name string) error {
 		WithHint("see: belfry calendar list")
 }
 
+// ReadCalendar reads a calendar. lock is the suffix that locks the row, or "". A missing calendar fails with [core.NotFound].
 func ReadCalendar(ctx context.Context, tx base.Tx, namespace, name, lock string) (schedule.Calendar, error) {
 	c, found, err := base.First(ctx, tx, ScanCalendar, `
 		select `+CalendarColumns+`
@@ -46,8 +49,7 @@ func ReadCalendar(ctx context.Context, tx base.Tx, namespace, name, lock string)
 	return c, err
 }
 
-// SaveCalendar creates or replaces a calendar. Its schedules follow it from
-// their next run on.
+// SaveCalendar creates or replaces a calendar. Its schedules follow it from their next run on.
 func (s *Store) SaveCalendar(ctx context.Context, cal schedule.Calendar) (schedule.Calendar, error) {
 	cal = cal.WithDefaults()
 	err := s.write(ctx, "save calendar", func(c *Change) (err error) {
@@ -60,7 +62,7 @@ func (s *Store) SaveCalendar(ctx context.Context, cal schedule.Calendar) (schedu
 	return cal, err
 }
 
-// SaveCalendar writes a calendar that is valid, and answers the one before.
+// SaveCalendar writes a valid calendar and returns the previous one.
 func (c *Change) SaveCalendar(cal schedule.Calendar) (saved, old schedule.Calendar, err error) {
 	old, err = ReadCalendar(c.Ctx, c.Tx, cal.Namespace, cal.Name, c.SQL.ForUpdate("calendars"))
 	if missing := core.CodeOf(err) == core.NotFound; missing || err == nil && calendarDoc(old) != calendarDoc(cal) {
@@ -109,7 +111,7 @@ func (c *Change) insertCalendar(cal schedule.Calendar) (schedule.Calendar, error
 	return cal, c.Audit("create", "calendar", cal.Namespace, cal.Name, "", nil, cal)
 }
 
-// DeleteCalendar removes a calendar that nothing refers to.
+// DeleteCalendar removes a calendar that is not referenced.
 func (s *Store) DeleteCalendar(ctx context.Context, namespace, name string) error {
 	return s.write(ctx, "delete calendar", func(c *Change) error {
 		cal, err := ReadCalendar(ctx, c.Tx, namespace, name, c.SQL.ForUpdate("calendars"))
@@ -123,12 +125,12 @@ func (s *Store) DeleteCalendar(ctx context.Context, namespace, name string) erro
 	})
 }
 
+// DeleteCalendar deletes a calendar. A calendar that a schedule names fails with [core.Conflict].
 func (c *Change) DeleteCalendar(cal schedule.Calendar) error {
-	if err := LockCalendars(c.Change, cal.Namespace, cal.Name); err != nil { // a schedule that is being saved is waited for
+	if err := LockCalendars(c.Change, cal.Namespace, cal.Name); err != nil { // waits for a schedule that is being saved
 		return err
 	}
-	// Calendars are few and deleted rarely; a look at the schedules of the
-	// namespace that name any calendar is cheap enough.
+	// Calendars are few and rarely deleted, so reading all schedules of the namespace that name a calendar is cheap enough.
 	users, err := base.Collect(c.Ctx, c.Tx, ScanSchedule, `
 		select `+ScheduleColumns+`
 		from belfry.schedules s
@@ -151,8 +153,7 @@ func (c *Change) DeleteCalendar(cal schedule.Calendar) error {
 	return c.Audit("delete", "calendar", cal.Namespace, cal.Name, "", cal, nil)
 }
 
-// LockCalendars keeps calendars from being deleted, and waits for those that
-// are, until this transaction ends.
+// LockCalendars prevents the deletion of calendars until this transaction ends, and waits for deletions in progress.
 func LockCalendars(c *base.Change, namespace string, names ...string) error {
 	if len(names) == 0 {
 		return nil
@@ -165,7 +166,7 @@ func LockCalendars(c *base.Change, namespace string, names ...string) error {
 	return err
 }
 
-// Calendar is one calendar.
+// Calendar returns one calendar.
 func (s *Store) Calendar(ctx context.Context, namespace, name string) (c schedule.Calendar, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		c, err = ReadCalendar(ctx, tx, namespace, name, "")
@@ -181,20 +182,18 @@ func (s *Store) Calendars(ctx context.Context, f schedule.CalendarFilter) (p cor
 		return p, err
 	}
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
-		all, err := base.Collect(ctx, tx, ScanCalendar, `
+		p, err = base.CollectPage(ctx, tx, limit, ScanCalendar, func(c schedule.Calendar) string { return base.EncodeCursor(c.Namespace, c.Name) }, `
 			select `+CalendarColumns+`
 			from belfry.calendars
 			where `+w.Sql()+`
 			order by namespace, name
 			limit `+strconv.Itoa(limit+1), w.Args...)
-		p = base.Page(all, limit, func(c schedule.Calendar) string { return base.EncodeCursor(c.Namespace, c.Name) })
 		return err
 	})
 	return p, err
 }
 
-// PlanOf compiles a schedule with its calendars. Schedules without any, which
-// are most, cost no query.
+// PlanOf compiles a schedule with its calendars. Most schedules have no calendars and need no query.
 func (s *Store) PlanOf(ctx context.Context, tx base.Tx, sc schedule.Schedule) (schedule.Plan, error) {
 	if len(sc.Blackout)+len(sc.Within) == 0 {
 		return s.plans.of(sc, nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/store/internal/both"
 )
 
-// due is how many schedules a pass finds due.
+// due returns the number of schedules that a pass finds due.
 func due(t *testing.T, st *store.Store) int {
 	t.Helper()
 	out, err := st.FireDue(t.Context())
@@ -22,11 +22,11 @@ func due(t *testing.T, st *store.Store) int {
 	return out.Schedules
 }
 
-func TestAPassThatBeginsAtTheMarkFindsWhatIsDue(t *testing.T) {
+func TestAPassThatBeginsAtTheMarkFindsDueSchedules(t *testing.T) {
 	t.Parallel()
 	both.Run(t, func(t *testing.T, st *store.Store) {
 		due(t, st)
-		st.LooksAreDear(true)
+		st.StartAtMarks(true)
 		due(t, st)
 		if err := st.EnsureFuncs(t.Context(), "", []string{"t"}); err != nil {
 			t.Fatal(err)
@@ -35,21 +35,20 @@ func TestAPassThatBeginsAtTheMarkFindsWhatIsDue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // each comes within a second
+		for range 2 { // each run is due within a second
 			for due(t, st) == 0 {
 				if t.Context().Err() != nil {
-					t.Fatal("nothing is due any more")
+					t.Fatal("the schedule is no longer due")
 				}
 			}
 		}
-		foundEverywhereAlone(t, st, `update belfry.schedules set next_at = 1`, due)
+		foundOnlyByAFullPass(t, st, `update belfry.schedules set next_at = 1`, due)
 	})
 }
 
-// foundEverywhereAlone wants what comes before the mark without a word, as from
-// another node that died, to be found by a pass that looks everywhere, and by no
-// other.
-func foundEverywhereAlone(t *testing.T, st *store.Store, comes string, pass func(*testing.T, *store.Store) int) {
+// foundOnlyByAFullPass checks which pass finds a row that comes before the mark unannounced, as from another node that died:
+// only a pass from the beginning.
+func foundOnlyByAFullPass(t *testing.T, st *store.Store, comes string, pass func(*testing.T, *store.Store) int) {
 	t.Helper()
 	err := st.DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) error {
 		_, err := tx.Exec(t.Context(), comes)
@@ -59,15 +58,15 @@ func foundEverywhereAlone(t *testing.T, st *store.Store, comes string, pass func
 		t.Fatal(err)
 	}
 	if n := pass(t, st); n != 0 {
-		t.Errorf("%d were found before the mark", n)
+		t.Errorf("a pass from the mark found %d rows before it, want 0", n)
 	}
-	st.LooksAreDear(false)
+	st.StartAtMarks(false)
 	if n := pass(t, st); n != 1 {
-		t.Errorf("%d were found everywhere, want 1", n)
+		t.Errorf("a pass from the beginning found %d rows, want 1", n)
 	}
 }
 
-// promoted is how many delayed jobs a pass finds due.
+// promoted returns the number of delayed jobs that a pass finds due.
 func promoted(t *testing.T, st *store.Store) int {
 	t.Helper()
 	out, err := st.Promote(t.Context())
@@ -81,24 +80,24 @@ func TestAPassThatBeginsAtTheMarkFindsDelayedJobs(t *testing.T) {
 	t.Parallel()
 	both.Run(t, func(t *testing.T, st *store.Store) {
 		promoted(t, st)
-		st.LooksAreDear(true)
+		st.StartAtMarks(true)
 		promoted(t, st)
 		if err := st.EnsureFuncs(t.Context(), "", []string{"t"}); err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // the second time beyond what the mark rose to with the first
+		for range 2 { // the second job is due after the mark that the first one raised
 			if _, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t", Delay: core.Duration(50 * time.Millisecond)}}); err != nil {
 				t.Fatal(err)
 			}
 			for promoted(t, st) == 0 {
 				if t.Context().Err() != nil {
-					t.Fatal("nothing is due any more")
+					t.Fatal("the delayed job is never due")
 				}
 			}
 		}
 		if _, err := st.Enqueue(t.Context(), []job.NewJob{{Task: "t", Delay: core.Duration(time.Hour)}}); err != nil {
 			t.Fatal(err)
 		}
-		foundEverywhereAlone(t, st, `update belfry.jobs set due_at = 1 where state = 'scheduled'`, promoted)
+		foundOnlyByAFullPass(t, st, `update belfry.jobs set due_at = 1 where state = 'scheduled'`, promoted)
 	})
 }

@@ -9,20 +9,19 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// LooksAreDear makes passes of [base.Store.FireDue] and [base.Store.Promote] begin at
-// their marks from now on, or look everywhere.
-func (s *Store) LooksAreDear(dear bool) {
+// StartAtMarks makes the passes of [Store.FireDue] and Promote start at their marks from now on, or at the beginning.
+func (s *Store) StartAtMarks(start bool) {
 	for _, m := range []*base.DueMark{&s.due, &s.jobs.Limits().Delayed} {
 		m.Mu.Lock()
 		m.LookAgain = time.Time{}
-		if dear {
+		if start {
 			m.LookAgain = time.Now().Add(time.Hour)
 		}
 		m.Mu.Unlock()
 	}
 }
 
-// ForecastOf is [base.Store.Forecast] that looks at so many schedules.
+// ForecastOf is [Store.Forecast] with a limit of rows.
 func (s *Store) ForecastOf(ctx context.Context, a schedule.Ahead, rows int) (f schedule.Forecast, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -35,7 +34,7 @@ func (s *Store) ForecastOf(ctx context.Context, a schedule.Ahead, rows int) (f s
 	return f, err
 }
 
-// SchedulesLooking is [base.Store.Schedules] that looks at so many names.
+// SchedulesLooking is [Store.Schedules] with a limit of the rows that it looks at.
 func (s *Store) SchedulesLooking(ctx context.Context, f schedule.Filter, look int) (core.Page[schedule.Schedule], error) {
 	return s.schedules(ctx, f, look)
 }

@@ -17,14 +17,15 @@ import (
 // fireBatch bounds the schedules that fire in one transaction.
 const fireBatch = 500
 
-// FireDue fires schedules that are due, up to a batch. Every node may call it
-// at the same time: what one has locked, the others leave alone.
+// FireDue fires due schedules, up to a batch. Every node may call it at the same time: it skips schedules that another node has
+// locked.
 func (s *Store) FireDue(ctx context.Context) (out job.Fired, err error) {
 	err = s.write(ctx, "fire", func(c *Change) error {
 		out = job.Fired{Now: c.Now}
 		from := c.LookFrom(&s.due)
 		begun := time.Now()
-		// The cast is for SQLite, which would compare a bare parameter with what the index is limited to, and plan anew for each value.
+		// The cast is for SQLite. It would compare a bare parameter with the condition of the index, and plan anew for each
+		// value.
 		rows, err := base.Collect(ctx, c.Tx, ScanSchedule, `
 			select `+ScheduleColumns+`
 			from belfry.schedules s
@@ -55,11 +56,11 @@ func (s *Store) FireDue(ctx context.Context) (out job.Fired, err error) {
 	return out, err
 }
 
-// heldRest is how soon to look again at schedules that were left. Others that come due meanwhile wait for it too.
+// heldRest is the delay before the next look at schedules that were skipped. Schedules that come due meanwhile wait for it too.
 const heldRest = 20 * time.Millisecond
 
-// leaveHeld leaves for the next pass those of due schedules that end their earlier runs, of which another transaction is
-// changing one. It may last, or wait for the schedule; the other schedules go on.
+// leaveHeld removes due schedules whose policy ends earlier runs, if another transaction is changing such a run. They fire in
+// the next pass. The other transaction may last long or wait for the schedule, so the rest of the batch does not wait for it.
 func leaveHeld(c *Change, rows []ScheduleRow) (others []ScheduleRow, left bool, err error) {
 	var ids []int64
 	for _, r := range rows {
@@ -67,7 +68,7 @@ func leaveHeld(c *Change, rows []ScheduleRow) (others []ScheduleRow, left bool, 
 			ids = append(ids, r.ID)
 		}
 	}
-	if len(ids) == 0 || !c.s.Far { // elsewhere there is one writer
+	if len(ids) == 0 || !c.s.Far { // SQLite has one writer
 		return rows, false, nil
 	}
 	type run struct{ job, schedule int64 }
@@ -120,16 +121,16 @@ func (c *Change) fire(rows []ScheduleRow, out *job.Fired) error {
 			err = core.Errorf(core.Internal, "it has no task")
 		}
 		if err != nil {
-			// Rules are checked when they are saved, so this is a zone that
-			// this machine does not know. It must not hold up the others.
-			if err := c.shelve(row, err); err != nil {
+			// Rules are validated when they are saved, so the cause is a time zone that this machine does not know. The
+			// schedule must not hold up the others.
+			if err := c.postpone(row, err); err != nil {
 				return err
 			}
 			continue
 		}
 		known := facts[row.ID]
-		if _, owned := task.OwnerOf(row.Name); !owned { // a check is counted by its monitor
-			if err := roomFor(c, row, t, len(rows), true, &known); err != nil {
+		if _, owned := task.OwnerOf(row.Name); !owned { // the monitor counts its own checks
+			if err := capacityFor(c, row, t, len(rows), true, &known); err != nil {
 				return err
 			}
 		}
@@ -145,13 +146,13 @@ func (c *Change) fire(rows []ScheduleRow, out *job.Fired) error {
 	if err := c.applyFirings(all); err != nil {
 		return err
 	}
-	return c.s.bounds.In(c.Change).DropPicked() // what follows from an end goes on from the new state
+	return c.s.bounds.In(c.Change).DropPicked() // the consequences of an end start from the new state
 }
 
-// shelve puts off a schedule that cannot be computed, and says so. A loop that
-// counts from the finish goes on from there.
-func (c *Change) shelve(row ScheduleRow, cause error) error {
-	c.s.Opt.Logger.Error("schedule cannot be computed, put off for a minute", "schedule", row.Name, "namespace", row.Namespace, "error", cause)
+// postpone delays a schedule that cannot be computed by a minute, and logs the error. A rule that counts from the finish
+// continues from the new time.
+func (c *Change) postpone(row ScheduleRow, cause error) error {
+	c.s.Opt.Logger.Error("schedule cannot be computed, trying again in a minute", "schedule", row.Name, "namespace", row.Namespace, "error", cause)
 	next, finish := c.Now.Add(time.Minute), row.FinishAt
 	if fromFinish(row.Schedule) {
 		finish = next
@@ -171,13 +172,13 @@ func jobsOf(f schedule.Firing) (n int) {
 	return n
 }
 
-// maxActive bounds how many live jobs of a schedule a decision looks at. It is
-// above what any overlap policy but allow can lead to.
+// maxActive bounds the live jobs of a schedule that a decision looks at. It exceeds the number that any overlap policy except
+// allow can lead to.
 const maxActive = 2000
 
-// indifferent reports that a schedule decides the same whatever runs, so that
-// its backlog, which may be long, need not be read.
-func indifferent(s schedule.Schedule) bool {
+// ignoresJobs reports that the decisions of a schedule do not depend on its live jobs. Its backlog, which may be long, need not
+// be read.
+func ignoresJobs(s schedule.Schedule) bool {
 	return s.Overlap == schedule.OverlapAllow && !fromFinish(s)
 }
 
@@ -185,12 +186,12 @@ func fromFinish(s schedule.Schedule) bool {
 	return slices.ContainsFunc(s.Rules, func(r schedule.Rule) bool { return r.Anchor == schedule.AnchorFinish })
 }
 
-// Facts reads what the decisions about these schedules depend on.
+// Facts reads the facts on which the decisions about these schedules depend.
 func (c *Change) Facts(rows []ScheduleRow) (map[int64]schedule.Facts, error) {
 	var ids, blocked []int64
 	for _, r := range rows {
 		ids = append(ids, r.ID)
-		if !indifferent(r.Schedule) {
+		if !ignoresJobs(r.Schedule) {
 			blocked = append(blocked, r.ID)
 		}
 	}
@@ -231,13 +232,13 @@ func (c *Change) Facts(rows []ScheduleRow) (map[int64]schedule.Facts, error) {
 	return facts, nil
 }
 
-// Decided is a schedule and what [schedule.Fire] said about it.
+// Decided is a schedule with the decision of [schedule.Fire].
 type Decided struct {
 	Row ScheduleRow
 	Out schedule.Firing
 }
 
-// occurrenceRow is an occurrence as a batch carries it.
+// occurrenceRow is an occurrence in a batch.
 type occurrenceRow struct {
 	ScheduleID int64  `json:"schedule_id"`
 	Nominal    int64  `json:"nominal"`
@@ -256,11 +257,10 @@ func occurrenceRowOf(o schedule.Occurrence) occurrenceRow {
 		o.JobID, base.Micros(o.DueAt), base.Micros(o.DecidedAt)}
 }
 
-// identity is what an occurrence is known by.
+// identity identifies an occurrence.
 type identity struct{ schedule, nominal int64 }
 
-// applyFirings writes whole decisions: occurrences, their jobs, what they end,
-// and the schedules' new state.
+// applyFirings writes complete decisions: the occurrences, their jobs, the jobs that end, and the new states of the schedules.
 func (c *Change) applyFirings(all []Decided) error {
 	if err := c.numberJobs(all); err != nil {
 		return err
@@ -275,10 +275,10 @@ func (c *Change) applyFirings(all []Decided) error {
 	if err := c.SaveStates(all); err != nil {
 		return err
 	}
-	return c.endOthers(all) // what follows from an end goes on from the new state
+	return c.endOthers(all) // the consequences of an end start from the new state
 }
 
-// numberJobs gives an id to every job that was decided.
+// numberJobs assigns an id to every job that was decided.
 func (c *Change) numberJobs(all []Decided) error {
 	n := 0
 	for _, d := range all {
@@ -303,9 +303,8 @@ func (c *Change) numberJobs(all []Decided) error {
 	return nil
 }
 
-// writeOccurrences writes the decisions and answers which of them are ours: an
-// occurrence that has a row already was decided before, whatever we thought.
-// The unique index has the last word on a nominal time.
+// writeOccurrences writes the decisions and returns the occurrences that this transaction decided. An occurrence that already
+// has a row was decided before. The unique index has the last word on a nominal time.
 func (c *Change) writeOccurrences(all []Decided) (map[identity]bool, error) {
 	var fresh, unbuffered []occurrenceRow
 	var skipped []parted
@@ -314,15 +313,13 @@ func (c *Change) writeOccurrences(all []Decided) (map[identity]bool, error) {
 		_, owned := task.OwnerOf(d.Row.Name)
 		for _, o := range d.Out.Occurrences {
 			if owned && o.Decision == schedule.DecidedJob {
-				// A check is recorded by its result, under its nominal time.
-				// Ten thousand monitors would leave fourteen million rows a
-				// day here that say the same. The high-water mark keeps it
-				// from being fired twice.
+				// The check result records a check under its nominal time. A row here would repeat it: 10,000 monitors would
+				// write 14 million rows a day. The high-water mark prevents a second fire.
 				mine[identity{o.ScheduleID, base.Micros(o.Nominal)}] = true
 				c.Observe(fired(o, c.Now))
 				continue
 			}
-			parts, err := c.roomFor(d.Row, o)
+			parts, err := c.splitAround(d.Row, o)
 			if err != nil {
 				return nil, err
 			}
@@ -354,7 +351,7 @@ func (c *Change) writeOccurrences(all []Decided) (map[identity]bool, error) {
 		for _, id := range ids {
 			mine[id] = true
 		}
-		if err := c.missed(skipped, mine); err != nil {
+		if err := c.notifyMissed(skipped, mine); err != nil {
 			return nil, err
 		}
 	}
@@ -380,9 +377,9 @@ func fired(o schedule.Occurrence, now time.Time) func(base.Observer) {
 	return func(to base.Observer) { to.Fired(o.Decision, o.Reason, o.Count, now.Sub(o.DueAt)) }
 }
 
-// roomFor parts a row that stands for several nominal times around those that
-// have a row already, because a backfill was faster.
-func (c *Change) roomFor(row ScheduleRow, o schedule.Occurrence) ([]schedule.Occurrence, error) {
+// splitAround splits a row that stands for several nominal times around the times that already have a row, because a backfill
+// was faster.
+func (c *Change) splitAround(row ScheduleRow, o schedule.Occurrence) ([]schedule.Occurrence, error) {
 	if o.Count == 1 {
 		return []schedule.Occurrence{o}, nil
 	}
@@ -405,7 +402,7 @@ func (c *Change) roomFor(row ScheduleRow, o schedule.Occurrence) ([]schedule.Occ
 	return o.Without(row.Schedule, plan, taken), nil
 }
 
-// startJobs writes the jobs of occurrences that are ours.
+// startJobs creates the jobs of the occurrences in mine.
 func (c *Change) startJobs(all []Decided, mine map[identity]bool) error {
 	var taskIDs []int64
 	for _, d := range all {
@@ -438,6 +435,7 @@ func (c *Change) startJobs(all []Decided, mine map[identity]bool) error {
 	return err
 }
 
+// ScheduledJob returns the row of the job of an occurrence. It writes nothing.
 func (c *Change) ScheduledJob(row ScheduleRow, t task.Task, o schedule.Occurrence) jobs.JobRow {
 	j := c.jobs().NewJob(o.JobID, job.NewJob{Input: row.Input}, t)
 	j.Trigger, j.Schedule, j.ScheduleID, j.Generation = job.TriggerSchedule, row.Name, row.ID, row.Generation
@@ -449,7 +447,7 @@ func (c *Change) ScheduledJob(row ScheduleRow, t task.Task, o schedule.Occurrenc
 	return j
 }
 
-// endOthers ends what a decision replaces.
+// endOthers ends the jobs that a decision replaces.
 func (c *Change) endOthers(all []Decided) error {
 	var cancel, terminate []int64
 	for _, d := range all {

@@ -10,17 +10,15 @@ import (
 	"github.com/belfry-run/belfry/store/locks"
 )
 
-// Follow decides what follows for schedules from the end of one of their jobs:
-// the next run of a rule that counts from the finish, a run from the buffer, an
-// end that was waited for.
+// Follow decides what follows for a schedule from the end of one of its jobs. That is the next run of a rule that counts from
+// the finish, a buffered run, or the completion of the schedule.
 func (c *Change) Follow(ids []int64) error {
 	if err := c.s.bounds.In(c.Change).Clear("schedules", ids); err != nil || len(ids) == 0 {
 		return err
 	}
-	// Locked before it is judged whether anything can follow: a pause, a resume
-	// or an edit that runs beside us either sees that the job has ended, or is
-	// seen by us. Judged by an earlier look, each could leave the next run to
-	// the other, and the loop would be dead.
+	// The schedules are locked before the decision whether anything follows. A concurrent pause, resume or edit then either
+	// sees that the job has ended, or is seen here. With an earlier look, each side could leave the next run to the other, and
+	// the loop would stop for ever.
 	if err := (locks.Rows{Table: "schedules", Key: "id", Where: c.SQL.In("id", 1), Of: c.SQL.List(ids)}).NowIfBackwards(c.Change); err != nil {
 		return err
 	}
@@ -46,7 +44,7 @@ func (c *Change) Follow(ids []int64) error {
 	for _, r := range rows {
 		plan, err := c.s.PlanOf(c.Ctx, c.Tx, r.Schedule)
 		if err != nil { // the job has ended all the same
-			if err := c.shelve(r, err); err != nil {
+			if err := c.postpone(r, err); err != nil {
 				return err
 			}
 			continue
@@ -64,8 +62,7 @@ func concernedByEnd(s schedule.Schedule) bool {
 	return fromFinish(s) || s.MaxRuns > 0
 }
 
-// withdrawOf ends what waits of a schedule: jobs that have not started, and
-// occurrences in its buffer.
+// withdrawOf withdraws the waiting runs of a schedule: jobs that have not started, and buffered occurrences.
 func (c *Change) withdrawOf(row ScheduleRow, reason core.Reason, note string) error {
 	ends := leftovers.Left{Kind: leftovers.Withdrawn, Owner: leftovers.ScheduleOwner(row.ID), Reason: reason, Note: note}
 	if err := c.s.leftovers.In(c.Change).Follow(ends); err != nil {

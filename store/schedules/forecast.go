@@ -1,8 +1,10 @@
 package schedules
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,19 +12,17 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// How many nominal times a forecast works out one by one: of one schedule, and of
-// all. Those of fixed rates are counted and not worked out.
+// Limits of the nominal times that a forecast computes one by one, for one schedule and for all. Fixed rates are counted
+// without computing each time.
 const (
-	maxEach   = 200_000 // more than two days have seconds
-	fewEach   = 200     // however many schedules there are
+	maxEach   = 200_000 // more than the seconds of two days
+	fewEach   = 200     // for each schedule, however many there are
 	maxStarts = 1_000_000
 )
 
-// Forecast counts the starts of each minute and hour within a span, jitter and
-// calendars included, so that people see where they collide. Checks of monitors,
-// which come all the time, count only if they are asked for. It looks at the
-// schedules that are due first. Those whose times are the same are worked out
-// once: most of a million are a few hundred rules.
+// Forecast counts the starts of each minute and hour within a span, with jitter and calendars, so that collisions show. Checks
+// of monitors run all the time and count only on request. Forecast reads the schedules that are due first. Schedules with the
+// same times are computed once: a million schedules usually have a few hundred rules.
 func (s *Store) Forecast(ctx context.Context, a schedule.Ahead) (out schedule.Forecast, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -39,6 +39,7 @@ func (s *Store) Forecast(ctx context.Context, a schedule.Ahead) (out schedule.Fo
 	return out, err
 }
 
+// ForecastIn computes the forecast of a namespace from at most that many schedules and jobs of each kind.
 func (s *Store) ForecastIn(ctx context.Context, tx base.Tx, a schedule.Ahead, rows int) (out schedule.Forecast, err error) {
 	loads, err := schedule.NewLoads(a.Zone)
 	if err != nil {
@@ -48,7 +49,7 @@ func (s *Store) ForecastIn(ctx context.Context, tx base.Tx, a schedule.Ahead, ro
 	if err != nil {
 		return out, err
 	}
-	groups, own := alike(due)
+	groups, own := groupByTimes(due)
 	groups = append(groups, own...)
 	each := max(fewEach, min(maxEach, maxStarts/max(len(groups), 1)))
 	for _, g := range groups {
@@ -71,11 +72,11 @@ func (s *Store) ForecastIn(ctx context.Context, tx base.Tx, a schedule.Ahead, ro
 	return out, nil
 }
 
-// load counts the starts of schedules with the same times. If there are more
-// than are worked out, it answers from when on some are not counted.
+// load counts the starts of schedules with the same times. If there are more starts than load computes, it returns the time
+// from which some are not counted.
 func (s *Store) load(ctx context.Context, tx base.Tx, loads *schedule.Loads, a schedule.Ahead, sc schedule.Schedule, g *timedGroup, most int) (cut time.Time, err error) {
 	var q comingQueue
-	if err := s.comes(ctx, tx, &q, a, sc); err != nil || len(q) == 0 {
+	if err := s.queueComing(ctx, tx, &q, a, sc); err != nil || len(q) == 0 {
 		return cut, err
 	}
 	c := &q[0]
@@ -103,7 +104,7 @@ func (s *Store) load(ctx context.Context, tx base.Tx, loads *schedule.Loads, a s
 		if start := c.starts(); !start.IsZero() {
 			starts = append(starts, start)
 		}
-		if !c.passes(c.at) {
+		if !c.advance(c.at) {
 			break
 		}
 	}
@@ -111,8 +112,8 @@ func (s *Store) load(ctx context.Context, tx base.Tx, loads *schedule.Loads, a s
 	return cut, nil
 }
 
-// starts is when it starts that comes next: jitter and calendars may move that,
-// also behind the end of the span, and take it away.
+// starts returns the start of the next occurrence. Jitter and calendars may move it, also past the end of the span, or cancel
+// it.
 func (c *coming) starts() time.Time {
 	if c.sc.Jitter == 0 && len(c.sc.Calendars()) == 0 {
 		c.left--
@@ -121,7 +122,7 @@ func (c *coming) starts() time.Time {
 	return c.next().DueAt
 }
 
-// timed is a schedule with what its times depend on.
+// timed is a schedule with the fields that determine its times.
 type timed struct {
 	schedule.LoadOf
 	id, runs         int64
@@ -141,14 +142,14 @@ func scanTimed(r base.Rows) (t timed, err error) {
 	return t, r.Scan(&t.id, &t.Namespace, &t.Schedule, &t.doc, base.ScanTime(&t.finishAt), &t.runs, base.ScanTime(&t.nextAt))
 }
 
-// timedGroup is schedules with the same times.
+// timedGroup is a group of schedules with the same times.
 type timedGroup struct {
 	one   timed
 	n     int
-	named []schedule.LoadOf // some of them
+	named []schedule.LoadOf // the first ones of the group by name, up to maxNamed
 }
 
-// timing are the parts of a schedule that its times depend on, as they are kept.
+// timing holds the stored fields of a schedule that determine its times.
 type timing struct {
 	Rules    json.RawMessage `json:"rules"`
 	Zone     string          `json:"zone"`
@@ -162,10 +163,10 @@ type timing struct {
 	Within   []string        `json:"within"`
 }
 
-// timesKey is what the times of a schedule depend on, if they depend on no more.
+// timesKey identifies the times of a schedule, if no other fields determine them.
 type timesKey struct{ rules, zone, gap, fold, start, end string }
 
-// timesKeyOf reads it from a schedule as it is kept.
+// timesKeyOf reads the key from a stored schedule.
 func timesKeyOf(doc string) (k timesKey, shared bool) {
 	var of timing
 	var sc schedule.Schedule
@@ -178,10 +179,9 @@ func timesKeyOf(doc string) (k timesKey, shared bool) {
 	return timesKey{string(of.Rules), of.Zone, of.Gap, of.Fold, of.Start, of.End}, true
 }
 
-// alike puts schedules together that have the same times, and leaves others,
-// whose times depend on more, to themselves. Of those that differ in nothing but
-// the name, one is read.
-func alike(due []timed) (groups, own []*timedGroup) {
+// groupByTimes groups schedules that have the same times. A schedule whose times depend on more fields is a group of its own. Of the
+// schedules that differ only in the name, one is read.
+func groupByTimes(due []timed) (groups, own []*timedGroup) {
 	type read struct {
 		timesKey
 		shared bool
@@ -202,10 +202,7 @@ func alike(due []timed) (groups, own []*timedGroup) {
 			known[r.timesKey] = groupOf(t)
 			groups = append(groups, known[r.timesKey])
 		default:
-			same.n++
-			if len(same.named) < maxNamed {
-				same.named = append(same.named, t.LoadOf)
-			}
+			same.add(t)
 		}
 	}
 	return groups, own
@@ -215,5 +212,17 @@ func groupOf(t timed) *timedGroup {
 	return &timedGroup{one: t, n: 1, named: []schedule.LoadOf{t.LoadOf}}
 }
 
-// maxNamed is how many of a group are named at most.
+// maxNamed bounds the named schedules of a group.
 const maxNamed = 10
+
+// add adds a schedule to the group. The first ones by name are named, whatever the order in which a database returns them.
+func (g *timedGroup) add(t timed) {
+	g.n++
+	at, _ := slices.BinarySearchFunc(g.named, t.LoadOf, func(a, b schedule.LoadOf) int {
+		return cmp.Or(cmp.Compare(a.Schedule, b.Schedule), cmp.Compare(a.Namespace, b.Namespace))
+	})
+	if at < maxNamed {
+		g.named = slices.Insert(g.named, at, t.LoadOf)
+		g.named = g.named[:min(len(g.named), maxNamed)]
+	}
+}

@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Look answers what a schedule will do, saved or not.
+// Look previews the runs of a schedule, saved or not.
 func (s *Store) Look(ctx context.Context, q schedule.LookQuery) (out schedule.Look, err error) {
 	if err := q.Validate(); err != nil {
 		return out, err
@@ -57,8 +57,7 @@ func (s *Store) Look(ctx context.Context, q schedule.LookQuery) (out schedule.Lo
 	return out, err
 }
 
-// draft checks a schedule that is not saved and compiles it. Its plan is not
-// kept: drafts have no id.
+// draft validates and compiles a schedule that is not saved. Its plan is not cached: drafts have no id.
 func (s *Store) draft(ctx context.Context, tx base.Tx, q schedule.LookQuery, saved schedule.Schedule, now time.Time) (schedule.Schedule, schedule.Plan, error) {
 	d := q.Drafted(saved.Runs)
 	if err := d.Validate(now); err != nil {
@@ -79,9 +78,8 @@ func (s *Store) draft(ctx context.Context, tx base.Tx, q schedule.LookQuery, sav
 	return d, plan, err
 }
 
-// Upcoming lists what all schedules of a namespace will do within a span,
-// soonest first. It reads about as many schedules as it lists runs, and where
-// most of them run earlier than asked for, no more than maxUpcoming.
+// Upcoming lists the next runs of all schedules of a namespace within a span, soonest first. It reads about as many schedules
+// as it lists runs, and at most maxUpcoming if most of them run before the span.
 func (s *Store) Upcoming(ctx context.Context, a schedule.Ahead) (out []schedule.Coming, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -109,12 +107,12 @@ func (s *Store) Upcoming(ctx context.Context, a schedule.Ahead) (out []schedule.
 	return out, err
 }
 
-// merge lists the times of schedules in their order.
+// merge lists the times of schedules in order.
 func (s *Store) merge(ctx context.Context, tx base.Tx, a schedule.Ahead, rows []ScheduleRow) ([]schedule.Coming, error) {
 	out := []schedule.Coming{}
 	var q comingQueue
 	for _, r := range rows {
-		if err := s.comes(ctx, tx, &q, a, r.Schedule); err != nil {
+		if err := s.queueComing(ctx, tx, &q, a, r.Schedule); err != nil {
 			return nil, err
 		}
 	}
@@ -128,21 +126,18 @@ func (s *Store) merge(ctx context.Context, tx base.Tx, a schedule.Ahead, rows []
 	return out, ctx.Err()
 }
 
-// How many schedules one look ahead reads at most. A forecast takes less of each.
+// Limits of the schedules that one preview of all schedules reads. A forecast reads fewer columns of each.
 const (
 	maxUpcoming = 3_000
 	maxForecast = 8_000
 )
 
-// checksPassed is how many schedules are read for each that is counted, where
-// those of monitors are left out.
+// checksPassed is the number of schedules read for each schedule counted, if checks of monitors are left out.
 const checksPassed = 10
 
-// dueFirst reads those schedules of a namespace that are due within a span, of
-// the first n of all. It also answers when those behind are due at
-// the earliest; zero: there are none. Those from the finish have no planned
-// times but the next. Without checks of monitors it passes over a bounded number
-// of those.
+// dueFirst reads the schedules of a namespace that are due within a span, among the first n of all. It also returns the
+// earliest time at which a schedule after these n is due, or zero if there is none. A rule that counts from the finish has only
+// its next time planned. Without the checks of monitors, dueFirst skips a bounded number of them.
 func dueFirst[T any](ctx context.Context, tx base.Tx, a schedule.Ahead, checks bool, n int, columns string, scan func(base.Rows) (T, error), nextAt func(T) time.Time) (rows []T, behind time.Time, err error) {
 	w := &base.Where{}
 	w.And("next_at > 0 and next_at <= ?", base.Micros(a.From.Add(a.Within)))
@@ -161,7 +156,7 @@ func dueFirst[T any](ctx context.Context, tx base.Tx, a schedule.Ahead, checks b
 	if err != nil {
 		return nil, behind, err
 	}
-	if len(rows) > n { // all are of the namespace, and the one too many says what is to be known: a second walk costs as much as the first
+	if len(rows) > n { // all rows are of the namespace, and the extra row gives the next due time: a second walk would cost as much as the first
 		last := 0
 		for i := range rows {
 			if nextAt(rows[i]).After(nextAt(rows[last])) {
@@ -189,17 +184,18 @@ func firstComing(sc schedule.Schedule, plan schedule.Plan, from time.Time) time.
 	return planned
 }
 
-// coming is a schedule and the time at which it comes next.
+// coming is a schedule with the time of its next occurrence.
 type coming struct {
 	sc    schedule.Schedule
 	plan  schedule.Plan
 	at    time.Time
 	until time.Time
-	left  int64 // with max_runs: runs that are not used
+	left  int64 // with max_runs: the remaining runs
 }
 
-// comes queues a schedule that comes within a span. One that cannot be computed does not come: the pass that fires says so.
-func (s *Store) comes(ctx context.Context, tx base.Tx, q *comingQueue, a schedule.Ahead, sc schedule.Schedule) error {
+// queueComing queues a schedule that has an occurrence within a span. A schedule that cannot be computed is left out: the pass that
+// fires logs the error.
+func (s *Store) queueComing(ctx context.Context, tx base.Tx, q *comingQueue, a schedule.Ahead, sc schedule.Schedule) error {
 	plan, err := s.PlanOf(ctx, tx, sc)
 	if core.CodeOf(err) == core.Invalid {
 		return nil
@@ -208,19 +204,19 @@ func (s *Store) comes(ctx context.Context, tx base.Tx, q *comingQueue, a schedul
 		return err
 	}
 	c := coming{sc: sc, plan: plan, until: a.From.Add(a.Within), left: sc.MaxRuns - sc.Runs}
-	if c.passes(a.From) {
+	if c.advance(a.From) {
 		*q = append(*q, c)
 	}
 	return nil
 }
 
-// passes goes on to what comes after an instant, if anything does within the span.
-func (c *coming) passes(from time.Time) bool {
+// advance moves to the next occurrence after an instant, and reports whether there is one within the span.
+func (c *coming) advance(from time.Time) bool {
 	c.at = firstComing(c.sc, c.plan, from)
 	return !c.at.IsZero() && !c.at.After(c.until) && (c.sc.MaxRuns == 0 || c.left > 0)
 }
 
-// next is the next occurrence. One that a calendar takes away spends no run.
+// next returns the next occurrence. An occurrence that a calendar cancels uses no run.
 func (c *coming) next() schedule.Coming {
 	next := c.sc.ComingAt(c.plan, c.at)
 	if !next.DueAt.IsZero() {
@@ -229,15 +225,14 @@ func (c *coming) next() schedule.Coming {
 	return next
 }
 
-// comingQueue is a heap by time, and at one instant by name.
+// comingQueue is a heap ordered by time, then by name.
 type comingQueue []coming
 
-// walk goes through the times in their order, while more says so. The times that it leaves
-// in the queue come later.
+// walk goes through the times in order while more returns true. The times left in the queue come later.
 func (q *comingQueue) walk(more func(c *coming) bool) {
 	heap.Init(q)
 	for len(*q) > 0 && more(&(*q)[0]) {
-		if c := &(*q)[0]; c.passes(c.at) {
+		if c := &(*q)[0]; c.advance(c.at) {
 			heap.Fix(q, 0)
 		} else {
 			heap.Pop(q)

@@ -6,14 +6,14 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// parted is an occurrence of a schedule, in the parts as which it is written.
+// parted is an occurrence of a schedule, in the parts that are written as rows.
 type parted struct {
 	of    schedule.Schedule
 	parts []schedule.Occurrence
 }
 
-// missed notifies of occurrences that will never run, each as a whole, as far as they were decided here.
-func (c *Change) missed(all []parted, mine map[identity]bool) error {
+// notifyMissed notifies of occurrences that will never run, once for each whole occurrence, if this transaction decided it.
+func (c *Change) notifyMissed(all []parted, mine map[identity]bool) error {
 	for _, p := range all {
 		var whole schedule.Occurrence
 		for _, o := range p.parts {

@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Occurrences lists what was decided for a schedule, newest nominal time first.
+// Occurrences lists the decisions for a schedule, newest nominal time first.
 func (s *Store) Occurrences(ctx context.Context, f schedule.OccurrenceFilter) (p core.Page[schedule.Occurrence], err error) {
 	before, err := base.DecodeIDCursor(f.Cursor)
 	if err != nil {

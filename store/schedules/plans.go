@@ -9,14 +9,12 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// plans keeps compiled rules by the id of their schedule. Neither id nor
-// generation says whether they still are the right ones: a change that was
-// taken back, such as a dry run, gives both to the next. So the rules
-// themselves are compared.
+// plans caches compiled rules by the id of their schedule. Neither id nor generation proves that they are current: after a
+// rollback, such as a dry run, both are used again. So the rules themselves are compared.
 type plans struct {
 	mu    sync.Mutex
 	byID  map[int64]planned
-	zones int64 // of [cron.ZoneChanges], when they were compiled
+	zones int64 // value of [cron.ZoneChanges] when the rules were compiled
 }
 
 type planned struct {
@@ -30,8 +28,8 @@ func (p planned) isOf(s schedule.Schedule, calendars [sha256.Size]byte) bool {
 		slices.Equal(p.of.Blackout, s.Blackout) && slices.Equal(p.of.Within, s.Within)
 }
 
-// stamp names calendars by all that they say, for the reason above.
-func stamp(calendars []schedule.Calendar) (sum [sha256.Size]byte) {
+// digestOf is the digest of the whole content of calendars, for the same reason as in plans.
+func digestOf(calendars []schedule.Calendar) (sum [sha256.Size]byte) {
 	if len(calendars) == 0 {
 		return sum
 	}
@@ -42,8 +40,7 @@ func stamp(calendars []schedule.Calendar) (sum [sha256.Size]byte) {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// maxPlans bounds the cache. A plan takes about a kilobyte and some
-// microseconds to make, so losing one is no harm.
+// maxPlans bounds the cache. A plan takes about a kilobyte and a few microseconds to compile, so losing one does little harm.
 const maxPlans = 50_000
 
 func newPlans() *plans { return &plans{byID: map[int64]planned{}} }
@@ -55,7 +52,7 @@ func (p *plans) of(s schedule.Schedule, calendars []schedule.Calendar) (schedule
 		clear(p.byID)
 		p.zones = now
 	}
-	versions := stamp(calendars)
+	versions := digestOf(calendars)
 	if known, ok := p.byID[s.ID]; ok && known.isOf(s, versions) {
 		return known.plan, nil
 	}

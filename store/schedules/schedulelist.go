@@ -13,9 +13,8 @@ import (
 	"github.com/belfry-run/belfry/store/titles"
 )
 
-// Schedules lists schedules by namespace and name. An index answers the task,
-// and a state in which they do not run; what none answers is looked for so far
-// and no further.
+// Schedules lists schedules by namespace and name. Indexes answer the filters by task and by a state other than active. For
+// other filters it reads a bounded number of schedules.
 func (s *Store) Schedules(ctx context.Context, f schedule.Filter) (core.Page[schedule.Schedule], error) {
 	return s.schedules(ctx, f, schedule.MaxLooked)
 }
@@ -39,9 +38,8 @@ func (s *Store) schedules(ctx context.Context, f schedule.Filter, look int) (p c
 	return p, err
 }
 
-// scheduleWalk is how schedules that a filter is for are found: parts that are
-// each a stretch of one index, in the order of names, and the terms that no
-// index answers.
+// scheduleWalk is a search for the schedules of a filter. Its parts are stretches of one index, in the order of names. Its
+// other terms are conditions that no index answers.
 type scheduleWalk struct {
 	namespace string // * for all
 	parts     []string
@@ -50,14 +48,13 @@ type scheduleWalk struct {
 	rest      []term
 }
 
-// term is a condition in which ? stands for what is asked for.
+// term is a condition with ? as the placeholder of its argument.
 type term struct {
 	cond string
 	of   any
 }
 
-// maxTasksOfWalk bounds the parts of a walk. The schedules of more tasks than
-// that are found among all.
+// maxTasksOfWalk bounds the parts of a walk. With more tasks, the walk goes through all schedules.
 const maxTasksOfWalk = 20
 
 func scheduleWalkOf(ctx context.Context, tx base.Tx, f schedule.Filter) (w scheduleWalk, err error) {
@@ -84,14 +81,14 @@ func scheduleWalkOf(ctx context.Context, tx base.Tx, f schedule.Filter) (w sched
 	} else {
 		q.Namespace("namespace", f.Namespace)
 		if byState {
-			q.Conds = append(q.Conds, "state <> 'active'") // or the partial index is not taken
+			q.Conds = append(q.Conds, "state <> 'active'") // without this the partial index is not used
 			q.And("state = ?", string(f.State))
 		}
 		q.NotOwned("name")
 		w.parts = []string{q.Sql()}
 	}
 	w.args = q.Args
-	if w.order != "name" { // so that the index by task is not asked, and the order is that of another
+	if w.order != "name" { // so that the index by task is not used, which has another order
 		if f.Task != "" {
 			w.rest = append(w.rest, term{"+task_id in (select id from belfry.tasks where name = ?)", f.Task})
 		}
@@ -109,14 +106,13 @@ func scheduleWalkOf(ctx context.Context, tx base.Tx, f schedule.Filter) (w sched
 	return w, nil
 }
 
-// scheduledTask is a task whose schedules are asked for.
+// scheduledTask is a task whose schedules are requested.
 type scheduledTask struct {
 	id        int64
 	namespace string
 }
 
-// tasksOfSchedules are the tasks that a filter of schedules is for, and one more
-// than a walk has parts at most.
+// tasksOfSchedules returns the tasks that a filter of schedules selects, at most one more than the parts of a walk.
 func tasksOfSchedules(ctx context.Context, tx base.Tx, f schedule.Filter) ([]scheduledTask, error) {
 	w := &base.Where{}
 	w.Namespace("namespace", f.Namespace)
@@ -132,16 +128,17 @@ func tasksOfSchedules(ctx context.Context, tx base.Tx, f schedule.Filter) ([]sch
 		limit `+strconv.Itoa(maxTasksOfWalk+1), w.Args...)
 }
 
-// page reads a page beyond a namespace and a name.
+// page reads a page of schedules after a namespace and a name.
 func (w scheduleWalk) page(ctx context.Context, tx base.Tx, after []string, limit, look int) (core.Page[schedule.Schedule], error) {
 	var found []schedule.Schedule
+	cursor := func(sc schedule.Schedule) string { return base.EncodeCursor(sc.Namespace, sc.Name) }
 	more, looked := len(w.parts) > 0, 0
 	for step := base.LookFirst; more && len(found) <= limit && looked < look; step *= 4 {
 		span := &base.Where{Args: w.args}
 		span.Pair(w.namespace, "name", ">", after)
 		last := [2]string{}
 		var err error
-		if more = len(w.rest) > 0; more { // or one statement answers it
+		if more = len(w.rest) > 0; more { // otherwise one statement answers it
 			step = min(step, look-looked)
 			if last, more, err = base.First(ctx, tx, scanTwo, w.sql("namespace, name", span.Conds, step, `1 offset `+strconv.Itoa(step-1)), span.Args...); err != nil {
 				return core.Page[schedule.Schedule]{}, err
@@ -155,15 +152,18 @@ func (w scheduleWalk) page(ctx context.Context, tx base.Tx, after []string, limi
 			span.And(t.cond, t.of)
 		}
 		n := limit + 1 - len(found)
-		rows, err := base.Collect(ctx, tx, ScanSchedule, w.sql(ScheduleColumns, span.Conds, n, strconv.Itoa(n)), span.Args...)
+		rows, full, err := base.CollectSome(ctx, tx, n, ScanSchedule, w.sql(ScheduleColumns, span.Conds, n, strconv.Itoa(n)), span.Args...)
 		if err != nil {
 			return core.Page[schedule.Schedule]{}, err
 		}
 		for _, r := range rows {
 			found = append(found, r.Schedule)
 		}
+		if full {
+			return core.Page[schedule.Schedule]{Items: found, Next: cursor(found[len(found)-1])}, nil
+		}
 	}
-	p := base.Page(found, limit, func(sc schedule.Schedule) string { return base.EncodeCursor(sc.Namespace, sc.Name) })
+	p := base.Page(found, limit, cursor)
 	if more && p.Next == "" {
 		p.Next = base.EncodeCursor(after...)
 		if len(found) < limit {
@@ -173,8 +173,7 @@ func (w scheduleWalk) page(ctx context.Context, tx base.Tx, after []string, limi
 	return p, nil
 }
 
-// sql reads of all parts together, under more conditions, as limit says. That
-// takes no more than n of each.
+// sql reads all parts together, with more conditions and a limit. It reads at most n rows of each part.
 func (w scheduleWalk) sql(columns string, conds []string, n int, limit string) string {
 	parts := make([]string, len(w.parts))
 	for i, part := range w.parts {
@@ -191,7 +190,7 @@ func (w scheduleWalk) sql(columns string, conds []string, n int, limit string) s
 
 func scanTwo(rows base.Rows) (v [2]string, err error) { err = rows.Scan(&v[0], &v[1]); return v, err }
 
-// NextRuns says of schedules with calendars when they run next.
+// NextRuns sets the next run of schedules that have calendars.
 func (s *Store) NextRuns(ctx context.Context, tx base.Tx, list []schedule.Schedule) error {
 	var namespaces, names []string
 	for _, sc := range list {
@@ -221,14 +220,14 @@ func (s *Store) NextRuns(ctx context.Context, tx base.Tx, list []schedule.Schedu
 				own = append(own, c)
 			}
 		}
-		if plan, err := s.plans.of(*sc, own); err == nil { // else the pass that fires says so
+		if plan, err := s.plans.of(*sc, own); err == nil { // on an error, the pass that fires logs it
 			sc.NextRunAt = sc.NextRun(plan)
 		}
 	}
 	return nil
 }
 
-// nextRun is nextRuns of one.
+// nextRun is [Store.NextRuns] for one schedule.
 func (s *Store) nextRun(ctx context.Context, tx base.Tx, sc *schedule.Schedule) error {
 	list := []schedule.Schedule{*sc}
 	err := s.NextRuns(ctx, tx, list)

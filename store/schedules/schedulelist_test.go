@@ -14,8 +14,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Whatever is asked for, and however little is looked at for one page, all pages
-// together are what a look at every schedule finds, once each and in order.
+// For every filter and every limit of rows per page, all pages together have each matching schedule once, in order.
 func TestPagesOfSchedulesAreAllThatFit(t *testing.T) {
 	t.Parallel()
 	both.Run(t, func(t *testing.T, st *store.Store) {
@@ -65,7 +64,7 @@ func TestPagesOfSchedulesAreAllThatFit(t *testing.T) {
 				}
 				for _, look := range []int{1, 7, 1000} {
 					if got := allPages(t, st, f, look); !slices.Equal(got, want) {
-						t.Errorf("%+v, looking at %d: %v\nnot %v", f, look, got, want)
+						t.Errorf("%+v, looking at %d: got %v\nwant %v", f, look, got, want)
 					}
 				}
 			}

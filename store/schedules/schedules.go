@@ -15,15 +15,17 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// ScheduleRow is a schedule with what only the store needs.
+// ScheduleRow is a schedule with the fields that only the store needs.
 type ScheduleRow struct {
 	schedule.Schedule
 	TaskID int64
 }
 
+// ScheduleColumns are the columns that [ScanSchedule] reads, in its order. The table has the alias s.
 const ScheduleColumns = `s.id, s.namespace, s.name, s.task_id, s.doc, s.state, s.generation, s.next_at, s.high_water, s.finish_at, s.runs,
 	s.paused_at, s.paused_by, s.paused_reason, s.created_at, s.updated_at`
 
+// ScanSchedule reads one row of [ScheduleColumns].
 func ScanSchedule(rows base.Rows) (s ScheduleRow, err error) {
 	var r schedule.Schedule
 	err = rows.Scan(&r.ID, &r.Namespace, &r.Name, &s.TaskID, base.ScanDoc(&s.Schedule), &r.State, &r.Generation, base.ScanTime(&r.NextAt),
@@ -36,7 +38,7 @@ func ScanSchedule(rows base.Rows) (s ScheduleRow, err error) {
 	return s, err
 }
 
-// ScheduleDoc is the schedule as written, without its state.
+// ScheduleDoc returns the schedule as written, without its state.
 func ScheduleDoc(s schedule.Schedule) string {
 	s.ID, s.State, s.Generation, s.Runs = 0, "", 0, 0
 	s.PausedBy, s.PausedReason, s.NextRunAt = "", "", base.Instant(0)
@@ -49,8 +51,7 @@ func noSchedule(namespace, name string) error {
 		WithHint("see: belfry schedule list")
 }
 
-// ReadSchedule reads one row; with lock, no other transaction changes it before this
-// transaction ends.
+// ReadSchedule reads one row. With lock, no other transaction changes the row before this transaction ends.
 func (s *Store) ReadSchedule(ctx context.Context, tx base.Tx, namespace, name string, lock bool) (ScheduleRow, error) {
 	suffix := ""
 	if lock {
@@ -66,8 +67,8 @@ func (s *Store) ReadSchedule(ctx context.Context, tx base.Tx, namespace, name st
 	return row, err
 }
 
-// CreateSchedule saves a new schedule and plans its first run. One whose State
-// is paused is saved paused, for its PausedReason, and plans it when it is resumed.
+// CreateSchedule saves a new schedule and plans its first run. If its State is paused, it is saved paused with its
+// PausedReason, and its runs are planned when it is resumed.
 func (s *Store) CreateSchedule(ctx context.Context, sc schedule.Schedule) (out schedule.Schedule, err error) {
 	if err := base.RefuseOwned("schedule", sc.Name); err != nil {
 		return out, err
@@ -86,6 +87,8 @@ func (s *Store) CreateSchedule(ctx context.Context, sc schedule.Schedule) (out s
 	return out, err
 }
 
+// InsertSchedule creates a schedule, active or paused, with its first time after now. It fails with [core.Invalid] if its task
+// is missing.
 func (c *Change) InsertSchedule(sc schedule.Schedule, paused bool) (schedule.Schedule, error) {
 	reason := sc.PausedReason
 	sc.PausedAt, sc.PausedBy, sc.PausedReason = base.Instant(0), "", ""
@@ -129,8 +132,7 @@ func (c *Change) InsertSchedule(sc schedule.Schedule, paused bool) (schedule.Sch
 	return sc, c.Audit("create", "schedule", sc.Namespace, sc.Name, sc.PausedReason, nil, sc)
 }
 
-// CheckSchedule says what is wrong with a schedule. The name of one that belongs
-// to a monitor is not one that a person may give.
+// CheckSchedule validates a schedule. The name of a schedule that belongs to a monitor is reserved, so it is not checked.
 func CheckSchedule(sc schedule.Schedule, now time.Time) error {
 	if _, owned := task.OwnerOf(sc.Name); owned {
 		sc.Name, sc.Task = "owned", "owned"
@@ -138,30 +140,30 @@ func CheckSchedule(sc schedule.Schedule, now time.Time) error {
 	return sc.Validate(now)
 }
 
-// Begun takes over the state that a decision gave.
+// Begun copies the state of a decision to a schedule.
 func Begun(sc *schedule.Schedule, f schedule.Firing) {
 	sc.State, sc.NextAt, sc.HighWater, sc.FinishAt, sc.Runs = f.State, f.NextAt, f.HighWater, f.FinishAt, f.Runs
 }
 
-// taskOf locks what a schedule refers to: its task, and its calendars.
+// taskOf locks the task and the calendars that a schedule refers to.
 func (c *Change) taskOf(sc schedule.Schedule) (task.Task, error) {
 	if err := LockCalendars(c.Change, sc.Namespace, sc.Calendars()...); err != nil {
 		return task.Task{}, err
 	}
-	t, err := c.tasks().LockTask(sc.Namespace, sc.Task) // a task that is being deleted is waited for
+	t, err := c.tasks().LockTask(sc.Namespace, sc.Task) // waits for a task that is being deleted
 	if core.CodeOf(err) == core.NotFound || task.IsTrial(sc.Task) {
 		return t, NoTaskOf(sc)
 	}
 	return t, err
 }
 
+// NoTaskOf is the error of a schedule whose task does not exist.
 func NoTaskOf(sc schedule.Schedule) error {
 	return core.InvalidField("task", sc.Task, "is not a task in namespace "+sc.Namespace, "create it first, or apply both in one file")
 }
 
-// UpdateSchedule replaces a schedule. Runs that are due under the old rules fire
-// first; nothing from before now fires under the new ones. An edit that keeps
-// the times keeps the cadence and the jobs that wait.
+// UpdateSchedule replaces a schedule. Runs that are due under the old rules fire first. The new rules fire no nominal time
+// before now. An edit that keeps the times also keeps the cadence and the waiting jobs.
 func (s *Store) UpdateSchedule(ctx context.Context, sc schedule.Schedule) (out schedule.Schedule, err error) {
 	if err := base.RefuseOwned("schedule", sc.Name); err != nil {
 		return out, err
@@ -176,6 +178,7 @@ func (s *Store) UpdateSchedule(ctx context.Context, sc schedule.Schedule) (out s
 	return out, err
 }
 
+// UpdateSchedule is [Store.UpdateSchedule] in this transaction. An unchanged definition writes nothing.
 func (c *Change) UpdateSchedule(sc schedule.Schedule) (schedule.Schedule, error) {
 	old, err := c.s.ReadSchedule(c.Ctx, c.Tx, sc.Namespace, sc.Name, true)
 	if err != nil {
@@ -184,7 +187,7 @@ func (c *Change) UpdateSchedule(sc schedule.Schedule) (schedule.Schedule, error)
 	if ScheduleDoc(old.Schedule) == ScheduleDoc(sc) {
 		return old.Schedule, nil
 	}
-	if _, owned := task.OwnerOf(sc.Name); !owned { // else it is the monitor that is edited
+	if _, owned := task.OwnerOf(sc.Name); !owned { // otherwise the edit is one of the monitor
 		if err := c.Expect("schedule", sc.Name, old.Version(), old.UpdatedAt); err != nil {
 			return sc, err
 		}
@@ -240,8 +243,8 @@ func (c *Change) UpdateSchedule(sc schedule.Schedule) (schedule.Schedule, error)
 	return out, c.Audit("update", "schedule", sc.Namespace, sc.Name, "", before, out)
 }
 
-// asOf is the instant to judge an edit by. One that keeps the times is not
-// refused because they have passed.
+// asOf returns the instant by which an edit is validated. An edit that keeps the times is not rejected because they have
+// passed.
 func (c *Change) asOf(sc, old schedule.Schedule) time.Time {
 	if sc.SameTimes(old) {
 		return base.Instant(0)
@@ -249,8 +252,8 @@ func (c *Change) asOf(sc, old schedule.Schedule) time.Time {
 	return c.Now
 }
 
-// recordPause writes what a paused schedule did not run before its times were
-// edited. Later it could not be told.
+// recordPause writes the runs that a paused schedule left out, before its times are edited. After the edit they could no longer
+// be computed.
 func (c *Change) recordPause(row ScheduleRow) error {
 	plan, err := c.s.PlanOf(c.Ctx, c.Tx, row.Schedule)
 	if err != nil {
@@ -261,7 +264,7 @@ func (c *Change) recordPause(row ScheduleRow) error {
 	return err
 }
 
-// decideOne asks package schedule about one schedule and writes the answer.
+// decideOne decides about one schedule with package schedule and writes the decision.
 func (c *Change) decideOne(row ScheduleRow, decide func(schedule.Schedule, schedule.Plan, schedule.Facts, time.Time) schedule.Firing) (schedule.Schedule, error) {
 	facts, err := c.Facts([]ScheduleRow{row})
 	if err != nil {
@@ -274,13 +277,13 @@ func (c *Change) decideOne(row ScheduleRow, decide func(schedule.Schedule, sched
 	f := decide(row.Schedule, plan, facts[row.ID], c.Now)
 	err = c.applyFirings([]Decided{{Row: row, Out: f}})
 	Begun(&row.Schedule, f)
-	if err == nil && len(f.Cancel) > 0 { // the end of a job that had not started led to more
+	if err == nil && len(f.Cancel) > 0 { // the end of a job that had not started led to more decisions
 		row, err = c.s.ReadSchedule(c.Ctx, c.Tx, row.Namespace, row.Name, false)
 	}
 	return row.Schedule, err
 }
 
-// fireOne fires what is due of one schedule that this transaction has locked.
+// fireOne fires the due runs of one schedule that this transaction has locked.
 func (c *Change) fireOne(row ScheduleRow) (ScheduleRow, error) {
 	if row.NextAt.IsZero() || row.NextAt.After(c.Now) {
 		return row, nil
@@ -290,8 +293,8 @@ func (c *Change) fireOne(row ScheduleRow) (ScheduleRow, error) {
 	return row, err
 }
 
-// DeleteSchedule removes a schedule. Its jobs that have not started are
-// withdrawn; what runs goes on. Its history stays until retention ends.
+// DeleteSchedule removes a schedule. Its jobs that have not started are withdrawn. Running jobs continue. Its history stays
+// until retention removes it.
 func (s *Store) DeleteSchedule(ctx context.Context, namespace, name string) error {
 	if err := base.RefuseOwned("schedule", name); err != nil {
 		return err
@@ -308,6 +311,7 @@ func (s *Store) DeleteSchedule(ctx context.Context, namespace, name string) erro
 	})
 }
 
+// DeleteSchedule deletes a schedule and withdraws its waiting jobs. Running jobs go on.
 func (c *Change) DeleteSchedule(row ScheduleRow) error {
 	if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.schedules where id = $1`, row.ID); err != nil {
 		return err
@@ -318,8 +322,8 @@ func (c *Change) DeleteSchedule(row ScheduleRow) error {
 	return c.Audit("delete", "schedule", row.Namespace, row.Name, "", row.Schedule, nil)
 }
 
-// PauseSchedule stops a schedule from firing and withdraws its jobs that have
-// not started. Pausing what is paused changes nothing.
+// PauseSchedule stops a schedule from firing and withdraws its jobs that have not started. Pausing a paused schedule changes
+// nothing.
 func (s *Store) PauseSchedule(ctx context.Context, namespace, name, reason string) (out schedule.Schedule, err error) {
 	if err := base.RefuseOwned("schedule", name); err != nil {
 		return out, err
@@ -336,6 +340,7 @@ func (s *Store) PauseSchedule(ctx context.Context, namespace, name, reason strin
 	return out, err
 }
 
+// PauseSchedule fires what is due, and then pauses the schedule. Waiting jobs are withdrawn.
 func (c *Change) PauseSchedule(namespace, name, reason string) (out schedule.Schedule, err error) {
 	row, err := c.s.ReadSchedule(c.Ctx, c.Tx, namespace, name, true)
 	if err != nil {
@@ -371,7 +376,7 @@ func (c *Change) pause(sc *schedule.Schedule, reason string) {
 	sc.NextAt, sc.HighWater = base.Instant(0), base.LaterOf(sc.HighWater, c.Now)
 }
 
-// checkReason says what is wrong with the reason of a pause.
+// checkReason validates the reason of a pause.
 func checkReason(reason string) error {
 	if len(reason) > core.MaxDescription {
 		return core.InvalidField("reason", "", fmt.Sprintf("has more than %d bytes", core.MaxDescription), "")
@@ -388,9 +393,8 @@ func (c *Change) savePause(sc schedule.Schedule) error {
 	return err
 }
 
-// ResumeSchedule takes up a paused schedule. Runs that were left out meanwhile are
-// recorded as skipped, or made up for by the schedule's catch-up if asked.
-// Resuming a schedule that is not paused changes nothing.
+// ResumeSchedule resumes a paused schedule. Runs that were left out meanwhile are recorded as skipped, or caught up by the
+// catch-up policy if catchUp is set. Resuming a schedule that is not paused changes nothing.
 func (s *Store) ResumeSchedule(ctx context.Context, namespace, name string, catchUp bool) (out schedule.Schedule, err error) {
 	if err := base.RefuseOwned("schedule", name); err != nil {
 		return out, err
@@ -404,6 +408,7 @@ func (s *Store) ResumeSchedule(ctx context.Context, namespace, name string, catc
 	return out, err
 }
 
+// ResumeSchedule ends a pause. With catchUp, the times of the pause count as missed; otherwise they are passed over.
 func (c *Change) ResumeSchedule(namespace, name string, catchUp bool) (out schedule.Schedule, err error) {
 	row, err := c.s.ReadSchedule(c.Ctx, c.Tx, namespace, name, true)
 	if err != nil {
@@ -417,7 +422,7 @@ func (c *Change) ResumeSchedule(namespace, name string, catchUp bool) (out sched
 	if err := c.savePause(row.Schedule); err != nil {
 		return out, err
 	}
-	if err := c.s.Hooks.Changed(c, row.Schedule, hook.ScheduleResumed); err != nil { // it may be completed by what follows
+	if err := c.s.Hooks.Changed(c, row.Schedule, hook.ScheduleResumed); err != nil { // the following decision may complete it
 		return out, err
 	}
 	out, err = c.decideOne(row, func(sc schedule.Schedule, plan schedule.Plan, f schedule.Facts, now time.Time) schedule.Firing {
@@ -429,8 +434,7 @@ func (c *Change) ResumeSchedule(namespace, name string, catchUp bool) (out sched
 	return out, c.Audit("resume", "schedule", namespace, name, "", before, out)
 }
 
-// TriggerSchedule makes a job of the schedule now, beside its plan and
-// whatever else runs.
+// TriggerSchedule creates a job of the schedule now, independent of its plan and of other runs.
 func (s *Store) TriggerSchedule(ctx context.Context, namespace, name string, r job.RunNow) (e job.Enqueued, err error) {
 	if err := base.RefuseOwned("schedule", name); err != nil {
 		return e, err
@@ -448,7 +452,7 @@ func (s *Store) TriggerSchedule(ctx context.Context, namespace, name string, r j
 	return e, err
 }
 
-// Schedule is one schedule.
+// Schedule returns one schedule.
 func (s *Store) Schedule(ctx context.Context, namespace, name string) (sc schedule.Schedule, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		row, err := s.ReadSchedule(ctx, tx, namespace, name, false)

@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// stateRow is the changing part of a schedule as a batch carries it.
+// stateRow is the changing part of a schedule in a batch.
 type stateRow struct {
 	ID        int64  `json:"id"`
 	State     string `json:"state"`
@@ -18,7 +18,7 @@ type stateRow struct {
 	Runs      int64  `json:"runs"`
 }
 
-// SaveStates advances the schedules. Those that stay as they are cost nothing.
+// SaveStates saves the new states of schedules. A schedule that has not changed is not written.
 func (c *Change) SaveStates(all []Decided) error {
 	var rows []stateRow
 	for _, d := range all {
@@ -52,8 +52,8 @@ func (c *Change) SaveStates(all []Decided) error {
 	return err
 }
 
-// sooner reports that engines which sleep until old would oversleep next. An
-// advance needs no wake-up: who wakes for the old time finds nothing due.
+// sooner reports that an engine that sleeps until old would oversleep next. A later time needs no wake-up: an engine that wakes
+// at the old time finds nothing due.
 func sooner(next, old time.Time) bool {
 	return !next.IsZero() && (old.IsZero() || next.Before(old))
 }

@@ -1,38 +1,29 @@
-// Package schemas tells whether the schema of a database was made by the same migrations as a program has.
+// Package schemas checks whether the schema of a database was created by the migrations of this program. It keeps a digest of
+// each migration and compares it at the start, so that a database of another build is refused before its first write.
 package schemas
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
+	"strings"
 
 	"github.com/belfry-run/belfry/core"
 )
 
-// Keep makes the table of versions and digests, or adds the digests to one from before they were kept.
+// Keep creates the table of versions and digests.
 func Keep(ctx context.Context, tx *sql.Tx, table string) error {
-	if _, err := tx.ExecContext(ctx, "create table if not exists "+table+" (version bigint primary key, at bigint not null default 0, digest text not null default '')"); err != nil {
-		return err
-	}
-	rows, err := tx.QueryContext(ctx, "select * from "+table+" limit 0")
-	if err != nil {
-		return err
-	}
-	columns, err := rows.Columns()
-	if err := errors.Join(err, rows.Close()); err != nil || len(columns) > 2 {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, "alter table "+table+" add column digest text not null default ''")
+	_, err := tx.ExecContext(ctx, "create table if not exists "+table+" (version bigint primary key, at bigint not null default 0, digest text not null default '')")
 	return err
 }
 
-// Same refuses a schema that was made by files of the same versions with other statements: a file may be edited until
-// it is released. Table keeps versions and digests. A schema from before digests were kept is taken as it is.
+// Same returns an error if the schema was created by files of the same versions with other statements. A file may be edited
+// until it is released. The table holds versions and digests. A version without a digest is of a build from before digests, whose
+// tables are not those of this one.
 func Same(ctx context.Context, db *sql.DB, table string, migrations fs.FS, versionOf func(file string) int64) error {
 	made, err := digests(ctx, db, table)
 	if err != nil {
@@ -47,7 +38,8 @@ func Same(ctx context.Context, db *sql.DB, table string, migrations fs.FS, versi
 		if err != nil {
 			return err
 		}
-		if v := versionOf(file); made[v] != "" && made[v] != Digest(text) {
+		v := versionOf(file)
+		if digest, found := made[v]; found && digest != Digest(text) {
 			return core.Errorf(core.Conflict, "the database was made by another build of Belfry: its schema version %d has other tables or columns", v).
 				WithHint("start the build that made it; to move to this one, write its definitions with that build's belfry export, and apply them to a new database")
 		}
@@ -55,21 +47,26 @@ func Same(ctx context.Context, db *sql.DB, table string, migrations fs.FS, versi
 	return nil
 }
 
-// digests are those of the versions that were made.
+// digests returns the digests of the versions in the database, empty where the table has no digests.
 func digests(ctx context.Context, db *sql.DB, table string) (map[int64]string, error) {
 	rows, err := db.QueryContext(ctx, "select * from "+table)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close() //nolint:errcheck // read to the end, or failed
-	if columns, err := rows.Columns(); err != nil || len(columns) < 3 {
+	columns, err := rows.Columns()
+	if err != nil {
 		return nil, err
 	}
 	made := map[int64]string{}
 	for rows.Next() {
 		var version, at int64
 		var digest string
-		if err := rows.Scan(&version, &at, &digest); err != nil {
+		into := []any{&version, &at, &digest}
+		for len(into) < len(columns) { // of a newer build
+			into = append(into, new(any))
+		}
+		if err := rows.Scan(into[:len(columns)]...); err != nil {
 			return nil, err
 		}
 		made[version] = digest
@@ -77,10 +74,20 @@ func digests(ctx context.Context, db *sql.DB, table string) (map[int64]string, e
 	return made, rows.Err()
 }
 
-var unsaid = regexp.MustCompile(`--[^\n]*|\s+`)
-
-// Digest names the statements of a file, whatever its comments and spaces.
+// Digest identifies the statements of a file, independent of comments and spaces. Every store computes it at the start: a regular
+// expression takes ten times as long.
 func Digest(text []byte) string {
-	sum := sha256.Sum256(unsaid.ReplaceAll(text, nil))
+	said := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case bytes.HasPrefix(text[i:], []byte("--")):
+			for i+1 < len(text) && text[i+1] != '\n' {
+				i++
+			}
+		case strings.IndexByte(" \t\n\f\r", c) < 0:
+			said = append(said, c)
+		}
+	}
+	sum := sha256.Sum256(said)
 	return hex.EncodeToString(sum[:8])
 }

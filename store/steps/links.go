@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// MakeSignalLink makes an address at which a signal is sent to a job without a token, until it expires.
+// MakeSignalLink creates an address that sends a signal to a job without a token, until it expires.
 func (s *Store) MakeSignalLink(ctx context.Context, namespace string, id int64, l job.Link) (out job.NewLink, err error) {
 	if err := l.Validate(); err != nil {
 		return out, err
@@ -27,7 +27,7 @@ func (s *Store) MakeSignalLink(ctx context.Context, namespace string, id int64, 
 	return out, err
 }
 
-// LinkSignal makes such an address for the session that holds the job. One whose lease was lost is a [core.Conflict].
+// LinkSignal creates a signal link for the session that holds the job. A lost lease is a [core.Conflict].
 func (s *Store) LinkSignal(ctx context.Context, session string, ref job.Ref, l job.Link) (out job.NewLink, err error) {
 	if err := l.Validate(); err != nil {
 		return out, err
@@ -43,7 +43,7 @@ func (s *Store) LinkSignal(ctx context.Context, session string, ref job.Ref, l j
 		if !held {
 			return core.Errorf(core.Conflict, "the lease %d on job %d was lost", ref.Lease, ref.JobID).WithHint("stop: another worker may have the job")
 		}
-		out, _, _, err = c.link(core.AnyNamespace, ref.JobID, l) // the record of changes is of people, and a handler may make many
+		out, _, _, err = c.link(core.AnyNamespace, ref.JobID, l) // not audited: the audit log is for people, and a handler may create many links
 		return err
 	})
 	return out, err
@@ -69,14 +69,14 @@ func (c *Change) link(namespace string, id int64, l job.Link) (out job.NewLink, 
 	if err != nil {
 		return out, "", "", err
 	}
-	if err := c.takes(j.Job, l.Name, wait, waits); err != nil {
+	if err := c.checkSignal(j.Job, l.Name, wait, waits); err != nil {
 		return out, "", "", err
 	}
 	out, note, err = links.Make(c.Change, id, l, "belfry job unlink")
 	return out, j.Namespace, note, err
 }
 
-// DeleteSignalLinks takes back the links of a job, or those of one signal.
+// DeleteSignalLinks revokes the links of a job, or the links of one signal.
 func (s *Store) DeleteSignalLinks(ctx context.Context, namespace string, id int64, name string) (out job.Unlinked, err error) {
 	err = s.write(ctx, "delete signal links", func(c *Change) error {
 		if err := c.hold(id); err != nil {
@@ -89,7 +89,7 @@ func (s *Store) DeleteSignalLinks(ctx context.Context, namespace string, id int6
 		if err := ofWorkflow(j.Job, "unlink"); err != nil {
 			return err
 		}
-		valid, all, err := links.TakeBack(c.Change, id, name)
+		valid, all, err := links.Delete(c.Change, id, name)
 		if out.Links = valid; err != nil || all == 0 {
 			return err
 		}
@@ -98,7 +98,7 @@ func (s *Store) DeleteSignalLinks(ctx context.Context, namespace string, id int6
 	return out, err
 }
 
-// ofWorkflow refuses a run, whose links are made and taken back by verbs of their own.
+// ofWorkflow rejects a workflow run, whose links have commands of their own.
 func ofWorkflow(j job.Job, verb string) error {
 	if j.Kind != task.KindWorkflow {
 		return nil
@@ -106,15 +106,15 @@ func ofWorkflow(j job.Job, verb string) error {
 	return core.Errorf(core.Conflict, "job %d is a run of a workflow", j.ID).WithHint("belfry workflow %s %d", verb, j.ID)
 }
 
-// Asked is what a link to a signal of a job finds.
+// Asked is the state of the signal that a link is for.
 type Asked struct {
 	Task     string
-	Answered bool // a signal of that name is there
-	Late     bool // its wait is over without one
+	Answered bool // a signal of that name exists
+	Late     bool // the wait timed out without a signal
 	Ended    bool // the job has ended
 }
 
-// Asked says what became of the signal that a link is for.
+// Asked returns the state of the signal that a link is for.
 func (s *Store) Asked(ctx context.Context, tx base.Tx, l links.Row, now time.Time) (out Asked, err error) {
 	j, err := s.jobs.ReadJob(ctx, tx, core.AnyNamespace, l.JobID)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Store) Asked(ctx context.Context, tx base.Tx, l links.Row, now time.Tim
 	return out, err
 }
 
-// SignalByLink sends the signal that a link is for.
+// SignalByLink sends the signal of a link.
 func (c *Change) SignalByLink(l links.Row, sig job.Signal) (job.SentSignal, error) {
 	sig = sig.WithDefaults()
 	sig.Name = l.Name

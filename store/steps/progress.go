@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// progressRow is a progress as a batch carries it.
+// progressRow is a progress report in a batch.
 type progressRow struct {
 	JobID    int64  `json:"job_id"`
 	Lease    int64  `json:"lease"`
@@ -19,7 +19,7 @@ type progressRow struct {
 	Counters string `json:"counters"`
 }
 
-// SaveProgress keeps how far attempts of a session are. Of two for one job the later counts.
+// SaveProgress stores the progress of attempts of a session. Of two reports for one job, the later one counts.
 func (s *Store) SaveProgress(ctx context.Context, session string, ps []job.AttemptProgress) error {
 	if len(ps) > core.MaxBatch {
 		return core.Errorf(core.TooLarge, "the progress of %d attempts in one call", len(ps)).WithHint("send at most %d", core.MaxBatch)
@@ -70,7 +70,7 @@ func (s *Store) SaveProgress(ctx context.Context, session string, ps []job.Attem
 	})
 }
 
-// AddProgress says of jobs how far they are.
+// AddProgress sets the progress of jobs.
 func (s *Store) AddProgress(ctx context.Context, tx base.Tx, jobs []*job.Job) error {
 	if len(jobs) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// kept is a signal as it is kept.
+// kept is a stored signal.
 type kept struct {
 	job.SentSignal
 	input string
@@ -38,7 +38,8 @@ const (
 	selectNamed  = `select ` + columns + ` from belfry.steps where job_id = $1 and name = $2`
 )
 
-// SignalJob gives a signal to a job. One that no step waits for yet is kept; of two with one name the first counts.
+// SignalJob sends a signal to a job. A signal is stored if no step waits for it yet. Of two signals with one name, the first
+// counts.
 func (s *Store) SignalJob(ctx context.Context, namespace string, id int64, sig job.Signal) (out job.SentSignal, err error) {
 	sig = sig.WithDefaults()
 	if err := sig.Validate(); err != nil {
@@ -67,7 +68,7 @@ func (c *Change) signal(namespace string, id int64, sig job.Signal) (out job.Sen
 	if err != nil {
 		return out, err
 	}
-	if err := c.takes(j.Job, sig.Name, wait, waits); err != nil {
+	if err := c.checkSignal(j.Job, sig.Name, wait, waits); err != nil {
 		return out, err
 	}
 	n, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select count(*) from belfry.signals where job_id = $1`, id)
@@ -89,14 +90,14 @@ func (c *Change) signal(namespace string, id int64, sig job.Signal) (out job.Sen
 	if !waits {
 		return out, nil
 	}
-	if err := c.end(id, &wait, sig.Input); err != nil {
+	if err := c.endWait(id, &wait, sig.Input); err != nil {
 		return out, err
 	}
-	return out, c.wake(j.Job, wait.told)
+	return out, c.wakeJob(j.Job, wait.told)
 }
 
-// takes says why a job can take no signal of a name, if it cannot: also why the step of that name does not.
-func (c *Change) takes(j job.Job, name string, step row, recorded bool) error {
+// checkSignal returns an error if the job cannot take a signal of this name, or if the recorded step of this name cannot.
+func (c *Change) checkSignal(j job.Job, name string, step row, recorded bool) error {
 	switch {
 	case j.Kind == task.KindWorkflow:
 		return core.Errorf(core.Conflict, "job %d is a run of a workflow", j.ID).WithHint("belfry workflow signal %d %s", j.ID, job.Step{Name: name}.Word())
@@ -112,16 +113,17 @@ func (c *Change) takes(j job.Job, name string, step row, recorded bool) error {
 	return nil
 }
 
-// look ends a wait if its signal is there or its time has passed, and notes otherwise which attempt was told that it is not over.
-func (c *Change) look(ref job.Ref, wait *row) error {
+// checkWait ends a wait if its signal has arrived or its time has passed. Otherwise it records the attempt that was told to
+// wait on.
+func (c *Change) checkWait(ref job.Ref, wait *row) error {
 	told := int64(0)
 	if wait.EndedAt.IsZero() {
-		result, over, err := c.brings(ref.JobID, wait.Step)
+		result, over, err := c.waitResult(ref.JobID, wait.Step)
 		if err != nil {
 			return err
 		}
 		if over {
-			return c.end(ref.JobID, wait, result)
+			return c.endWait(ref.JobID, wait, result)
 		}
 		told = ref.Lease
 	}
@@ -133,10 +135,10 @@ func (c *Change) look(ref job.Ref, wait *row) error {
 	return err
 }
 
-// brings is what ends a wait, if it is over: nothing where its time has passed.
-func (c *Change) brings(id int64, wait job.Step) (result json.RawMessage, over bool, err error) {
+// waitResult returns the result that ends a wait, if the wait is over. The result is nil if its time has passed.
+func (c *Change) waitResult(id int64, wait job.Step) (result json.RawMessage, over bool, err error) {
 	if wait.Kind == job.StepAwait {
-		result, err = c.ended(wait.Child)
+		result, err = c.childResult(wait.Child)
 		return result, result != nil, err
 	}
 	sig, found, err := c.signalOf(id, wait.Name)
@@ -147,8 +149,8 @@ func (c *Change) brings(id int64, wait job.Step) (result json.RawMessage, over b
 	return json.RawMessage(sig.input), true, err
 }
 
-// end writes the end of a wait, with what it brings; nothing if its time has passed. It is the last step of its job.
-func (c *Change) end(id int64, wait *row, result json.RawMessage) error {
+// endWait writes the end of a wait with its result, which is nil if the time has passed. The wait is the last step of its job.
+func (c *Change) endWait(id int64, wait *row, result json.RawMessage) error {
 	wait.EndedAt, wait.Result, wait.TimedOut = c.Now, result, result == nil
 	c.Wake(base.TopicJobs)
 	_, err := c.Tx.Exec(c.Ctx, `update belfry.steps set ended_at = $3, result = $4, total = total + $5 where job_id = $1 and number = $2`,
@@ -156,9 +158,9 @@ func (c *Change) end(id int64, wait *row, result json.RawMessage) error {
 	return err
 }
 
-// wake makes a job due whose last attempt ended to wait. One that waits for another reason, such as its next try, goes on
-// waiting, and so does one whose attempt has not ended: [Change.EndWaits] sees to it.
-func (c *Change) wake(j job.Job, told int64) error {
+// wakeJob makes a job due if its last attempt ended in order to wait. A job that is scheduled for another reason, such as a
+// retry, is left alone. If the attempt has not ended yet, [Change.EndWaits] handles the job.
+func (c *Change) wakeJob(j job.Job, told int64) error {
 	if told == 0 || j.State != job.Scheduled || j.Lease != told {
 		return nil
 	}
@@ -171,7 +173,7 @@ func (c *Change) wake(j job.Job, told int64) error {
 	return err
 }
 
-// EndWaits has attempts that end to wait not put off their jobs if the wait was over after they had asked.
+// EndWaits clears the snooze of attempts that end in order to wait, if their wait ended after they had asked.
 func (c *Change) EndWaits(fs []job.Finish) error {
 	off, ids := map[job.Ref]int{}, []int64(nil)
 	for i, f := range fs {
@@ -194,7 +196,7 @@ func (c *Change) EndWaits(fs []job.Finish) error {
 	return err
 }
 
-// Waiting is the wait that a job was put off for, if there is one.
+// Waiting returns the wait for which a job is snoozed, if there is one.
 func Waiting(ctx context.Context, tx base.Tx, j job.Job) (job.Step, bool, error) {
 	v, found, err := base.First(ctx, tx, scan, `
 		select `+columns+`

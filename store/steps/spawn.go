@@ -15,7 +15,7 @@ func (c *Change) namespaceOf(id int64) (string, error) {
 	return namespace, err
 }
 
-// spawn enqueues the job of a step, in the namespace of the job that it is a step of.
+// spawn enqueues the job of a step, in the namespace of the step's own job.
 func (c *Change) spawn(parent int64, n job.NewJob) (int64, error) {
 	namespace, err := c.namespaceOf(parent)
 	if err != nil {
@@ -26,15 +26,15 @@ func (c *Change) spawn(parent int64, n job.NewJob) (int64, error) {
 	}
 	n.Namespace = namespace
 	made, err := c.jobs().EnqueueFor(job.TriggerSpawn, n)
-	if err == nil && (made.Existing || made.Job.Trigger != job.TriggerSpawn) { // what others asked for is not this step's to wait for
+	if err == nil && (made.Existing || made.Job.Trigger != job.TriggerSpawn) { // a step must not wait for a job of another caller
 		err = core.Errorf(core.Conflict, "task %q is debounced or throttled, and the request would be answered with job %d, which is another's", n.Task, made.Job.ID).
 			WithHint("enqueue it within a step of kind step, and do not wait for it")
 	}
 	return made.Job.ID, err
 }
 
-// holdChild keeps a job from ending until the step is there that waits for it, or refuses the wait: a step waits for what
-// its own job has enqueued. So a wait reads nothing that its caller may not, and jobs cannot wait for each other in a ring.
+// holdChild locks a child job until the step that waits for it is saved. It rejects a wait for a job that the step's own job
+// did not enqueue. So a wait reads nothing that its caller may not read, and jobs cannot wait for each other in a circle.
 func (c *Change) holdChild(parent, child int64) error {
 	_, own, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select number from belfry.steps where job_id = $1 and kind = 'spawn' and child = $2`, parent, child)
 	if err == nil && !own {
@@ -47,13 +47,13 @@ func (c *Change) holdChild(parent, child int64) error {
 	if err := c.hold(child); err != nil {
 		return err
 	}
-	// The row is written, and not only locked: a caller's transaction that reads of before, and ends the child, would not see
-	// the step, and fails now.
+	// The row is written, not only locked. A caller's transaction with an older snapshot that ends the child would not see the
+	// step: now it fails.
 	_, err = c.Tx.Exec(c.Ctx, `update belfry.jobs set note = note where id = $1`, child)
 	return err
 }
 
-// hold locks a job unless it has ended. One that a retry brings back between the lock and the look is locked after all.
+// hold locks a job unless it has ended. If a retry moves the job back between the lock and the look, hold tries again.
 func (c *Change) hold(id int64) error {
 	for {
 		rows, err := c.jobs().LockJobs([]int64{id})
@@ -70,8 +70,8 @@ func (c *Change) hold(id int64) error {
 	}
 }
 
-// ended is how a job ended, as the result of a step; nothing if it has not.
-func (c *Change) ended(child int64) (json.RawMessage, error) {
+// childResult returns the end of a job as the result of a step, or nil if the job has not ended.
+func (c *Change) childResult(child int64) (json.RawMessage, error) {
 	j, err := c.s.jobs.ReadJob(c.Ctx, c.Tx, core.AnyNamespace, child)
 	if core.CodeOf(err) == core.NotFound {
 		return nil, core.Errorf(core.NotFound, "job %d is no longer kept, and how it ended is not known", child).
@@ -83,8 +83,8 @@ func (c *Change) ended(child int64) (json.RawMessage, error) {
 	return job.EndedOf(j.Job).Text(), nil
 }
 
-// Follow ends the waits for jobs that have ended; children are those that succeeded. Only those that a step has enqueued are
-// looked for.
+// Follow ends the waits for jobs that have ended. children are the jobs that succeeded. Only jobs that a step has enqueued are
+// looked up.
 func (c *Change) Follow(ends []jobs.Ending, children []int64) error {
 	ids := children
 	for _, e := range ends {
@@ -118,16 +118,17 @@ func (c *Change) Follow(ends []jobs.Ending, children []int64) error {
 		if !waits || !slices.Contains(ids, wait.Child) {
 			continue
 		}
-		how, err := c.ended(wait.Child)
+		how, err := c.childResult(wait.Child)
 		if err != nil || how == nil {
 			return err
 		}
-		if err := c.end(parent, &wait, how); err != nil {
+		if err := c.endWait(parent, &wait, how); err != nil {
 			return err
 		}
-		// A job that has ended itself is not woken; a retry by hand finds the end in its steps, however long that is kept elsewhere.
+		// A job that has ended itself is not woken. A later manual retry finds the result in its steps, even if the child has
+		// been removed.
 		if i := slices.IndexFunc(rows, func(j jobs.JobRow) bool { return j.ID == parent }); i >= 0 {
-			if err := c.wake(rows[i].Job, wait.told); err != nil {
+			if err := c.wakeJob(rows[i].Job, wait.told); err != nil {
 				return err
 			}
 		}

@@ -13,17 +13,17 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// row is a step as it is kept.
+// row is a step with its internal columns.
 type row struct {
 	job.Step
-	total int64 // bytes of results up to this one
-	told  int64 // of a wait: the lease whose attempt was told last that it is not over
+	total int64 // bytes of the results up to and including this step
+	told  int64 // of a wait: the lease of the last attempt that was told to wait on
 }
 
-// waits reports that the step is a wait, whether it is over or not.
+// waits reports that the step is a wait, in progress or over.
 func (r row) waits() bool { return r.Kind == job.StepSignal || r.Kind == job.StepAwait }
 
-// asksAgain reports that n asks whether the wait is over.
+// asksAgain reports that n asks again whether this wait is over.
 func (r row) asksAgain(n job.NewStep) bool {
 	return r.waits() && r.Number == n.Number && r.Name == n.Name && r.Kind == n.Kind && r.Type == n.Type && (r.Kind != job.StepAwait || r.Child == n.Child)
 }
@@ -59,7 +59,7 @@ type holder struct {
 	attempt int
 }
 
-// holderOf answers who holds an attempt.
+// holderOf returns the session and the attempt that hold a lease.
 func holderOf(ctx context.Context, tx base.Tx, session string, ref job.Ref) (h holder, held bool, err error) {
 	h, held, err = base.First(ctx, tx, func(r base.Rows) (h holder, err error) { return h, r.Scan(&h.session, &h.attempt) }, `
 		select session, attempt + 1
@@ -68,14 +68,14 @@ func holderOf(ctx context.Context, tx base.Tx, session string, ref job.Ref) (h h
 	return h, held && h.session == session, err
 }
 
-// heldOnce reports that an attempt which has ended was the session's. To know the numbers of an attempt is no right to what
-// it recorded.
+// heldOnce reports that an ended attempt belonged to the session. Knowing the numbers of an attempt gives no right to its
+// record.
 func heldOnce(ctx context.Context, tx base.Tx, session string, ref job.Ref) (bool, error) {
 	_, found, err := base.First(ctx, tx, base.ScanInt, `select number from belfry.attempts where job_id = $1 and lease = $2 and session = $3`, ref.JobID, ref.Lease, session)
 	return found, err
 }
 
-// Steps lists what is recorded of the job of an attempt, for the session that holds it.
+// Steps lists the recorded steps of the job of an attempt, for the session that holds the attempt.
 func (s *Store) Steps(ctx context.Context, session string, ref job.Ref) (out job.StepList, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Store) Steps(ctx context.Context, session string, ref job.Ref) (out job
 	return out, err
 }
 
-// SaveStep records the next step of the job of an attempt, for the session that holds it.
+// SaveStep records the next step of the job of an attempt, for the session that holds the attempt.
 func (s *Store) SaveStep(ctx context.Context, session string, ref job.Ref, n job.NewStep) (out job.SavedStep, err error) {
 	n = n.WithDefaults()
 	if err := n.Validate(); err != nil {
@@ -106,72 +106,24 @@ func (s *Store) SaveStep(ctx context.Context, session string, ref job.Ref, n job
 	return out, err
 }
 
-// save looks at the lease under the lock of its job: who gives the job to another attempt waits, or is seen.
+// save checks the lease under the lock of its job: a transition that gives the job to another attempt waits, or is seen.
 func (c *Change) save(session string, ref job.Ref, n job.NewStep) (out job.SavedStep, err error) {
 	if lock := c.SQL.ForUpdate("jobs"); lock != "" {
 		if _, err := c.Tx.Exec(c.Ctx, `select id from belfry.jobs where id = $1`+lock, ref.JobID); err != nil {
 			return out, err
 		}
 	}
-	was, recorded, err := base.First(c.Ctx, c.Tx, scan, `select `+columns+` from belfry.steps where job_id = $1 and number = $2`, ref.JobID, n.Number)
+	h, out, settled, err := c.answered(session, ref, n)
+	if err != nil || settled {
+		return out, err
+	}
+	last, err := c.checkOrder(ref, n)
 	if err != nil {
 		return out, err
 	}
-	h, held, err := holderOf(c.Ctx, c.Tx, session, ref)
+	total, err := sizeWith(last, ref, n)
 	if err != nil {
 		return out, err
-	}
-	own := held
-	if recorded && !held {
-		if own, err = heldOnce(c.Ctx, c.Tx, session, ref); err != nil {
-			return out, err
-		}
-	}
-	if held && recorded && was.asksAgain(n) {
-		err := c.look(ref, &was)
-		return job.SavedStep{Step: was.Step}, err
-	}
-	if own && recorded && was.Is(n, ref.Lease) {
-		return job.SavedStep{Step: was.Step}, nil
-	}
-	if !held {
-		return job.SavedStep{Stale: true}, nil
-	}
-	if recorded {
-		return out, core.Errorf(core.Conflict, "step %d of job %d is recorded already, as %q", n.Number, ref.JobID, was.Name).
-			WithHint("read the steps of the job before recording more")
-	}
-	last, some, err := base.First(c.Ctx, c.Tx, scan, `select `+columns+` from belfry.steps where job_id = $1 order by number desc limit 1`, ref.JobID)
-	if err != nil {
-		return out, err
-	}
-	if some && last.waits() && last.EndedAt.IsZero() {
-		return out, core.Errorf(core.Conflict, "step %d of job %d waits still", last.Number, ref.JobID).WithHint("end the attempt as put off, or ask for that step again until its wait is over")
-	}
-	if n.Number != last.Number+1 {
-		return out, core.Errorf(core.Conflict, "step %d of job %d must be number %d", n.Number, ref.JobID, last.Number+1).
-			WithHint("record steps in order, without a gap")
-	}
-	if some {
-		first, twice, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select number from belfry.steps where job_id = $1 and name = $2`, ref.JobID, n.Name)
-		if err != nil {
-			return out, err
-		}
-		if twice {
-			return out, core.Errorf(core.Conflict, "step %d of job %d has the name %q already", first, ref.JobID, n.Name).WithHint("give each step of a job a name of its own")
-		}
-	}
-	total := last.total + int64(len(n.Result))
-	room := total
-	switch n.Kind { // what comes later is not refused
-	case job.StepSignal:
-		room += job.MaxSignal
-	case job.StepAwait:
-		room += job.MaxStepResult
-	}
-	if room > job.MaxStepsSize {
-		return out, core.Errorf(core.TooLarge, "the results of the steps of job %d are over the limit of %d bytes together", ref.JobID, job.MaxStepsSize).
-			WithHint("keep large results elsewhere and record where")
 	}
 	step := job.Step{Number: n.Number, Name: n.Name, Kind: n.Kind, Type: n.Type, Result: n.Result, Attempt: h.attempt, Lease: ref.Lease,
 		Took: core.Duration(n.Took.D().Truncate(time.Microsecond)), SavedAt: c.Now}
@@ -201,8 +153,85 @@ func (c *Change) save(session string, ref job.Ref, n job.NewStep) (out job.Saved
 		return job.SavedStep{Step: step}, err
 	}
 	wait := row{Step: step, total: total}
-	err = c.look(ref, &wait)
+	err = c.checkWait(ref, &wait)
 	return job.SavedStep{Step: wait.Step}, err
+}
+
+// answered answers a step that needs no new record: one that is recorded already, one that asks again about a wait, and one
+// under a stale lease. Otherwise it returns the attempt that holds the lease.
+func (c *Change) answered(session string, ref job.Ref, n job.NewStep) (h holder, out job.SavedStep, settled bool, err error) {
+	was, recorded, err := base.First(c.Ctx, c.Tx, scan, `select `+columns+` from belfry.steps where job_id = $1 and number = $2`, ref.JobID, n.Number)
+	if err != nil {
+		return h, out, false, err
+	}
+	h, held, err := holderOf(c.Ctx, c.Tx, session, ref)
+	if err != nil {
+		return h, out, false, err
+	}
+	own := held
+	if recorded && !held {
+		if own, err = heldOnce(c.Ctx, c.Tx, session, ref); err != nil {
+			return h, out, false, err
+		}
+	}
+	if held && recorded && was.asksAgain(n) {
+		err := c.checkWait(ref, &was)
+		return h, job.SavedStep{Step: was.Step}, true, err
+	}
+	if own && recorded && was.Is(n, ref.Lease) {
+		return h, job.SavedStep{Step: was.Step}, true, nil
+	}
+	if !held {
+		return h, job.SavedStep{Stale: true}, true, nil
+	}
+	if recorded {
+		return h, out, false, core.Errorf(core.Conflict, "step %d of job %d is recorded already, as %q", n.Number, ref.JobID, was.Name).
+			WithHint("read the steps of the job before recording more")
+	}
+	return h, out, false, nil
+}
+
+// checkOrder refuses a step that skips a number, follows a wait that is not over, or repeats a name. It returns
+// the last step, with no number if there is none.
+func (c *Change) checkOrder(ref job.Ref, n job.NewStep) (last row, err error) {
+	last, some, err := base.First(c.Ctx, c.Tx, scan, `select `+columns+` from belfry.steps where job_id = $1 order by number desc limit 1`, ref.JobID)
+	if err != nil {
+		return last, err
+	}
+	if some && last.waits() && last.EndedAt.IsZero() {
+		return last, core.Errorf(core.Conflict, "step %d of job %d waits still", last.Number, ref.JobID).WithHint("end the attempt as put off, or ask for that step again until its wait is over")
+	}
+	if n.Number != last.Number+1 {
+		return last, core.Errorf(core.Conflict, "step %d of job %d must be number %d", n.Number, ref.JobID, last.Number+1).
+			WithHint("record steps in order, without a gap")
+	}
+	if some {
+		first, twice, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select number from belfry.steps where job_id = $1 and name = $2`, ref.JobID, n.Name)
+		if err != nil {
+			return last, err
+		}
+		if twice {
+			return last, core.Errorf(core.Conflict, "step %d of job %d has the name %q already", first, ref.JobID, n.Name).WithHint("give each step of a job a name of its own")
+		}
+	}
+	return last, nil
+}
+
+// sizeWith returns the size of the results of a job's steps with those of a new one, within the limit.
+func sizeWith(last row, ref job.Ref, n job.NewStep) (total int64, err error) {
+	total = last.total + int64(len(n.Result))
+	reserved := total
+	switch n.Kind { // the result of a wait is never rejected later, so its size is reserved now
+	case job.StepSignal:
+		reserved += job.MaxSignal
+	case job.StepAwait:
+		reserved += job.MaxStepResult
+	}
+	if reserved > job.MaxStepsSize {
+		return 0, core.Errorf(core.TooLarge, "the results of the steps of job %d are over the limit of %d bytes together", ref.JobID, job.MaxStepsSize).
+			WithHint("keep large results elsewhere and record where")
+	}
+	return total, nil
 }
 
 // JobSteps lists the steps of a job, in order.
@@ -217,8 +246,8 @@ func (s *Store) JobSteps(ctx context.Context, namespace string, id int64) (all [
 	return all, err
 }
 
-// ResetSteps forgets the steps of a job from one on, or all, and answers how many these were: the next attempt runs them
-// again. A job that runs is refused.
+// ResetSteps deletes the steps of a job from one step on, or all, and returns their number. The next attempt runs these steps
+// again. A running job is rejected.
 func (s *Store) ResetSteps(ctx context.Context, namespace string, id int64, r job.StepReset) (forgotten int, err error) {
 	if err := r.Validate(); err != nil {
 		return 0, err
@@ -251,7 +280,7 @@ func (s *Store) ResetSteps(ctx context.Context, namespace string, id int64, r jo
 		if err != nil {
 			return err
 		}
-		if waits.Kind == job.StepSleep { // no attempt gets beyond it, so the last one ended for it
+		if waits.Kind == job.StepSleep { // no attempt gets beyond the sleep, so the last attempt ended for it
 			waits.told = j.Lease
 		}
 		if _, err := c.Tx.Exec(ctx, `
@@ -263,7 +292,7 @@ func (s *Store) ResetSteps(ctx context.Context, namespace string, id int64, r jo
 		if forgotten = int(n); err != nil || n == 0 {
 			return err
 		}
-		if err := c.wake(j.Job, waits.told); err != nil {
+		if err := c.wakeJob(j.Job, waits.told); err != nil {
 			return err
 		}
 		c.Wake(base.TopicJobs)
@@ -272,11 +301,12 @@ func (s *Store) ResetSteps(ctx context.Context, namespace string, id int64, r jo
 	return forgotten, err
 }
 
-// pruneStep is how many jobs one call of [Change.Prune] looks at in each table.
+// pruneStep is the number of jobs that one call of [Change.Prune] looks at in each table.
 const pruneStep = 500
 
-// Prune removes the steps, the progress, the signals and the links of jobs that are gone, and what was sent to runs that never began.
-// It goes through all jobs that have some in turn, a part at a call: a job that sleeps for months keeps its own, however old they are. There is no more to do until the next call.
+// Prune deletes the steps, progress, signals and links of jobs that no longer exist, and signals to runs that never began. Each
+// call checks the next part of all jobs with such rows, whatever their age: a job that sleeps for months keeps its own. After
+// one call there is nothing more to do until the next.
 func (c *Change) Prune() (more bool, err error) {
 	for i, t := range [...]struct{ table, key string }{
 		{"belfry.steps", "job_id"}, {"belfry.progress", "job_id"}, {"belfry.signals", "job_id"}, {"belfry.links", "job_id"}, {"belfry.workflow_signals", "run_id"},

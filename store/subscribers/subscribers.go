@@ -1,5 +1,5 @@
-// Package subscribers keeps who is notified of what status pages show. An address is a secret: it is sealed, compared by its
-// hash, and never in the audit, in logs or in messages.
+// Package subscribers keeps the subscribers of status pages. An address is a secret: it is sealed, compared by its hash, and
+// never in the audit log, in logs or in messages.
 package subscribers
 
 import (
@@ -26,18 +26,18 @@ type Store struct {
 // New is the part of a store that keeps them.
 func New(b *base.Store, m *monitors.Store) *Store { return &Store{b, m} }
 
-// contact is what is secret of a subscriber: the address, and the key of the links.
+// contact holds the secrets of a subscriber: the address, and the key of the links.
 type contact struct {
 	Address core.Secret `json:"address"`
 	Key     core.Secret `json:"key"`
 }
 
-// MapSecrets is a copy with every secret replaced by what f answers.
+// MapSecrets returns a copy in which f replaces every secret.
 func (c contact) MapSecrets(f func(path string, s core.Secret) core.Secret) contact {
 	return contact{f("address", c.Address), f("key", c.Key)}
 }
 
-// Row is a subscriber as it is kept.
+// Row is a stored subscriber.
 type Row struct {
 	public.Subscriber
 	PageID int64
@@ -54,14 +54,14 @@ func (s *Store) scan(rows base.Rows) (r Row, err error) {
 	return r, err
 }
 
-// hashOf is by what addresses are compared.
+// hashOf returns the hash by which addresses are compared.
 func hashOf(kind public.SubscriberKind, address string) string {
 	sum := sha256.Sum256([]byte(string(kind) + "\x00" + address))
 	return hex.EncodeToString(sum[:])
 }
 
-// Subscribe asks an address to confirm that it subscribes to a status page, if that is not asked too often. The answer
-// does not tell whether it is subscribed.
+// Subscribe asks an address to confirm its subscription to a status page, within a limit of requests. The answer does not
+// reveal whether the address is subscribed.
 func (s *Store) Subscribe(ctx context.Context, namespace, name string, kind public.SubscriberKind, address string) error {
 	address, err := public.ReadAddress(kind, address)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Store) Subscribe(ctx context.Context, namespace, name string, kind publ
 		if err != nil {
 			return err
 		}
-		a, err := s.asked(c, page.ID, hash)
+		a, err := s.earlierRequests(c, page.ID, hash)
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (s *Store) Subscribe(ctx context.Context, namespace, name string, kind publ
 		if _, err := c.Tx.Exec(ctx, `insert into belfry.subscription_asks (hash, page_id, at) values ($1, $2, $3)`, hash, page.ID, base.Micros(c.Now)); err != nil {
 			return err
 		}
-		return queue(c, page.Namespace, public.SubscriberChannel(row.ID), alert.Notification{
+		return queueMessage(c, page.Namespace, public.SubscriberChannel(row.ID), alert.Notification{
 			Type: alert.NotificationConfirm, At: c.Now, Title: "Confirm your subscription to " + page.Title,
 			Text: "Follow the link to be notified of what happens on this page. If you did not ask for this, do nothing: the request is forgotten within a day.",
 		}, c.Now)
@@ -122,8 +122,8 @@ func (s *Store) insert(c *base.Change, page public.StatusPage, kind public.Subsc
 	return row, err
 }
 
-// asked reads how often was asked, under the lock of the page.
-func (s *Store) asked(c *base.Change, page int64, hash string) (a public.Asked, err error) {
+// earlierRequests reads the numbers of earlier requests, under the lock of the page.
+func (s *Store) earlierRequests(c *base.Change, page int64, hash string) (a public.Asked, err error) {
 	a, _, err = base.First(c.Ctx, c.Tx, func(r base.Rows) (a public.Asked, err error) {
 		return a, r.Scan(base.ScanTime(&a.LastAt), &a.AddressAsks, &a.PageAsks, &a.Confirmed, &a.Unconfirmed)
 	}, `
@@ -137,7 +137,7 @@ func (s *Store) asked(c *base.Change, page int64, hash string) (a public.Asked, 
 	return a, err
 }
 
-// Prune removes those who did not confirm in time, and what was asked long ago.
+// Prune deletes subscribers that did not confirm in time, and old requests.
 func Prune(c *base.Change) error {
 	if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.subscribers where state = 'pending' and created_at <= $1`, base.Micros(c.Now.Add(-public.UnconfirmedFor))); err != nil {
 		return err
@@ -146,12 +146,12 @@ func Prune(c *base.Change) error {
 	return err
 }
 
-// PruneSubscribers is the same as a whole transition.
+// PruneSubscribers is Prune as a transition of its own.
 func (s *Store) PruneSubscribers(ctx context.Context) (more bool, err error) {
 	return false, s.Write(ctx, "prune subscribers", Prune)
 }
 
-// Subscription is what the link with a key is about.
+// Subscription returns the subscription of a link's key.
 func (s *Store) Subscription(ctx context.Context, key string) (out public.Subscription, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		_, out, err = s.byKey(ctx, tx, key)
@@ -172,7 +172,7 @@ func (s *Store) byKey(ctx context.Context, tx base.Tx, key string) (row Row, out
 	return row, public.Subscription{Namespace: row.Namespace, Page: row.Page, Title: page.Title, Kind: row.Kind, State: row.State}, err
 }
 
-// ConfirmSubscription is that the link of a confirming message was used. One that is confirmed stays so.
+// ConfirmSubscription confirms the subscription of a link's key. Confirming it again changes nothing.
 func (s *Store) ConfirmSubscription(ctx context.Context, key string) (out public.Subscription, err error) {
 	if out, err = s.Subscription(ctx, key); err != nil { // by a reader: guessed keys must not hold up writers
 		return out, err
@@ -188,12 +188,12 @@ func (s *Store) ConfirmSubscription(ctx context.Context, key string) (out public
 	return out, err
 }
 
-// Confirm makes a subscriber confirmed, if the status page has room.
+// Confirm confirms a subscriber, if the status page has room.
 func (s *Store) Confirm(c *base.Change, row Row) (public.SubscriberState, error) {
 	if row.State == public.Confirmed {
 		return row.State, nil
 	}
-	// Under the lock of the page, or two could take the last place.
+	// Under the lock of the page: otherwise two could take the last place.
 	if _, err := monitors.StatusPages.Read(c.Ctx, c.Tx, row.Namespace, row.Page, c.SQL.ForUpdate("documents")); err != nil {
 		return row.State, err
 	}
@@ -208,7 +208,7 @@ func (s *Store) Confirm(c *base.Change, row Row) (public.SubscriberState, error)
 	return public.Confirmed, err
 }
 
-// Unsubscribe ends the subscription of a key. One that has ended stays so.
+// Unsubscribe ends the subscription of a key. Ending it again changes nothing.
 func (s *Store) Unsubscribe(ctx context.Context, key string) (out public.Subscription, err error) {
 	if out, err = s.Subscription(ctx, key); err != nil { // by a reader: guessed keys must not hold up writers
 		return out, err
@@ -224,7 +224,7 @@ func (s *Store) Unsubscribe(ctx context.Context, key string) (out public.Subscri
 	return out, err
 }
 
-// remove forgets a subscriber, and what waits to be sent to it.
+// remove deletes a subscriber and its pending messages.
 func (s *Store) remove(c *base.Change, row Row) error {
 	if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.subscribers where id = $1`, row.ID); err != nil {
 		return err
@@ -236,12 +236,12 @@ func (s *Store) remove(c *base.Change, row Row) error {
 	return err
 }
 
-// Read reads a subscriber by its id, if it is there.
+// Read returns a subscriber by its id, if it exists.
 func (s *Store) Read(ctx context.Context, tx base.Tx, namespace string, id int64, lock string) (Row, bool, error) {
 	return base.First(ctx, tx, s.scan, `select `+columns+` from belfry.subscribers s where s.id = $1 and s.namespace = $2`+lock, id, namespace)
 }
 
-// Subscribers lists those of a status page with their addresses, the newest first.
+// Subscribers lists the subscribers of a status page with their addresses, newest first.
 func (s *Store) Subscribers(ctx context.Context, f view.SubscriberFilter) (p core.Page[public.Subscriber], err error) {
 	before, err := base.DecodeIDCursor(f.Cursor)
 	if err != nil {
@@ -274,7 +274,7 @@ func (s *Store) Subscribers(ctx context.Context, f view.SubscriberFilter) (p cor
 	return p, err
 }
 
-// CountSubscribers counts those of a status page.
+// CountSubscribers counts the subscribers of a status page.
 func (s *Store) CountSubscribers(ctx context.Context, namespace, name string) (n view.SubscriberCounts, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		page, err := monitors.StatusPages.Read(ctx, tx, base.NamespaceOr(namespace), name, "")
@@ -302,7 +302,7 @@ func (s *Store) CountSubscribers(ctx context.Context, namespace, name string) (n
 	return n, err
 }
 
-// RemoveSubscriber ends a subscription, whether it was confirmed or not.
+// RemoveSubscriber ends a subscription, confirmed or not.
 func (s *Store) RemoveSubscriber(ctx context.Context, namespace, name string, id int64) error {
 	return s.Write(ctx, "remove subscriber", func(c *base.Change) error {
 		page, err := monitors.StatusPages.Read(ctx, c.Tx, base.NamespaceOr(namespace), name, "")
@@ -323,7 +323,7 @@ func (s *Store) RemoveSubscriber(ctx context.Context, namespace, name string, id
 	})
 }
 
-// Reseal seals with a key what is sealed with another one, and answers how many subscribers that were.
+// Reseal seals the secrets of subscribers with a key, if they have another key, and returns the number of these subscribers.
 func Reseal(c *base.Change, key string) (n int, err error) {
 	type row struct {
 		id                   int64

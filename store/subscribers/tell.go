@@ -14,25 +14,26 @@ import (
 	"github.com/belfry-run/belfry/store/monitors"
 )
 
-// beginWaits is how long the begin of an incident waits before subscribers are notified: of one that is over by then they hear nothing.
+// beginWaits is the delay of notifications about the start of an incident. Subscribers are not notified of an incident that is
+// over by then.
 const beginWaits = time.Minute
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition in progress, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
-// heard are the status pages of a namespace that have confirmed subscribers, read once in a transition.
-type heard struct {
+// subscribedPages holds the status pages of a namespace that have confirmed subscribers. A transition reads them once.
+type subscribedPages struct {
 	of map[string][]public.StatusPage
 }
 
 func (c *Change) pages(namespace string) (pages []public.StatusPage, err error) {
-	read := base.Kept[heard](c.Change)
+	read := base.Kept[subscribedPages](c.Change)
 	if known, ok := read.of[namespace]; ok {
 		return known, nil
 	}
@@ -58,8 +59,8 @@ func (c *Change) pages(namespace string) (pages []public.StatusPage, err error) 
 	return pages, nil
 }
 
-// showing are those that show a monitor.
-func (c *Change) showing(m monitor.Monitor) (out []public.StatusPage, err error) {
+// pagesShowing returns the status pages that show a monitor.
+func (c *Change) pagesShowing(m monitor.Monitor) (out []public.StatusPage, err error) {
 	pages, err := c.pages(m.Namespace)
 	for _, page := range pages {
 		if page.Shows(m.Name, m.Tags, m.Public) {
@@ -69,13 +70,13 @@ func (c *Change) showing(m monitor.Monitor) (out []public.StatusPage, err error)
 	return out, err
 }
 
-// labelOn is what visitors of a page call a monitor.
+// labelOn returns the label of a monitor on a page.
 func labelOn(page public.StatusPage, m monitor.Monitor) string {
 	return page.Label(m.Name, m.Title, m.Tags, m.Public)
 }
 
-// queue writes what is to be sent into the outbox.
-func queue(c *base.Change, namespace, channel string, n alert.Notification, due time.Time) error {
+// queueMessage writes a message to the outbox.
+func queueMessage(c *base.Change, namespace, channel string, n alert.Notification, due time.Time) error {
 	c.Wake(base.TopicEngine)
 	_, err := c.Tx.Exec(c.Ctx, `
 		insert into belfry.alerts (namespace, channel, rule, type, incident_id, notification, state, created_at, due_at)
@@ -84,29 +85,29 @@ func queue(c *base.Change, namespace, channel string, n alert.Notification, due 
 	return err
 }
 
-// Judged tells of incidents that begin and end.
+// Judged notifies of incidents that start and end.
 func (c *Change) Judged(m monitor.Monitor, notifications []alert.Notification, incident int64) error {
 	for _, n := range notifications {
 		if n.Type != alert.NotificationDown && n.Type != alert.NotificationUp {
 			continue
 		}
-		pages, err := c.showing(m)
+		pages, err := c.pagesShowing(m)
 		if err != nil || len(pages) == 0 {
 			return err
 		}
 		id := n.Incident
-		if id < 0 { // opened just now
+		if id < 0 { // opened in this transaction
 			id = incident
 		}
 		for _, page := range pages {
 			if n.Type == alert.NotificationDown {
-				err = c.began(page, m, id, n)
+				err = c.notifyStart(page, m, id, n)
 			} else {
 				lasted := ""
 				if n.Lasted > 0 {
 					lasted = "It was down for " + core.SpanText(n.Lasted) + "."
 				}
-				err = c.ended(page, id, alert.Notification{Type: n.Type, At: c.Now, Monitor: m.Name, Incident: id, Title: labelOn(page, m) + " is up again", Text: lasted})
+				err = c.notifyEnd(page, id, alert.Notification{Type: n.Type, At: c.Now, Monitor: m.Name, Incident: id, Title: labelOn(page, m) + " is up again", Text: lasted})
 			}
 			if err != nil {
 				return err
@@ -116,22 +117,22 @@ func (c *Change) Judged(m monitor.Monitor, notifications []alert.Notification, i
 	return nil
 }
 
-func (c *Change) began(page public.StatusPage, m monitor.Monitor, incident int64, n alert.Notification) error {
+func (c *Change) notifyStart(page public.StatusPage, m monitor.Monitor, incident int64, n alert.Notification) error {
 	i, found, err := base.First(c.Ctx, c.Tx, monitors.ScanIncident, `select `+monitors.IncidentColumns+` from belfry.incidents where id = $1`, incident)
 	if err != nil || !found || i.Maintenance { // the page does not show it
 		return err
 	}
-	return queue(c.Change, page.Namespace, public.PageChannel(page.Name), alert.Notification{
+	return queueMessage(c.Change, page.Namespace, public.PageChannel(page.Name), alert.Notification{
 		Type: n.Type, At: i.StartedAt, Monitor: m.Name, Incident: incident, Title: labelOn(page, m) + " is down",
 	}, c.Now.Add(beginWaits))
 }
 
-// Dropped tells of an incident that was closed without a recovery.
+// Dropped notifies of an incident that was closed without a recovery.
 func (c *Change) Dropped(m monitor.Monitor, end monitor.IncidentEnd) error {
-	pages, err := c.showing(m)
+	pages, err := c.pagesShowing(m)
 	for _, page := range pages {
 		if err == nil {
-			err = c.ended(page, end.ID, alert.Notification{
+			err = c.notifyEnd(page, end.ID, alert.Notification{
 				Type: alert.NotificationUpdate, At: c.Now, Monitor: m.Name, Incident: end.ID, Title: labelOn(page, m) + ": the incident is closed", Text: "Its monitor was " + end.By + ".",
 			})
 		}
@@ -139,8 +140,8 @@ func (c *Change) Dropped(m monitor.Monitor, end monitor.IncidentEnd) error {
 	return err
 }
 
-// ended tells of the end of an incident those who were told of its begin.
-func (c *Change) ended(page public.StatusPage, incident int64, end alert.Notification) error {
+// notifyEnd notifies of the end of an incident, if subscribers were notified of its start.
+func (c *Change) notifyEnd(page public.StatusPage, incident int64, end alert.Notification) error {
 	channel := public.PageChannel(page.Name)
 	if _, err := c.Tx.Exec(c.Ctx, `
 		update belfry.alerts
@@ -156,10 +157,10 @@ func (c *Change) ended(page public.StatusPage, incident int64, end alert.Notific
 	if err != nil || told == 0 {
 		return err
 	}
-	return queue(c.Change, page.Namespace, channel, end, c.Now)
+	return queueMessage(c.Change, page.Namespace, channel, end, c.Now)
 }
 
-// Updated tells of a public update of an incident.
+// Updated notifies of a public update of an incident.
 func (c *Change) Updated(i monitor.Incident, u monitor.Update) error {
 	pages, err := c.pages(i.Namespace)
 	if err != nil || len(pages) == 0 || !u.Public {
@@ -176,7 +177,7 @@ func (c *Change) Updated(i monitor.Incident, u monitor.Update) error {
 		if !page.Shows(row.Name, row.Tags, row.Public) {
 			continue
 		}
-		// Its begin, if it waits, comes with it.
+		// A pending notification of the start is sent with the update.
 		if _, err := c.Tx.Exec(c.Ctx, `
 			update belfry.alerts
 			set due_at = $4
@@ -184,7 +185,7 @@ func (c *Change) Updated(i monitor.Incident, u monitor.Update) error {
 			i.ID, public.PageChannel(page.Name), page.Namespace, base.Micros(c.Now)); err != nil {
 			return err
 		}
-		if err := queue(c.Change, page.Namespace, public.PageChannel(page.Name), alert.Notification{
+		if err := queueMessage(c.Change, page.Namespace, public.PageChannel(page.Name), alert.Notification{
 			Type: alert.NotificationUpdate, At: u.At, Monitor: i.Monitor, Incident: i.ID, Title: labelOn(page, row.Monitor) + ": " + cmp.Or(string(u.State), "update"), Text: u.Text,
 		}, c.Now); err != nil {
 			return err
@@ -193,13 +194,13 @@ func (c *Change) Updated(i monitor.Incident, u monitor.Update) error {
 	return nil
 }
 
-// Announced tells of an announcement when it begins to be shown.
+// Announced notifies of an announcement when it starts to be shown.
 func (c *Change) Announced(page public.StatusPage, a public.Announcement) error {
 	pages, err := c.pages(page.Namespace)
 	if err != nil || !slices.ContainsFunc(pages, func(p public.StatusPage) bool { return p.ID == page.ID }) {
 		return err
 	}
-	return queue(c.Change, page.Namespace, public.PageChannel(page.Name), alert.Notification{
+	return queueMessage(c.Change, page.Namespace, public.PageChannel(page.Name), alert.Notification{
 		Type: alert.NotificationAnnouncement, At: base.LaterOf(a.From, c.Now), Announcement: a.ID, Title: a.Title, Text: a.Text,
 	}, base.LaterOf(a.From, c.Now))
 }

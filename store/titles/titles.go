@@ -1,4 +1,5 @@
-// Package titles finds what people have given a title, and the titles of what is named.
+// Package titles reads the titles of named objects, and searches in them. Pages use it for names that stand in lists of other
+// objects. It writes nothing: titles lie in the rows of their objects.
 package titles
 
 import (
@@ -10,9 +11,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Part is a condition of rows whose name or title has a text in it, whatever
-// its case, and its argument. No title has a line end, so none is found over
-// the seam.
+// Part returns the condition that a row's name or title contains a text, in any case, and its argument. A title has no line
+// end, so no text matches across name and title.
 func Part(text string) (condition, argument string) {
 	const both = "lower(name) || '\n' || sought"
 	return "replace(" + both + ", ?, '') <> " + both, strings.ReplaceAll(title.Fold(text), "\n", " ")
@@ -24,7 +24,7 @@ type Store struct{ *base.Store }
 // New is the part of a store that reads them.
 func New(b *base.Store) *Store { return &Store{b} }
 
-// Titles are those of named things that have one.
+// Titles returns the titles of named objects that have one.
 func (s *Store) Titles(ctx context.Context, q view.Named) (all view.Titles, err error) {
 	if err := q.Validate(); err != nil {
 		return nil, err

@@ -11,15 +11,17 @@ import (
 	"github.com/belfry-run/belfry/store/locks"
 )
 
+// TokenColumns are the columns that [ScanToken] reads, in its order.
 const TokenColumns = `id, name, namespace, scopes, labels, expires_at, created_at, created_by, last_used_at, revoked_at`
 
+// ScanToken reads one row of [TokenColumns].
 func ScanToken(rows base.Rows) (t access.Token, err error) {
 	return t, rows.Scan(&t.ID, &t.Name, &t.Namespace, base.ScanDoc(&t.Scopes), base.ScanDoc(&t.Labels), base.ScanTime(&t.ExpiresAt), base.ScanTime(&t.CreatedAt), &t.CreatedBy,
 		base.ScanTime(&t.LastUsedAt), base.ScanTime(&t.RevokedAt))
 }
 
-// CreateToken makes a token and answers its secret, which cannot be had again.
-// An actor that repeats it, because the answer was lost, is told of the token.
+// CreateToken creates a token and returns its secret, which cannot be read again. If the same actor repeats the call, because
+// the answer was lost, the error names the token.
 func (s *Store) CreateToken(ctx context.Context, t access.Token) (access.Token, string, error) {
 	return s.createToken(ctx, t, func(c *Change) error {
 		if err := Alone(c.Change); err != nil {
@@ -31,7 +33,7 @@ func (s *Store) CreateToken(ctx context.Context, t access.Token) (access.Token, 
 			where name = $1 and namespace = $2 and created_by = $3 and revoked_at = 0
 			order by id desc`, t.Name, t.Namespace, access.ActorOf(ctx))
 		for _, h := range had {
-			if h.Refusal(c.Now) == nil && h.CreatedBy != access.PersonActor(h.Name) { // that of a session may have any name
+			if h.Refusal(c.Now) == nil && h.CreatedBy != access.PersonActor(h.Name) { // the token of a session may have any name
 				return Exists("token", "belfry token revoke", h.Name, h.ID, h.CreatedAt)
 			}
 		}
@@ -39,18 +41,18 @@ func (s *Store) CreateToken(ctx context.Context, t access.Token) (access.Token, 
 	})
 }
 
-// Alone has one token made at a time: a repeat beside the first would not see it.
+// Alone serializes the creation of tokens: a concurrent repeat would not see the first token.
 func Alone(c *base.Change) error {
 	return locks.Rows{Table: "tokens", Key: "id", Where: "id = (select min(id) from belfry.tokens where id > $1)", Of: int64(0)}.Lock(c)
 }
 
-// Exists refuses a second token of a name.
+// Exists returns the error for a second token of a name.
 func Exists(noun, revoke, name string, id int64, made time.Time) error {
 	return core.Errorf(core.Conflict, "%s %q already exists: id %d, created by you at %s; its secret is shown once", noun, name, id, core.Stamp(made)).
 		WithHint("choose another name, or revoke it first: %s %d", revoke, id)
 }
 
-// IssueToken is CreateToken for a token that its user never asks for by name: several of a name are right.
+// IssueToken is CreateToken for tokens that are not requested by name: several may have the same name.
 func (s *Store) IssueToken(ctx context.Context, t access.Token) (access.Token, string, error) {
 	return s.createToken(ctx, t, func(*Change) error { return nil })
 }
@@ -67,9 +69,8 @@ func (s *Store) createToken(ctx context.Context, t access.Token, allow func(c *C
 	return t, secret, err
 }
 
-// EnsureToken makes a token with a secret that the caller chose, unless one has
-// that secret: then it is answered as it is, revoked or not. Callers see to it
-// that the secret cannot be guessed.
+// EnsureToken creates a token with a secret chosen by the caller. If a token with this secret exists, revoked or not, it is
+// returned unchanged. The caller ensures that the secret cannot be guessed.
 func (s *Store) EnsureToken(ctx context.Context, t access.Token, secret string) (have access.Token, created bool, err error) {
 	err = s.write(ctx, "ensure token", func(c *Change) (err error) {
 		var found bool
@@ -81,7 +82,7 @@ func (s *Store) EnsureToken(ctx context.Context, t access.Token, secret string) 
 		have, err = c.InsertToken(t, secret)
 		return err
 	})
-	if err != nil { // another node may have made it at the same moment
+	if err != nil { // another node may have created it at the same time
 		var found bool
 		again := s.DB().Read(ctx, func(tx base.Tx) (err error) {
 			have, found, err = base.First(ctx, tx, ScanToken, `select `+TokenColumns+` from belfry.tokens where hash = $1`, base.HashSecret(secret))
@@ -94,6 +95,7 @@ func (s *Store) EnsureToken(ctx context.Context, t access.Token, secret string) 
 	return have, created && err == nil, err
 }
 
+// InsertToken creates a token for a secret, of which only the digest is stored.
 func (c *Change) InsertToken(t access.Token, secret string) (access.Token, error) {
 	t = t.WithDefaults()
 	if err := t.Validate(c.Now); err != nil {
@@ -125,11 +127,10 @@ func (s *Store) Tokens(ctx context.Context) (all []access.Token, err error) {
 	return all, err
 }
 
-// usedEvery is how exact the last use of a token is kept, so that a busy token
-// does not cost a write per request.
+// usedEvery is the precision of a token's last use, so that a busy token does not cost a write per request.
 const usedEvery = time.Minute
 
-// Authenticate answers the token of a secret.
+// Authenticate returns the token of a secret.
 func (s *Store) Authenticate(ctx context.Context, secret string) (t access.Token, err error) {
 	var now time.Time
 	var found bool
@@ -155,13 +156,12 @@ func (s *Store) Authenticate(ctx context.Context, secret string) (t access.Token
 	return t, nil
 }
 
-// note writes down that something was used. Its user is not refused when
-// that fails: with a full disk, data can still be read.
+// note records that something was used. A failed write is only logged: with a full disk, data can still be read.
 func (s *Store) note(ctx context.Context, name, query string, args ...any) {
 	if err := s.write(ctx, name, func(c *Change) error {
 		_, err := c.Tx.Exec(ctx, query, args...)
 		return err
 	}); err != nil {
-		s.Opt.Logger.Warn("it could not be noted that it was used", "transition", name, "error", err)
+		s.Opt.Logger.Warn("last use of a token could not be recorded", "transition", name, "error", err)
 	}
 }

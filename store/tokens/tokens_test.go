@@ -13,14 +13,14 @@ import (
 	"github.com/belfry-run/belfry/store/internal/both"
 )
 
-// full is a database that has no room for anything more.
+// full is a database without space for a write.
 type full struct{ base.DB }
 
 func (full) Write(context.Context, func(base.Tx, base.Moment) error) error {
 	return core.Errorf(core.Unavailable, "the disk of the database is full")
 }
 
-func TestWhoMayReadIsNotRefusedBecauseNothingCanBeWritten(t *testing.T) {
+func TestReadersAreAuthenticatedOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	both.Run(t, func(t *testing.T, st *store.Store) {
 		ctx := t.Context()
@@ -34,10 +34,10 @@ func TestWhoMayReadIsNotRefusedBecauseNothingCanBeWritten(t *testing.T) {
 		}
 		later := store.New(full{st.DB()}, store.Options{Clock: func() time.Time { return time.Now().Add(10 * time.Minute) }})
 		if token, err := later.Authenticate(ctx, secret); err != nil || token.Name != "ops" {
-			t.Errorf("the token answers %+v, %v", token, err)
+			t.Errorf("authenticate: got %+v, %v, want the token ops", token, err)
 		}
 		if _, err := later.WebSession(ctx, session.Hash, access.WebSessionLimits{}); err != nil {
-			t.Errorf("the session answers %v", err)
+			t.Errorf("web session: got %v, want no error", err)
 		}
 	})
 }

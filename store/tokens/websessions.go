@@ -14,8 +14,8 @@ func scanWebSession(rows base.Rows) (w access.WebSession, err error) {
 	return w, rows.Scan(&w.Hash, &w.Sealed, base.ScanTime(&w.CreatedAt), base.ScanTime(&w.SeenAt), base.ScanTime(&w.ExpiresAt))
 }
 
-// OpenWebSession keeps a new session; of what is given, hash and sealed count.
-// When there are too many, those that would end first are over.
+// OpenWebSession stores a new session with the given hash and sealed data. If there are too many, the sessions that would end
+// first are deleted.
 func (s *Store) OpenWebSession(ctx context.Context, w access.WebSession, l access.WebSessionLimits) (access.WebSession, error) {
 	err := s.write(ctx, "open web session", func(c *Change) error {
 		if err := w.Validate(); err != nil {
@@ -39,8 +39,7 @@ func (s *Store) OpenWebSession(ctx context.Context, w access.WebSession, l acces
 	return w, err
 }
 
-// WebSession answers the session of a hash and notes that it was seen, or a
-// NotFound error when there is none or it has ended.
+// WebSession returns the session of a hash and records its use. If there is none or it has ended, it returns a NotFound error.
 func (s *Store) WebSession(ctx context.Context, hash string, l access.WebSessionLimits) (w access.WebSession, err error) {
 	var found bool
 	if err = s.DB().Read(ctx, func(tx base.Tx) error {
@@ -63,7 +62,7 @@ func (s *Store) WebSession(ctx context.Context, hash string, l access.WebSession
 	return w, nil
 }
 
-// CloseWebSession ends a session, if there is one.
+// CloseWebSession deletes a session, if it exists.
 func (s *Store) CloseWebSession(ctx context.Context, hash string) error {
 	return s.write(ctx, "close web session", func(c *Change) error {
 		n, err := c.Tx.Exec(ctx, `delete from belfry.web_sessions where hash = $1`, hash)

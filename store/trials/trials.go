@@ -1,4 +1,4 @@
-// Package trials runs definitions that are not saved: each stands in a hidden task for as long as its job may want it.
+// Package trials runs definitions that are not saved. Each one is stored in a hidden task as long as its job may need it.
 package trials
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Bounds of the definitions that are tried and not saved.
+// Bounds of the definitions that are tried without being saved.
 const (
 	keepTrials = 24 * time.Hour
 	mostTrials = 100 // of a namespace
@@ -34,7 +34,7 @@ type Store struct {
 // New is the part of a store that runs them.
 func New(b *base.Store, t *tasks.Store, j *jobs.Store) *Store { return &Store{b, t, j} }
 
-// change is a transition under way, with what this package does in it.
+// change is a transition in progress, with the methods of this package.
 type change struct {
 	*base.Change
 	s *Store
@@ -42,8 +42,8 @@ type change struct {
 
 func (c *change) tasks() *tasks.Change { return c.s.tasks.In(c.Change) }
 
-// TryTask makes a job of a definition that is not saved. The definition stands in
-// a hidden task for as long as the job may want it.
+// TryTask creates a job of a definition that is not saved. The definition is stored in a hidden task as long as the job may
+// need it.
 func (s *Store) TryTask(ctx context.Context, t job.TaskTrial) (e job.Enqueued, err error) {
 	t.Key = cmp.Or(t.Key, strings.ToLower(rand.Text()))
 	t.Task.Namespace = cmp.Or(t.Task.Namespace, core.DefaultNamespace)
@@ -56,7 +56,7 @@ func (s *Store) TryTask(ctx context.Context, t job.TaskTrial) (e job.Enqueued, e
 	return e, err
 }
 
-// try writes what TryTask is asked for.
+// try writes the task and the job of a trial.
 func (c *change) try(t job.TaskTrial) (e job.Enqueued, err error) {
 	var old task.Task
 	if t.Task.Name != "" {
@@ -75,7 +75,7 @@ func (c *change) try(t job.TaskTrial) (e job.Enqueued, err error) {
 		err = c.dropTrials(hidden)
 	}
 	if err == nil {
-		err = c.hide(hidden)
+		err = c.writeHidden(hidden)
 	}
 	if err != nil {
 		return e, err
@@ -83,13 +83,12 @@ func (c *change) try(t job.TaskTrial) (e job.Enqueued, err error) {
 	return c.s.jobs.In(c.Change).EnqueueFor(job.TriggerTrial, job.NewJob{Namespace: hidden.Namespace, Task: hidden.Name, Key: hidden.Name})
 }
 
-// hide writes the task of a trial, or finds that the same one was asked for with
-// its key.
-func (c *change) hide(t task.Task) error {
+// writeHidden writes the task of a trial, or finds the task of an identical request with the same key.
+func (c *change) writeHidden(t task.Task) error {
 	was, err := c.tasks().LockTask(t.Namespace, t.Name)
 	switch {
 	case core.CodeOf(err) == core.NotFound:
-		if was, err = c.tasks().InsertTask(t, tasks.Tried); err != nil { // or it is that of a call at the same moment
+		if was, err = c.tasks().InsertTask(t, tasks.Tried); err != nil { // or it is the task of a concurrent call
 			return err
 		}
 	case err != nil:
@@ -101,7 +100,7 @@ func (c *change) hide(t task.Task) error {
 	return nil
 }
 
-// olderTrials are the abandoned ones of all namespaces, found by a walk from namespace to namespace.
+// olderTrials selects the abandoned trials of all namespaces, with a walk from namespace to namespace.
 const olderTrials = `
 	with recursive spaces (name) as (
 		select (select namespace from belfry.tasks order by namespace limit 1)
@@ -117,14 +116,14 @@ const olderTrials = `
 	order by t.namespace, t.name
 	limit $6 + 0`
 
-// Names of trials lie between these, in the order of any language.
+// Names of trials sort between these, in any collation.
 const (
 	fromTrials = "belfry.t"
 	toTrials   = "belfry.u"
 )
 
-// PruneTrials deletes the tasks of trials that are over a day old, and ends their jobs that have not begun. It is bounded, and
-// reports whether there is more.
+// PruneTrials deletes the tasks of trials that are over a day old, and ends their jobs that have not started. It deletes a
+// bounded number, and reports whether there may be more.
 func (s *Store) PruneTrials(ctx context.Context) (more bool, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -144,7 +143,7 @@ func (s *Store) PruneTrials(ctx context.Context) (more bool, err error) {
 	})
 }
 
-// drop deletes tasks of trials, but for those that something else holds.
+// drop deletes tasks of trials, except those that something else holds.
 func (c *change) drop(all []base.TaskName) error {
 	for _, n := range all {
 		old, err := c.tasks().LockTask(n.Namespace, n.Name)
@@ -158,7 +157,7 @@ func (c *change) drop(all []base.TaskName) error {
 	return nil
 }
 
-// dropTrials deletes the tasks of earlier trials, but for this one's.
+// dropTrials deletes the tasks of earlier trials, except this one's.
 func (c *change) dropTrials(but task.Task) error {
 	list := `
 		select name

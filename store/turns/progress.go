@@ -7,10 +7,10 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// line is the jobs of one priority in an era of a queue.
+// line identifies the jobs of one priority in an era of a queue.
 type line struct {
 	queue    string
-	created  int64 // the queue, which may have been deleted and created again
+	created  int64 // when the queue was created: it may have been deleted and created again
 	era      int64
 	priority int
 }
@@ -22,24 +22,24 @@ func lineOf(q job.Queue, priority int) line {
 // progress is how far claims have come in a line.
 type progress struct {
 	reached int64     // the largest turn that this process has claimed
-	written int64     // the largest that is known to be in the database
-	known   time.Time // since when, by the monotonic clock
-	wroteAt time.Time // by the monotonic clock
-	there   bool      // its row is
+	written int64     // the largest turn that is known to be in the database
+	known   time.Time // since when written is known, by the monotonic clock
+	wroteAt time.Time // last write, by the monotonic clock
+	there   bool      // the row of the line exists
 
-	// settled is a written turn that every job counts from which is not seen yet; next is written too, and every transaction
-	// from since on sees it.
+	// settled is a written turn; every job that is not seen yet has a later one. next is also written, and becomes settled:
+	// every transaction that begins at since or later sees it.
 	settled, next int64
 	since         time.Time
 }
 
-// writeEvery is how often how far claims have come is written at most. Another node, or this one after a crash, does not
-// know the claims of that time: so far may a key that had nothing waiting be ahead of the others once.
+// writeEvery is the shortest time between two writes of the progress of a line. Another node, or this node after a crash, does
+// not know the claims since the last write. So a key without waiting jobs may once be ahead of the others by that much.
 const writeEvery = 50 * time.Millisecond
 
-const maxLines = 10_000 // beyond, all are forgotten, and read again
+const maxLines = 10_000 // beyond it, all lines are dropped, and read again
 
-// reached is how far claims have come as far as this process knows without asking.
+// reached returns the largest claimed turn that this process knows, without a query.
 func (s *Store) reached(q job.Queue, priority int) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,6 +49,7 @@ func (s *Store) reached(q job.Queue, priority int) int64 {
 	return q.TurnBase
 }
 
+// lineAt returns the progress of a line, under the mutex.
 func (s *Store) lineAt(l line) *progress {
 	p := s.lines[l]
 	if p == nil {
@@ -61,8 +62,8 @@ func (s *Store) lineAt(l line) *progress {
 	return p
 }
 
-// Reach notes how far a claim has come in a queue, if it is fair, that takes n jobs in the order of claims: their
-// priorities and turns. It waits for no other transaction.
+// Reach records the progress of a claim in a fair queue. The claim takes n jobs in order; at returns the priority and turn of
+// each. Reach waits for no other transaction.
 func (c *Change) Reach(q job.Queue, n int, at func(i int) (priority int, turn int64)) error {
 	if q.Fair == nil {
 		return nil
@@ -98,7 +99,7 @@ func (c *Change) reach(q job.Queue, priority int, turn int64) error {
 	return nil
 }
 
-// write writes how far claims have come, unless another transaction does so now.
+// write writes the progress of a line, unless another transaction has locked its row.
 func (c *Change) write(queue string, priority int, turn int64, p *progress) error {
 	if !p.there {
 		if _, err := c.Tx.Exec(c.Ctx, `insert into belfry.turns (queue, priority, turn) values ($1, $2, 0) on conflict do nothing`, queue, priority); err != nil {
@@ -113,13 +114,13 @@ func (c *Change) write(queue string, priority int, turn int64, p *progress) erro
 		returning turn`, queue, priority, turn)
 	if err == nil && !some {
 		written, some, err = base.First(c.Ctx, c.Tx, base.ScanInt, `select turn from belfry.turns where queue = $1 and priority = $2`, queue, priority)
-		p.there = some // or the queue was deleted
+		p.there = some // false: the queue was deleted
 	}
 	p.written, p.wroteAt = max(p.written, written), time.Now()
 	return err
 }
 
-// writeAll writes how far claims have come in some lines of which that is not known yet.
+// writeAll writes the unwritten progress of up to 100 lines.
 func (c *Change) writeAll() error {
 	c.s.mu.Lock()
 	behind := map[line]progress{}
@@ -138,7 +139,7 @@ func (c *Change) writeAll() error {
 	return nil
 }
 
-// wrote notes what has been written.
+// wrote keeps the progress of a line after the commit.
 func (s *Store) wrote(l line, p progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,8 +150,8 @@ func (s *Store) wrote(l line, p progress) {
 	now.reached = max(now.reached, p.reached)
 }
 
-// Bound is a turn such that this transition has seen every job of the queue with an earlier one: jobs that are yet to come
-// have later ones. A transaction that stays open for long may be the exception ([base.Moment.Stable]).
+// Bound returns a turn such that this transition sees every job of the queue with an earlier turn: all jobs that are still to
+// come have later turns. The exception is a transaction that stays open for long ([base.Moment.Stable]).
 func (c *Change) Bound(q job.Queue, priority int) int64 {
 	if q.Fair == nil {
 		return q.TurnBase + base.Micros(c.Stable)

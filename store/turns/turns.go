@@ -1,9 +1,10 @@
-// Package turns gives ready jobs their places in the order of claims. In most queues that is the instant at which a job
-// became ready. In a fair queue ([flow.Fair]) keys take turns: each has a row that says which turn its next job has at
-// least, under whose lock its jobs are placed, and each queue has one for each priority that says how far claims have come.
+// Package turns gives each ready job its turn: its place in the order of claims. In most queues, the turn is the instant at
+// which the job became ready. In a fair queue ([flow.Fair]), keys take turns. A row of turn_keys has the smallest turn that the
+// next job of a key may get; its jobs are placed under the lock of that row. A row of turns has, for each queue and priority,
+// the largest turn that was claimed (its progress).
 //
-// A queue that becomes fair, or ceases to be, begins an era: its turns lie behind all of the era before, so what waits then
-// goes first. [job.Queue.TurnBase] is where the present one begins; in a queue that has always been as it is, it is 0.
+// A queue that becomes fair, or is no longer fair, begins an era: its turns come after all turns of the era before, so jobs that
+// already wait are claimed first. [job.Queue.TurnBase] is the begin of the present era; it is 0 in the first era of a queue.
 package turns
 
 import (
@@ -25,24 +26,24 @@ type Store struct {
 
 	mu    sync.Mutex
 	lines map[line]*progress
-	tidy  [3]any // the last key that was looked at by Prune
+	tidy  [3]any // the last key that Prune has checked
 }
 
-// New is the part of a store that keeps them.
+// New returns the part of a store that keeps turns.
 func New(b *base.Store, queues *queues.Store) *Store {
 	return &Store{Store: b, queues: queues, lines: map[line]*progress{}, tidy: firstKey}
 }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition under way, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
-// special are those of some queues whose turns may not be just the instants at which jobs become ready, and perhaps others.
+// special returns the named queues whose turns may differ from the instants at which jobs become ready. It may return others.
 func (c *Change) special(names ...string) (map[string]job.Queue, error) {
 	all, err := c.s.queues.In(c.Change).Special(names, nil)
 	return all.Queues, err
@@ -52,10 +53,10 @@ func (c *Change) special(names ...string) (map[string]job.Queue, error) {
 type Entry struct {
 	Job     *job.Job
 	ReadyAt int64
-	Turn    int64 // the answer
+	Turn    int64 // the result of Place
 }
 
-// keyRow is what jobs of a key that become ready together add to it, as a batch carries it.
+// keyRow is what the jobs of a key that become ready together add to the key, as a row of a batch.
 type keyRow struct {
 	Queue    string `json:"queue"`
 	Priority int    `json:"priority"`
@@ -74,7 +75,7 @@ func compareKeys(a, b keyName) int {
 	return cmp.Or(cmp.Compare(a.queue, b.queue), cmp.Compare(a.priority, b.priority), cmp.Compare(a.value, b.value))
 }
 
-// keyOf is the key of a job in a fair queue; no other has one.
+// keyOf returns the key of a job in a fair queue. Jobs of other queues, and jobs that the engine runs, have none.
 func keyOf(q job.Queue, j *job.Job) (k keyName, is bool) {
 	if q.Fair == nil || task.RunByEngine(j.Kind) {
 		return k, false
@@ -85,14 +86,15 @@ func keyOf(q job.Queue, j *job.Job) (k keyName, is bool) {
 // locked are the keys that a transition has locked.
 type locked map[keyName]bool
 
-// Holds reports that this transition has locked keys. Keys of limits are locked before them: who waits for one may have another
-// waiting for these.
+// Holds reports whether this transition has locked keys. Limit keys are locked before keys of fair queues: a transition that
+// holds keys here and waits for a limit key could deadlock.
 func (c *Change) Holds() bool { return len(*base.Kept[locked](c.Change)) > 0 }
 
-// inOrder reports that a key can be locked after those that this transition has: it has it, or it comes behind all of them.
+// inOrder reports whether a key can be locked now: this transition has locked it already, or it comes after all keys that this
+// transition has locked.
 func (c *Change) inOrder(k keyName) bool {
 	has := *base.Kept[locked](c.Change)
-	if has[k] || !c.s.Far { // where there is one writer, no two wait for each other
+	if has[k] || !c.s.Far { // with one writer, no two transitions wait for each other
 		return true
 	}
 	for h := range has {
@@ -103,7 +105,7 @@ func (c *Change) inOrder(k keyName) bool {
 	return true
 }
 
-// Place gives jobs their turns, in their order. It locks the keys of those in fair queues.
+// Place gives jobs their turns, in the given order. It locks the keys of jobs in fair queues.
 func (c *Change) Place(special map[string]job.Queue, es []*Entry) error {
 	keys := map[keyName][]*Entry{}
 	for _, e := range es {
@@ -134,8 +136,8 @@ func (c *Change) Place(special map[string]job.Queue, es []*Entry) error {
 		keyName
 		next int64
 	}
-	// It is [flow.Turns], under the lock of each key. They are locked in the order of the batch, which is not that of a
-	// language that the database may sort by.
+	// The statement computes [flow.Turns] under the lock of each key. Keys are locked in the order of the batch, which does
+	// not depend on the collation of the database.
 	all, err := base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (a after, err error) {
 		return a, rows.Scan(&a.queue, &a.priority, &a.value, &a.next)
 	}, `
@@ -161,18 +163,18 @@ func (c *Change) Place(special map[string]job.Queue, es []*Entry) error {
 	return nil
 }
 
-// placedRow is a job that has its turn, as a batch carries it.
-type placedRow struct {
+// turnRow is a job and its turn, as a row of a batch.
+type turnRow struct {
 	ID   int64 `json:"id"`
 	Turn int64 `json:"turn"`
 }
 
-// BaseOf is the turn base of the queue of a job, for [Again].
+// BaseOf is an SQL expression for the turn base of the queue of a job, for [Again].
 const BaseOf = `coalesce((select q.turn_base from belfry.queues q where q.name = belfry.jobs.queue), 0)`
 
-// Again are jobs that a statement has made ready with their ready_at as their turn, and whose queues have others.
+// Again collects jobs that a statement made ready with ready_at as their turn, although their queues may need another turn.
 type Again struct {
-	Last int64 // the job that was scanned last
+	Last int64 // id of the job that was scanned last
 
 	ids    []int64
 	queues []string
@@ -187,13 +189,12 @@ func (a *Again) Scan(rows base.Rows) (text string, err error) {
 	return text, err
 }
 
-// Add adds those of another statement.
+// Add adds the jobs of another statement.
 func (a *Again) Add(b Again) {
 	a.ids, a.queues = append(a.ids, b.ids...), append(a.queues, b.queues...)
 }
 
-// PlaceAgain gives jobs their turns that are ready already. Those whose keys come before others that this transition has
-// locked are scheduled, as in [Change.New].
+// PlaceAgain gives ready jobs their turns. A job whose key cannot be locked in order is scheduled, as in [Change.New].
 func (c *Change) PlaceAgain(a Again) error {
 	if len(a.ids) == 0 {
 		return nil
@@ -227,9 +228,9 @@ func (c *Change) PlaceAgain(a Again) error {
 	if err := c.Place(special, jobs); err != nil {
 		return err
 	}
-	rows, placed := make([]placedRow, len(jobs)), make([]int64, len(jobs))
+	rows, placed := make([]turnRow, len(jobs)), make([]int64, len(jobs))
 	for i, e := range jobs {
-		rows[i], placed[i] = placedRow{e.Job.ID, e.Turn}, e.Job.ID
+		rows[i], placed[i] = turnRow{e.Job.ID, e.Turn}, e.Job.ID
 	}
 	from, args := c.SQL.ManyTable(2, "t", base.BatchOf(rows))
 	_, err = c.Tx.Exec(c.Ctx, `
@@ -240,7 +241,7 @@ func (c *Change) PlaceAgain(a Again) error {
 	return err
 }
 
-// setAside schedules those of ready jobs whose keys cannot be locked any more, and answers the others.
+// setAside schedules the ready jobs whose keys cannot be locked in order, and returns the others.
 func (c *Change) setAside(special map[string]job.Queue, es []*Entry) (placed []*Entry, err error) {
 	var late []int64
 	for _, e := range es {
@@ -261,9 +262,9 @@ func (c *Change) setAside(special map[string]job.Queue, es []*Entry) (placed []*
 	return placed, err
 }
 
-// New are the turns of n new jobs that are ready now, if they have others than that. In a transaction of the caller's,
-// which may last, no key is locked: those in fair queues are scheduled, and the engine has them become ready. So are those
-// whose keys come before others that this transition has locked: another may have them, and wait for these.
+// New returns the turns of n new jobs, of those that are ready now; nil if no queue has turns of its own. In a transaction of
+// the caller, which may be long, no key is locked: jobs of fair queues are scheduled, and the engine makes them ready. The same
+// holds for a job whose key comes before a key that this transition has locked: to wait for it could be a deadlock.
 func (c *Change) New(n int, at func(i int) *job.Job) ([]int64, error) {
 	names := make([]string, 0, 1)
 	for i := range n {
@@ -300,8 +301,8 @@ func (c *Change) New(n int, at func(i int) *job.Job) ([]int64, error) {
 	return turns, err
 }
 
-// Again is the turn of a job whose attempt ended and that is ready now. In a fair queue it is at the front if its key has
-// paid for it; else it is 0, and the engine is to have it become ready, for which its key pays.
+// Again returns the turn of a job that is ready again after an attempt. In a fair queue, the job goes to the front if its key
+// has paid for it. If not, the turn is 0: the engine has to make the job ready, for which its key pays.
 func (c *Change) Again(j *job.Job, paid bool) (int64, error) {
 	special, err := c.special(j.Queue)
 	if err != nil {
@@ -318,10 +319,11 @@ func (c *Change) Again(j *job.Job, paid bool) (int64, error) {
 	return max(turn, c.s.reached(q, j.Priority)), err
 }
 
-// firstKey comes before all keys.
+// firstKey sorts before all keys.
 var firstKey = [3]any{"", -1_000_000, ""}
 
-// Prune forgets keys whose next turn claims have passed, which have no meaning left. It looks at so many at a time.
+// Prune deletes keys whose next turn is not after the largest claimed turn: their rows have no effect. One call checks
+// up to [base.TidyStep] keys.
 func (c *Change) Prune() (more bool, err error) {
 	if err := c.writeAll(); err != nil {
 		return false, err

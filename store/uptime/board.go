@@ -22,8 +22,8 @@ const (
 	boardAhead     = 7 * base.OneDay
 )
 
-// Board is a status page with what it shows. A page that is off is not found,
-// so that a visitor does not learn that there is one.
+// Board returns a status page with its content. A page that is off is reported as not found, so that a visitor does not learn
+// that it exists.
 func (s *Store) Board(ctx context.Context, namespace, name string) (b view.Board, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Store) Board(ctx context.Context, namespace, name string) (b view.Board
 		if b.Title == "" {
 			b.Title = page.Name
 		}
-		if b.Logo, err = page.Image(); err != nil { // visitors are told how things are, with or without one
+		if b.Logo, err = page.Image(); err != nil { // the status matters more than the logo
 			s.Opt.Logger.Warn("the logo of a status page cannot be read, and is not shown", "namespace", page.Namespace, "status_page", page.Name, "error", err)
 		}
 		b.Accent, b.AccentDark = page.Accents()
@@ -63,7 +63,7 @@ func (s *Store) Board(ctx context.Context, namespace, name string) (b view.Board
 			return err
 		}
 		var shown []monitors.MonitorRow
-		labels := map[string]string{} // those of the first section that shows it
+		labels := map[string]string{} // from the first section that shows the monitor
 		for _, section := range sectionsOf(page) {
 			out := view.BoardSection{Title: section.Title, Monitors: []view.BoardEntry{}}
 			for _, row := range membersOf(section, all) {
@@ -92,7 +92,7 @@ func (s *Store) Board(ctx context.Context, namespace, name string) (b view.Board
 	return b, err
 }
 
-// boardAnnouncements are those that hold.
+// boardAnnouncements returns the announcements that are valid now.
 func boardAnnouncements(ctx context.Context, tx base.Tx, page public.StatusPage, now time.Time) (out []view.BoardAnnouncement, err error) {
 	shown, err := announcements.Shown(ctx, tx, page, now)
 	for _, a := range shown {
@@ -105,7 +105,7 @@ func boardAnnouncements(ctx context.Context, tx base.Tx, page public.StatusPage,
 	return out, err
 }
 
-// sectionsOf are those of a page; one without any shows what is public.
+// sectionsOf returns the sections of a page. A page without sections shows the public monitors.
 func sectionsOf(page public.StatusPage) []public.StatusSection {
 	if len(page.Sections) > 0 {
 		return page.Sections
@@ -113,8 +113,7 @@ func sectionsOf(page public.StatusPage) []public.StatusSection {
 	return []public.StatusSection{{}}
 }
 
-// membersOf are the monitors of a section: those it names, in its order, and
-// then those with one of its tags.
+// membersOf returns the monitors of a section: the named ones in the order of the section, then those with one of its tags.
 func membersOf(section public.StatusSection, all []monitors.MonitorRow) (out []monitors.MonitorRow) {
 	taken := map[int64]bool{}
 	take := func(fits func(monitors.MonitorRow) bool) {
@@ -185,7 +184,7 @@ func (s *Store) boardIncidents(ctx context.Context, tx base.Tx, shown []monitors
 	return out, err
 }
 
-// boardUpdates are the public updates of incidents, by incident and newest first.
+// boardUpdates returns the public updates of incidents, by incident, newest first.
 func (s *Store) boardUpdates(ctx context.Context, tx base.Tx, of []monitor.Incident) (map[int64][]view.BoardUpdate, error) {
 	ids := make([]int64, len(of))
 	for n, i := range of {
@@ -217,9 +216,9 @@ func (s *Store) boardWindows(ctx context.Context, tx base.Tx, namespace string, 
 		}
 		plan, err := s.monitors.WindowPlan(w)
 		if err != nil {
-			continue // said elsewhere; a page for everyone is not the place
+			continue // the error is shown elsewhere; a public page is not the place
 		}
-		for _, next := range plan.Upcoming(now, 2) { // one under way is the first of them
+		for _, next := range plan.Upcoming(now, 2) { // an active window is the first of them
 			if next.From.Before(now.Add(boardAhead)) {
 				out = append(out, next)
 			}

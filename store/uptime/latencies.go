@@ -9,8 +9,8 @@ import (
 
 const lastLatencies = 30 // checks
 
-// latenciesOf are the medians of what was measured step by step, or those of the
-// last checks where all are of one step. Parts stand in their order.
+// latenciesOf returns the median latency of each step, or the latencies of the last checks if all are within one step. The
+// parts are in order of time.
 func latenciesOf(parts []monitor.Rollup, step time.Duration) (all []core.Duration) {
 	if len(parts) == 0 {
 		return nil

@@ -35,7 +35,7 @@ func TestLatencies(t *testing.T) {
 		"the last ones": {latenciesOf(checks(time.Second, slices.Repeat([]core.Duration{10 * ms}, 100)...), time.Hour), slices.Repeat([]core.Duration{10 * ms}, lastLatencies)},
 	} {
 		if !slices.EqualFunc(c.got, c.want, near) {
-			t.Errorf("%s: %v, want %v", name, c.got, c.want)
+			t.Errorf("%s: got %v, want %v", name, c.got, c.want)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// rollupRow is a roll-up as a batch carries it.
+// rollupRow is a roll-up in a batch.
 type rollupRow struct {
 	MonitorID int64  `json:"monitor_id"`
 	Span      int64  `json:"span"`
@@ -65,10 +65,11 @@ func scanRollup(rows base.Rows) (r monitorRollup, err error) {
 	return r, r.Latency.UnmarshalBinary(packed)
 }
 
-// rolled is how far results were rolled up: the begin of the next hour, and of
-// the next day, to be. There are single results from oldest on.
+// rolled is the progress of the roll-up of results: the begin of the next hour and of the next day to roll up. oldest is the
+// time of the oldest single results.
 type rolled struct{ Hour, day, oldest time.Time }
 
+// Rolled returns up to which hour and day the results of checks are rolled up, and the hour of the oldest result.
 func (s *Store) Rolled(ctx context.Context, tx base.Tx) (r rolled, err error) {
 	r, _, err = base.First(ctx, tx, func(rows base.Rows) (r rolled, err error) {
 		var hour, day, oldest int64
@@ -78,10 +79,8 @@ func (s *Store) Rolled(ctx context.Context, tx base.Tx) (r rolled, err error) {
 	return r, err
 }
 
-// RollUp rolls up the next minute of finished jobs and the next hour or day of
-// monitors' results that are over, and reports whether there is more. However
-// often it runs it comes to the same, so that a crash in its middle, or two
-// nodes at once, do no harm.
+// RollUp rolls up the next minute of finished jobs, and the next complete hour or day of monitor results. It reports whether
+// there is more. Repetitions give the same result, so a crash in the middle or two nodes at once do no harm.
 func (s *Store) RollUp(ctx context.Context) (more bool, err error) {
 	jobs, err := s.history.RollJobs(ctx)
 	if err != nil {
@@ -113,7 +112,7 @@ func (s *Store) rollResults(ctx context.Context) (more bool, err error) {
 	switch {
 	case begun && at.Hour.After(now):
 		return true, s.history.RollAgain(ctx)
-	case !at.Hour.Before(at.day.Add(base.OneDay)): // the day's hours are all there
+	case !at.Hour.Before(at.day.Add(base.OneDay)): // all hours of the day are rolled up
 		return true, s.rollDay(ctx, at)
 	case now.Before(at.Hour.Add(time.Hour + base.RollGrace)):
 		return false, nil
@@ -121,8 +120,8 @@ func (s *Store) rollResults(ctx context.Context) (more bool, err error) {
 	return true, s.rollHour(ctx, at, now.Add(-base.RollGrace).Truncate(time.Hour))
 }
 
-// rollHour rolls up one hour of all monitors. Behind one without a result it goes on at the next that has any, at open at
-// last, the first hour that is not over: or who comes back after a year would step through all of it.
+// rollHour rolls up one hour of all monitors. After an hour without results it skips to the next hour that has any, at the
+// latest to open, the first hour that is not over. Otherwise a node that comes back after a year would step through each hour.
 func (s *Store) rollHour(ctx context.Context, at rolled, open time.Time) error {
 	var rows []rollupRow
 	err := s.DB().Read(ctx, func(tx base.Tx) error {
@@ -169,7 +168,7 @@ func (s *Store) rollHour(ctx context.Context, at rolled, open time.Time) error {
 	return s.writeRollups(ctx, rows, at, to)
 }
 
-// pastEmpty is where rolling up goes on when an hour has no result. A day of which hours were rolled up is ended first.
+// pastEmpty returns the next hour to roll up after an hour without results. A day with rolled-up hours is completed first.
 func (s *Store) pastEmpty(ctx context.Context, at rolled, open time.Time) (rolled, error) {
 	next := open
 	err := s.DB().Read(ctx, func(tx base.Tx) error {
@@ -189,7 +188,7 @@ func (s *Store) pastEmpty(ctx context.Context, at rolled, open time.Time) (rolle
 	}
 }
 
-// rollDay puts the hours of a day together.
+// rollDay sums up the hours of a day.
 func (s *Store) rollDay(ctx context.Context, at rolled) error {
 	var rows []rollupRow
 	err := s.DB().Read(ctx, func(tx base.Tx) error {
@@ -218,7 +217,7 @@ func (s *Store) rollDay(ctx context.Context, at rolled) error {
 	return s.writeRollups(ctx, rows, at, rolled{Hour: at.Hour, day: at.day.Add(base.OneDay)})
 }
 
-// writeRollups writes rows in parts, and with the last of them how far it got.
+// writeRollups writes rows in parts, and the progress with the last part.
 func (s *Store) writeRollups(ctx context.Context, rows []rollupRow, from, to rolled) error {
 	for {
 		part := rows[:min(len(rows), history.RollBatch)]
@@ -227,7 +226,7 @@ func (s *Store) writeRollups(ctx context.Context, rows []rollupRow, from, to rol
 			if err := c.writeRollups(part); err != nil || len(rows) > 0 {
 				return err
 			}
-			// Another node may have been here meanwhile, and gone further.
+			// Another node may have rolled up further meanwhile.
 			_, err := c.Tx.Exec(ctx, `update belfry.rolled set hour = $1, day = $2 where hour <= $1 and day <= $2`, base.HourOf(to.Hour), to.day.Unix()/86400)
 			return err
 		})
@@ -278,7 +277,7 @@ func (s *Store) rawOf(ctx context.Context, tx base.Tx, ids []int64, step time.Du
 		starved int64
 	}
 	for some := range slices.Chunk(ids, monitors.HoursAtOnce) {
-		// One statement looks at so many hours of single monitors.
+		// One statement reads so many hours of single monitors.
 		span := monitors.HoursAtOnce / int64(len(some))
 		for hour := base.HourOf(from); hour <= base.HourOf(to); hour += span {
 			rows, err := base.Collect(ctx, tx, func(r base.Rows) (v seen, err error) {
@@ -304,6 +303,5 @@ func (s *Store) rawOf(ctx context.Context, tx base.Tx, ids []int64, step time.Du
 	return out, nil
 }
 
-// rawLimit bounds the results that are read at once: a day of checks every
-// second, and a little.
+// rawLimit bounds the results of one read: a day of checks every second, and a margin.
 const rawLimit = 100_000

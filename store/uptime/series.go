@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// steps are the lengths of a point of a series.
+// steps are the possible lengths of a point of a series.
 var steps = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, base.OneDay, 7 * base.OneDay}
 
 // Limits of a series.
@@ -21,9 +21,8 @@ const (
 	maxPoints    = 2000
 )
 
-// Series is what a monitor saw over time, put together by steps. Results older
-// than single results are kept come by the hour, and before that by
-// the day.
+// Series returns the results of a monitor over time, summed by steps. Beyond the retention of single results they come by the
+// hour, and before that by the day.
 func (s *Store) Series(ctx context.Context, q view.SeriesQuery) (points monitor.Series, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -88,9 +87,8 @@ func stepOf(q view.SeriesQuery) (time.Duration, error) {
 	return span / wantedPoints, nil
 }
 
-// rollupsBetween puts days, hours and single results together, each where it is
-// the coarsest that does for the step and is there. It answers those of each
-// monitor by its id, oldest first.
+// rollupsBetween combines days, hours and single results. For each part of the time it uses the coarsest that exists and fits
+// the step. It returns the roll-ups of each monitor by its id, oldest first.
 func (s *Store) rollupsBetween(ctx context.Context, tx base.Tx, ids []int64, step time.Duration, from, to, now time.Time) (map[int64][]monitor.Rollup, error) {
 	at, err := s.Rolled(ctx, tx)
 	if err != nil {
@@ -138,7 +136,7 @@ func (s *Store) rollupsBetween(ctx context.Context, tx base.Tx, ids []int64, ste
 	return of, nil
 }
 
-// summed is all of some roll-ups as one point.
+// summed combines roll-ups into one point.
 func summed(parts []monitor.Rollup) monitor.SeriesPoint {
 	var sum monitor.Rollup
 	for i := range parts {
@@ -147,17 +145,16 @@ func summed(parts []monitor.Rollup) monitor.SeriesPoint {
 	return sum.Point()
 }
 
-// reported are the spans that uptime is told for.
+// reported are the spans of an uptime report.
 var reported = []struct {
 	name string
 	span time.Duration
-	step time.Duration // by which latencies are put together
+	step time.Duration // step by which latencies are summed
 }{
 	{"24h", base.OneDay, time.Hour}, {"7d", 7 * base.OneDay, time.Hour}, {"30d", 30 * base.OneDay, base.OneDay}, {"90d", 90 * base.OneDay, base.OneDay}, {"1y", 365 * base.OneDay, base.OneDay},
 }
 
-// Uptime is how much of several spans a target was up, from the time between
-// the entries of its timeline.
+// Uptime returns the part of several spans in which a target was up, from the time between the entries of its timeline.
 func (s *Store) Uptime(ctx context.Context, namespace, monitor string) (out view.UptimeReport, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -193,8 +190,7 @@ func (s *Store) uptime(ctx context.Context, tx base.Tx, row monitors.MonitorRow,
 	return out, nil
 }
 
-// Bars is how targets were lately. It is a read of a short range for each, and
-// a few statements for all of them.
+// Bars returns the recent state of targets. It reads a short range for each target, in a few statements for all of them.
 func (s *Store) Bars(ctx context.Context, q monitor.BarsQuery) (all []monitor.Bars, err error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -230,7 +226,7 @@ func (s *Store) Bars(ctx context.Context, q monitor.BarsQuery) (all []monitor.Ba
 			b := monitor.BarsOf(spans, q.Span, now, row.ObservedUntil(row.State))
 			point := summed(of[row.ID])
 			b.Monitor, b.P50, b.P95, b.P99 = row.Name, point.P50, point.P95, point.P99
-			measured, err := s.singly(ctx, tx, row, of[row.ID], now)
+			measured, err := s.lastChecks(ctx, tx, row, of[row.ID], now)
 			if err != nil {
 				return err
 			}
@@ -242,8 +238,8 @@ func (s *Store) Bars(ctx context.Context, q monitor.BarsQuery) (all []monitor.Ba
 	return all, err
 }
 
-// singly are the last checks of a monitor whose results are all within one hour, or else its parts as they are.
-func (s *Store) singly(ctx context.Context, tx base.Tx, row monitors.MonitorRow, parts []monitor.Rollup, now time.Time) ([]monitor.Rollup, error) {
+// lastChecks returns the last single checks of a monitor if all its results are within one hour, and its parts otherwise.
+func (s *Store) lastChecks(ctx context.Context, tx base.Tx, row monitors.MonitorRow, parts []monitor.Rollup, now time.Time) ([]monitor.Rollup, error) {
 	if len(parts) != 1 || parts[0].Span.D() > time.Hour {
 		return parts, nil
 	}
@@ -259,7 +255,7 @@ func (s *Store) singly(ctx context.Context, tx base.Tx, row monitors.MonitorRow,
 	return parts, nil
 }
 
-// Timeline is what held of a target, from an instant on.
+// Timeline returns the states of a target from an instant on.
 func (s *Store) Timeline(ctx context.Context, namespace, monitor string, from time.Time) (spans []monitor.Span, err error) {
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		row, err := s.monitors.ReadMonitor(ctx, tx, base.NamespaceOr(namespace), monitor, false)

@@ -8,23 +8,23 @@ import (
 	"github.com/belfry-run/belfry/store/keys"
 )
 
-// share is the job of requests that are debounced together.
-type share struct {
+// sharedJob is the job that debounced requests share.
+type sharedJob struct {
 	id      int64     // of the job
-	there   bool      // it was before this batch
-	first   time.Time // when it was asked for first
-	last    time.Time // and last, before this batch
-	places  []int     // of this batch, in order
-	asked   Request   // the last of them
+	there   bool      // the job existed before this batch
+	first   time.Time // time of the first request
+	last    time.Time // time of the last request before this batch
+	places  []int     // requests of this batch, in order
+	asked   Request   // the last request
 	due     time.Time
-	was     time.Time // when it was due before this batch
+	was     time.Time // due time before this batch
 	joined  int64
-	blocked bool // it was not made, because another has its active key
+	blocked bool // the job was not created, because another one has its active key
 }
 
-// share finds the jobs of requests that are debounced, and says when they start.
-func (t *Taken) share(requests []Request) error {
-	named := map[[2]string]*share{}
+// shareJobs finds the jobs of debounced requests, and computes when they start.
+func (t *Taken) shareJobs(requests []Request) error {
+	named := map[[2]string]*sharedJob{}
 	var perhaps []int64
 	for i, r := range requests {
 		if r.Window.Debounce == nil {
@@ -33,7 +33,7 @@ func (t *Taken) share(requests []Request) error {
 		name := [2]string{r.Namespace, r.Window.Name}
 		s := named[name]
 		if s == nil {
-			s = &share{id: r.ID}
+			s = &sharedJob{id: r.ID}
 			if id, is := t.Instead[i]; is {
 				s.id = id
 				perhaps = append(perhaps, id)
@@ -46,7 +46,7 @@ func (t *Taken) share(requests []Request) error {
 	if len(t.shares) == 0 {
 		return nil
 	}
-	if err := t.look(perhaps); err != nil {
+	if err := t.lockWaiting(perhaps); err != nil {
 		return err
 	}
 	var moved []keys.Row
@@ -63,7 +63,7 @@ func (t *Taken) share(requests []Request) error {
 			}
 		}
 		if !s.there {
-			become(first.Job, s.asked.Job, s.due)
+			copyRequest(first.Job, s.asked.Job, s.due)
 		}
 		if s.there || s.id != claimed || !s.due.Equal(t.c.Now.Add(first.Window.Length)) {
 			moved = append(moved, keys.Row{Namespace: first.Namespace, Name: first.Window.Name, JobID: s.id, ExpiresAt: base.Micros(s.due)})
@@ -72,10 +72,10 @@ func (t *Taken) share(requests []Request) error {
 	return keys.Move(t.c, moved)
 }
 
-// startOf is when the job of a share starts: no earlier than its last request asks for by itself.
-func startOf(s *share, now time.Time) time.Time {
+// startOf returns the start of a shared job. It is not before the start that the last request asks for.
+func startOf(s *sharedJob, now time.Time) time.Time {
 	last := now
-	if s.last.After(last) { // it was asked for by another node while this one waited
+	if s.last.After(last) { // another node made a request while this one waited
 		last = s.last
 	}
 	due := s.asked.Window.Debounce.StartAt(s.first, last)
@@ -85,18 +85,18 @@ func startOf(s *share, now time.Time) time.Time {
 	return due
 }
 
-// become makes a new job what a later one asks for.
-func become(j, last *job.Job, due time.Time) {
+// copyRequest copies the request of a later job to a new job.
+func copyRequest(j, last *job.Job, due time.Time) {
 	j.Input, j.Tags, j.Priority, j.MaxAttempts, j.Timeout = last.Input, last.Tags, last.Priority, last.MaxAttempts, last.Timeout
 	j.DueAt, j.State = due, job.Scheduled
 }
 
-// waits is the condition on jobs that have not begun to be started. Runs of workflows and cycles that are under way wait too, and
-// jobs that wait for a limit: only a program that waits for its upload has its time still to come.
+// waits is the condition for jobs that wait for their start. Workflow and cycle runs in progress wait too, and so do jobs that
+// wait for a limit. Of the waiting jobs, only a program that waits for its upload still has its start ahead.
 const waits = `attempt = 0 and (state = 'scheduled' or state = 'waiting' and kind = 'program' and limited = 0)`
 
-// look locks those of the jobs that wait for their windows: none of them begins until the transition ends.
-func (t *Taken) look(ids []int64) error {
+// lockWaiting locks the jobs that still wait for their windows: none of them starts until the transition ends.
+func (t *Taken) lockWaiting(ids []int64) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (t *Taken) look(ids []int64) error {
 	return nil
 }
 
-// There are the jobs of this batch that were there before, and that [Taken.Finish] changes.
+// There returns the jobs of this batch that existed before, and that [Taken.Finish] changes.
 func (t *Taken) There() (ids []int64) {
 	for _, s := range t.shares {
 		if s.there {
@@ -133,7 +133,7 @@ func (t *Taken) There() (ids []int64) {
 	return ids
 }
 
-// change is what becomes of a job that was there, as a batch carries it.
+// change is the update of an existing job in a batch.
 type change struct {
 	ID          int64   `json:"id"`
 	Priority    int     `json:"priority"`
@@ -144,18 +144,18 @@ type change struct {
 	Timeout     int64   `json:"timeout"`
 }
 
-// joining are the requests of a batch that joined a job, as a batch carries them.
+// joining is the number of requests of a batch that joined a job.
 type joining struct {
 	JobID  int64 `json:"job_id"`
 	Joined int64 `json:"joined"`
 	LastAt int64 `json:"last_at"`
 }
 
-// finish makes the jobs that were there what their last requests ask for, and counts who joined.
+// finish updates the existing jobs to their last requests, and counts the requests that joined.
 func (t *Taken) finish() error {
 	var changes []change
 	var joins []joining
-	byID := map[int64]*share{}
+	byID := map[int64]*sharedJob{}
 	for _, s := range t.shares {
 		if s.blocked {
 			continue
@@ -196,7 +196,7 @@ func (t *Taken) finish() error {
 	return err
 }
 
-func (t *Taken) change(changes []change, byID map[int64]*share) error {
+func (t *Taken) change(changes []change, byID map[int64]*sharedJob) error {
 	if len(changes) == 0 {
 		return nil
 	}

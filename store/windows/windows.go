@@ -1,4 +1,6 @@
-// Package windows keeps the windows of throttles and debounces, in which requests of a key share a job.
+// Package windows keeps the windows of throttles and debounces, in which requests with one key share a job. Package jobs calls
+// [Take] in the transaction of an enqueue. The row of a key is locked until its commit, so two requests at the same moment
+// share one job.
 package windows
 
 import (
@@ -11,28 +13,28 @@ import (
 	"github.com/belfry-run/belfry/store/keys"
 )
 
-// Request is a new job, and the window that it is asked for in.
+// Request is a new job with the window in which it is requested.
 type Request struct {
 	*job.Job
 	Window job.Window
 }
 
-// Taken is what became of a batch of requests.
+// Taken is the result of a batch of requests.
 type Taken struct {
-	// Instead are, by place, the jobs that stand for requests that make none.
+	// Instead maps the index of each request without its own job to the job that replaces it.
 	Instead map[int]int64
-	// InsteadOf are the same, by the jobs that are not made.
+	// InsteadOf is the same, by the id of the job that is not created.
 	InsteadOf map[int64]int64
 
 	c        *base.Change
-	requests []Request // by place, of those that ask for a window
-	shares   []*share
-	of       map[int]*share // by place, of those that are debounced
+	requests []Request // by index, of requests with a window
+	shares   []*sharedJob
+	of       map[int]*sharedJob // by index, of debounced requests
 }
 
-// Take takes the windows of n requests, in their order. Those that are debounced together become one job: where it is new,
-// the first of them is made to be what the last asks for, and a job that is there already follows with [Taken.Finish],
-// after the new ones have been let in.
+// Take takes the windows of n requests, in order. Requests that are debounced together become one job. The first request
+// creates a new job, with the values of the last one. An existing job is updated by [Taken.Finish], after the new jobs have
+// been admitted.
 func Take(c *base.Change, n int, at func(i int) (Request, bool)) (*Taken, error) {
 	t := &Taken{c: c}
 	for i := range n {
@@ -47,7 +49,7 @@ func Take(c *base.Change, n int, at func(i int) (Request, bool)) (*Taken, error)
 		return t, nil
 	}
 	requests := t.requests
-	t.of, t.InsteadOf = map[int]*share{}, map[int64]int64{}
+	t.of, t.InsteadOf = map[int]*sharedJob{}, map[int64]int64{}
 	var err error
 	t.Instead, err = keys.Claim(c, n, func(i int) (keys.Asked, bool) {
 		r := requests[i]
@@ -59,12 +61,12 @@ func Take(c *base.Change, n int, at func(i int) (Request, bool)) (*Taken, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.share(requests); err != nil {
+	if err := t.shareJobs(requests); err != nil {
 		return nil, err
 	}
 	for i, id := range t.Instead {
 		t.InsteadOf[requests[i].ID] = id
-		if err := keys.Pass(c, requests[i].Namespace, requests[i].Key, id); err != nil { // so that who asks again is answered the same
+		if err := keys.Pass(c, requests[i].Namespace, requests[i].Key, id); err != nil { // so that a repeated request gets the same answer
 			return nil, err
 		}
 		c.Observe(func(o base.Observer) { o.KeptOut(requests[i].Queue, t.Reason(i), 1) })
@@ -72,7 +74,7 @@ func Take(c *base.Change, n int, at func(i int) (Request, bool)) (*Taken, error)
 	return t, nil
 }
 
-// Reason is why the request at a place makes no job; empty: not because of a window.
+// Reason returns the reason for which the request at an index creates no job, or "" if it is not a window.
 func (t *Taken) Reason(i int) core.Reason {
 	if _, is := t.Instead[i]; !is {
 		return ""
@@ -86,7 +88,7 @@ func (t *Taken) Reason(i int) core.Reason {
 	return flow.ReasonDebounced
 }
 
-// Joined is how many requests the job of a place stands for besides the first.
+// Joined returns how many further requests the job at an index stands for.
 func (t *Taken) Joined(i int) int64 {
 	if s := t.of[i]; s != nil {
 		return s.joined
@@ -94,15 +96,15 @@ func (t *Taken) Joined(i int) int64 {
 	return 0
 }
 
-// Finish has windows follow n requests for new jobs. Those that were not made, because another job has their active key, come
-// with that one.
+// Finish updates the windows after n requests for new jobs. holder is the job with the active key, if a job was not created for
+// that reason.
 func (t *Taken) Finish(n int, at func(i int) (r Request, holder int64)) error {
 	if t.requests == nil {
 		return nil
 	}
 	for i := range n {
 		if r, holder := at(i); holder != 0 && r.Window.Name != "" {
-			if err := t.blocked(r, holder); err != nil {
+			if err := t.passToHolder(r, holder); err != nil {
 				return err
 			}
 		}
@@ -110,9 +112,10 @@ func (t *Taken) Finish(n int, at func(i int) (r Request, holder int64)) error {
 	return t.finish()
 }
 
-// blocked has the holder of an active key stand in the window of a throttle for a job that was not made. It is never
-// debounced: it may be of another task. The keys of requests that the job would have stood for are the holder's too.
-func (t *Taken) blocked(r Request, holder int64) error {
+// passToHolder puts the holder of an active key into the window of a throttle, in place of a job that was not created. The
+// holder is never debounced, because it may be of another task. The keys of requests for which the job would have stood refer
+// to the holder too.
+func (t *Taken) passToHolder(r Request, holder int64) error {
 	for i, id := range t.Instead {
 		if id != r.ID {
 			continue
@@ -132,7 +135,7 @@ func (t *Taken) blocked(r Request, holder int64) error {
 	return keys.Free(t.c, r.Namespace, r.Window.Name)
 }
 
-// AddTo says of a job that was debounced which requests joined.
+// AddTo adds to a debounced job how many requests joined.
 func AddTo(ctx context.Context, tx base.Tx, j *job.Job) error {
 	d, found, err := base.First(ctx, tx, func(rows base.Rows) (d job.Debounced, err error) {
 		var at int64

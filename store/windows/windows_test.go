@@ -15,6 +15,6 @@ func TestNoWindowCostsLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 	}); n > 1 {
-		t.Errorf("%v allocations for a batch without windows, want that of its answer", n)
+		t.Errorf("batch without windows: got %v allocations, want 1, of the result", n)
 	}
 }

@@ -17,27 +17,27 @@ import (
 )
 
 const (
-	// chunk is how many inputs of a list share a row.
+	// chunk is the number of inputs in one row of workflow_inputs.
 	chunk = 100
-	// maxInputs bounds the inputs of a list together, in bytes.
+	// maxInputs bounds the total size of a step's inputs, in bytes.
 	maxInputs = 8 << 20
-	// maxOutputs bounds the outputs of a step that expressions read, in bytes.
+	// maxOutputs bounds the output of a step that expressions read, in bytes.
 	maxOutputs = 4 << 20
 )
 
-// advance takes a run as far as it goes in this transaction.
+// advance takes a run as far as possible in this transaction.
 func (c *Change) advance(p *progress) error {
-	if err := c.when(p); err != nil {
+	if err := c.setNow(p); err != nil {
 		return err
 	}
 	for {
-		t := p.Next(p.plan, p.now, p.room)
+		t := p.Next(p.plan, p.now, p.jobsLeft)
 		if t.Done {
 			return c.end(p)
 		}
 		begun := 0
 		for _, i := range t.Ready {
-			if c.full() {
+			if c.overLimit() {
 				break
 			}
 			begun++
@@ -64,34 +64,34 @@ func (c *Change) advance(p *progress) error {
 	}
 }
 
-// effort is what the expressions of a transition took, as parts of what one scope may.
+// effort is the work of the expressions of a transaction, as a fraction of the limit of one scope.
 type effort float64
 
-func (c *Change) took(s *expression.Scope) { *base.Kept[effort](c.Change) += effort(s.Work()) }
+func (c *Change) addEffort(s *expression.Scope) { *base.Kept[effort](c.Change) += effort(s.Work()) }
 
-// full reports that expressions took as much as they may together in one transaction. There is no other writer meanwhile on
-// SQLite: the rest goes on in the next.
-func (c *Change) full() bool { return *base.Kept[effort](c.Change) >= 1 }
+// overLimit reports that the expressions of this transaction have used up their common limit. The rest continues in the next
+// transaction, because SQLite has no other writer meanwhile.
+func (c *Change) overLimit() bool { return *base.Kept[effort](c.Change) >= 1 }
 
-// spared are the steps that go on though the run stops.
-func (p *progress) spared() []int64 {
+// keptSteps returns the steps that continue although the run stops.
+func (p *progress) keptSteps() []int64 {
 	if p.Stop != nil && p.Stop.Hard {
-		return []int64{} // and not nothing, which is among no list either
+		return []int64{} // an empty list: nil would exclude every step
 	}
 	return append([]int64{}, p.plan.CleanupSteps()...)
 }
 
-// leftToAsk reports that jobs of a run that stops were not asked to end yet.
+// leftToAsk reports that a stopping run still has jobs that were not asked to end.
 func (c *Change) leftToAsk(p *progress) bool {
 	_, left, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
 		select job_id
 		from belfry.workflow_items
 		where run_id = $1 and ended_at = 0 and asked = 0 and job_id > 0 and not (`+c.SQL.In("step", 2)+`)
-		limit 1`, p.JobID, c.SQL.List(p.spared()))
+		limit 1`, p.JobID, c.SQL.List(p.keptSteps()))
 	return left || err != nil
 }
 
-// begin evaluates what a step needs, and begins it. An expression that cannot be evaluated fails the step.
+// begin evaluates the expressions of a step and starts the step. A step fails if an expression cannot be evaluated.
 func (c *Change) begin(p *progress, i int) error {
 	step := p.plan.Workflow.Steps[i]
 	texts := []string{step.When, step.ForEach}
@@ -105,7 +105,7 @@ func (c *Change) begin(p *progress, i int) error {
 		p.Fail(i, fault.Error(), p.now)
 		return nil
 	}
-	defer c.took(scope)
+	defer c.addEffort(scope)
 	if step.When != "" {
 		switch holds, err := scope.Holds(step.When); {
 		case err != nil:
@@ -136,7 +136,7 @@ func (c *Change) begin(p *progress, i int) error {
 	return nil
 }
 
-// inputsOf are the inputs of a step's jobs. One that is null is the task's own.
+// inputsOf returns the inputs of a step's jobs. A null input stands for the input of the task.
 func inputsOf(step task.Step, scope *expression.Scope) (inputs []json.RawMessage, fault error) {
 	if !step.Many() {
 		if len(step.Input) == 0 {
@@ -177,7 +177,7 @@ func inputsOf(step task.Step, scope *expression.Scope) (inputs []json.RawMessage
 	return inputs, nil
 }
 
-// itemsOf are the items that a step runs its task for.
+// itemsOf returns the items of for_each or matrix, for each of which the step runs its task.
 func itemsOf(step task.Step, scope *expression.Scope) (list []any, err error) {
 	field := "matrix"
 	if len(step.Matrix) > 0 {
@@ -209,7 +209,7 @@ type chunkRow struct {
 	Doc   string `json:"doc"`
 }
 
-// keepInputs writes the inputs of a step's jobs, so that they are made of nothing but rows from then on.
+// keepInputs stores the inputs of a step's jobs. Later transactions create the jobs from these rows alone.
 func (c *Change) keepInputs(run int64, step int, inputs []json.RawMessage) error {
 	var rows []chunkRow
 	for from := 0; from < len(inputs); from += chunk {
@@ -257,7 +257,7 @@ type itemRow struct {
 	JobID int64 `json:"job_id"`
 }
 
-// write writes the jobs of items, and which item each is.
+// write creates the jobs of items and records the item of each job.
 func (c *Change) write(p *progress, items workflow.Items) error {
 	step, s := p.plan.Workflow.Steps[items.Step], &p.Steps[items.Step]
 	name := base.TaskName{Namespace: p.Namespace, Name: step.Task}
@@ -266,7 +266,7 @@ func (c *Change) write(p *progress, items workflow.Items) error {
 		return err
 	}
 	t, there := tasks[name]
-	if !there { // it was deleted since the run began
+	if !there { // the task was deleted after the run began
 		p.Lack(items.Step, fmt.Sprintf("task %q no longer exists", step.Task))
 		return nil
 	}
@@ -303,25 +303,25 @@ func (c *Change) write(p *progress, items workflow.Items) error {
 		return err
 	}
 	s.Begun += len(places)
-	p.room -= len(places)
+	p.jobsLeft -= len(places)
 	if !step.Many() {
 		s.JobID = ids[0]
 	}
 	return nil
 }
 
-// end ends the job of a run. Its progress is kept as long as the job. Where another transaction has one of the rows that
-// this locks, the run is left for the next pass: the other may wait for the run.
+// end ends the job of a run. The progress of the run is kept as long as the job. If another transaction holds one of the rows
+// to lock, the next pass ends the run, because the other transaction may wait for this run.
 func (c *Change) end(p *progress) error {
-	if c.full() && len(p.plan.Workflow.Output) > 0 {
+	if c.overLimit() && len(p.plan.Workflow.Output) > 0 {
 		c.Wake(base.TopicEngine)
 		return c.save(p, base.Micros(p.now))
 	}
-	if free, err := c.free(p); err != nil {
+	if free, err := c.lockForEnd(p); err != nil {
 		return err
 	} else if !free {
 		c.Wake(base.TopicEngine)
-		return c.save(p, base.Micros(p.now.Add(busyLook)))
+		return c.save(p, base.Micros(p.now.Add(busyRetry)))
 	}
 	settled := p.Run.End(p.plan)
 	p.EndedAt = p.now
@@ -336,7 +336,7 @@ func (c *Change) end(p *progress) error {
 			return err
 		}
 		if fault == nil {
-			defer c.took(scope)
+			defer c.addEffort(scope)
 			if out, fault = scope.Object(p.plan.Workflow.Output, nil, -1); fault == nil && len(out) > core.MaxOutput {
 				fault = fmt.Errorf("has %d bytes, the most is %d", len(out), core.MaxOutput)
 			}
@@ -349,7 +349,7 @@ func (c *Change) end(p *progress) error {
 		return err
 	}
 	rows, err := c.jobs().LockJobs([]int64{p.JobID})
-	if err != nil || len(rows) == 0 { // it was ended from outside
+	if err != nil || len(rows) == 0 { // the job was ended from outside
 		return err
 	}
 	settled.DueAt = rows[0].DueAt
@@ -367,13 +367,13 @@ type endRow struct {
 	Attempts  int     `json:"attempts"`
 }
 
-// ended is a step's item that ended now.
+// ended is an item of a step that has just ended.
 type ended struct {
 	run, job   int64
 	step, item int
 }
 
-// stepsEnded goes on with the workflows of which jobs ended: once for each run, however many of its jobs the batch has.
+// stepsEnded advances the workflow runs whose jobs ended: each run once, for all of its jobs in the batch.
 func (c *Change) stepsEnded(ends []jobs.MemberEnd) error {
 	if len(ends) == 0 {
 		return nil
@@ -394,7 +394,7 @@ func (c *Change) stepsEnded(ends []jobs.MemberEnd) error {
 	for i := range ends {
 		ids[i] = ends[i].JobID
 	}
-	// Runs are locked before their items, as by those who stop them.
+	// Runs are locked before their items, in the same order as by the transactions that stop runs.
 	progresses, err := c.lockRuns(`job_id in (select run_id from belfry.workflow_items where job_id > 0 and `+c.SQL.In("job_id", 1)+`)`, ids)
 	if err != nil || len(progresses) == 0 {
 		return err
@@ -427,7 +427,7 @@ func (c *Change) stepsEnded(ends []jobs.MemberEnd) error {
 	return nil
 }
 
-// Follow does what the ends of jobs mean for workflows; steps are those of steps that succeeded.
+// Follow applies the ends of jobs to workflow runs. steps are the ends of the steps that succeeded.
 func (c *Change) Follow(ends []jobs.Ending, steps []jobs.MemberEnd) error {
 	var runs []jobs.JobRow
 	note := ""
@@ -446,17 +446,17 @@ func (c *Change) Follow(ends []jobs.Ending, steps []jobs.MemberEnd) error {
 	if err := c.HoldRuns(runs, stepIDs(steps)); err != nil {
 		return err
 	}
-	// Those that ended from outside, or they would have ended here already.
+	// These jobs were ended from outside: all others have ended their run already.
 	if err := c.StopRuns(runs, "canceled", core.Or(note, "its job ended"), true); err != nil {
 		return err
 	}
 	return c.stepsEnded(steps)
 }
 
-// pruneBatch bounds the runs that leave in one transaction.
+// pruneBatch bounds the runs that one transaction removes.
 const pruneBatch = 200
 
-// PruneRuns removes runs whose jobs retention no longer keeps, the oldest first, and reports whether there may be more.
+// PruneRuns removes runs whose jobs are past retention, the oldest first, and reports whether there may be more.
 func (c *Change) PruneRuns() (more bool, err error) {
 	const ended = `select job_id from belfry.workflow_runs where ended_at > 0 order by ended_at limit $1 + 0`
 	old, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `

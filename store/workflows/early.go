@@ -12,10 +12,11 @@ import (
 	"github.com/belfry-run/belfry/workflow"
 )
 
-// A run has a row from its begin on. Signals sent before are kept under the lock of its job, with which it begins and ends.
+// A run has a row only after it has begun. Earlier signals are stored under the lock of its job, which also guards its begin
+// and its end.
 
-// lockEarly locks a run of a namespace, or the job of one that has not begun. That is answered as it would begin now, as is
-// one that was retried and has not begun again, and is not to be saved.
+// lockEarly locks a run of a namespace, or the job of a run that has not begun. A run that has not begun, also not after a
+// retry, is returned as it would begin now. The caller must not save it.
 func (c *Change) lockEarly(namespace string, id int64) (p progress, begun bool, err error) {
 	var held []jobs.JobRow
 	for {
@@ -26,7 +27,7 @@ func (c *Change) lockEarly(namespace string, id int64) (p progress, begun bool, 
 		case begun && namespace != core.AnyNamespace && p.Namespace != namespace:
 			return p, false, isNoRun(id)
 		case begun:
-			again, err := p.again(c.Ctx, c.Tx, c.Now)
+			again, err := p.retried(c.Ctx, c.Tx, c.Now)
 			return p, !again, err
 		case len(held) > 0:
 			p, err = c.unbegun(held[0])
@@ -39,16 +40,16 @@ func (c *Change) lockEarly(namespace string, id int64) (p progress, begun bool, 
 		if !live {
 			return p, false, core.Errorf(core.Conflict, "workflow run %d ended before it began", id).WithHint("belfry job show %d", id)
 		}
-		if held, err = c.jobs().LockJobs([]int64{id}); err != nil { // it may begin or end meanwhile
+		if held, err = c.jobs().LockJobs([]int64{id}); err != nil { // the run may begin or end meanwhile
 			return p, false, err
 		}
-		c.Wake(base.TopicEngine) // whose pass steps over the job as long as it is locked
+		c.Wake(base.TopicEngine) // the pass of the engine skips the job while it is locked
 	}
 }
 
-// again has a run that ended stand as it will go on, if it was retried and has not begun again: with a limit or a paused
-// queue that takes a while.
-func (p *progress) again(ctx context.Context, tx base.Tx, now time.Time) (bool, error) {
+// retried reports that an ended run was retried and has not begun again, and sets it to the state in which it will continue.
+// With a limit or a paused queue that state can last.
+func (p *progress) retried(ctx context.Context, tx base.Tx, now time.Time) (bool, error) {
 	if p.EndedAt.IsZero() {
 		return false, nil
 	}
@@ -59,7 +60,7 @@ func (p *progress) again(ctx context.Context, tx base.Tx, now time.Time) (bool, 
 	return live, err
 }
 
-// unbegun is a run as it would begin now. Its workflow may be edited until then.
+// unbegun returns a run as it would begin now. Its workflow may still be edited before it begins.
 func (c *Change) unbegun(j jobs.JobRow) (p progress, err error) {
 	w, err := workflowOf(c.Ctx, c.Tx, c.s, j)
 	if err != nil {
@@ -73,7 +74,7 @@ func (c *Change) unbegun(j jobs.JobRow) (p progress, err error) {
 	return p, nil
 }
 
-// workflowOf is the workflow of a job's task as it is now, nil if it has none.
+// workflowOf returns the current workflow of a job's task, or nil if the task has none.
 func workflowOf(ctx context.Context, tx base.Tx, s *Store, j jobs.JobRow) (*task.Workflow, error) {
 	tasks, err := s.tasks.TasksByID(ctx, tx, []int64{j.TaskID})
 	if err != nil {
@@ -82,8 +83,8 @@ func workflowOf(ctx context.Context, tx base.Tx, s *Store, j jobs.JobRow) (*task
 	return tasks[j.TaskID].Workflow, nil
 }
 
-// liveRun reports whether the job of a run is live. One that is none of a workflow of the namespace is not found. It is one
-// look at both, because a retry may bring the job back at any moment.
+// liveRun reports whether the job of a run is live. A job that is not a run of a workflow of the namespace is not found. One
+// query reads both tables, because a retry may move the job between them at any moment.
 func liveRun(ctx context.Context, tx base.Tx, namespace string, id int64) (live bool, err error) {
 	type row struct {
 		of   string
@@ -106,7 +107,7 @@ func isNoRun(id int64) error {
 	return core.Errorf(core.NotFound, "job %d is not a run of a workflow", id).WithHint("see: belfry job list")
 }
 
-// noRun says why there is no run: its job has not begun, never did, or is none of a workflow of that namespace.
+// noRun returns the error for a run without a row: the job has not begun, never began, or is not a run in that namespace.
 func noRun(ctx context.Context, tx base.Tx, namespace string, id int64) error {
 	live, err := liveRun(ctx, tx, namespace, id)
 	switch {
@@ -118,7 +119,7 @@ func noRun(ctx context.Context, tx base.Tx, namespace string, id int64) error {
 	return core.Errorf(core.NotFound, "run %d ended before it began", id).WithHint("see: belfry job show %d", id)
 }
 
-// linkedEarly is what a link asks for a run that has no row.
+// linkedEarly returns the question of a link whose run has no row.
 func (s *Store) linkedEarly(ctx context.Context, tx base.Tx, l links.Row, j jobs.JobRow) (out workflow.Linked, err error) {
 	out = workflow.Linked{Name: l.Name, ExpiresAt: l.ExpiresAt, RunID: l.JobID, Workflow: j.Task, Ended: j.State.Final()}
 	w, err := workflowOf(ctx, tx, s, j)
@@ -131,7 +132,7 @@ func (s *Store) linkedEarly(ctx context.Context, tx base.Tx, l links.Row, j jobs
 	return out, nil
 }
 
-// ofRun reports that a job is a run of a workflow, begun or not.
+// ofRun reports that a job is a run of a workflow, whether it has begun or not.
 func ofRun(ctx context.Context, tx base.Tx, id int64) (bool, error) {
 	_, found, err := base.First(ctx, tx, base.ScanInt, `
 		select job_id from belfry.workflow_runs where job_id = $1

@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/workflow"
 )
 
-// MakeLink makes an address at which a signal or approval of a run is answered without a token, until it expires.
+// MakeLink creates an address that answers a signal or approval of a run without a token, until it expires.
 func (s *Store) MakeLink(ctx context.Context, namespace string, id int64, l job.Link) (out job.NewLink, err error) {
 	if err := l.Validate(); err != nil {
 		return out, err
@@ -24,7 +24,7 @@ func (s *Store) MakeLink(ctx context.Context, namespace string, id int64, l job.
 		if err != nil {
 			return err
 		}
-		if err := p.knows(l.Name); err != nil {
+		if err := p.checkName(l.Name); err != nil {
 			return err
 		}
 		if !p.EndedAt.IsZero() {
@@ -39,19 +39,25 @@ func (s *Store) MakeLink(ctx context.Context, namespace string, id int64, l job.
 	return out, err
 }
 
-// DeleteLinks takes back the links of a run, or those of one signal or approval.
+// DeleteLinks revokes the links of a run, or the links of one signal or approval.
 func (s *Store) DeleteLinks(ctx context.Context, namespace string, id int64, name string) (out job.Unlinked, err error) {
 	err = s.write(ctx, "delete links", func(c *Change) error {
 		p, _, err := c.lockEarly(namespace, id)
-		if err != nil {
+		switch {
+		case core.CodeOf(err) == core.Conflict: // it ended before it began, or its task is no longer a workflow: no plan has names
+			j, err := c.s.jobs.ReadJob(c.Ctx, c.Tx, namespace, id)
+			if err != nil {
+				return err
+			}
+			p.Namespace = j.Namespace
+		case err != nil:
 			return err
-		}
-		if name != "" {
-			if err := p.knows(name); err != nil {
+		case name != "":
+			if err := p.checkName(name); err != nil {
 				return err
 			}
 		}
-		valid, all, err := links.TakeBack(c.Change, id, name)
+		valid, all, err := links.Delete(c.Change, id, name)
 		if out.Links = valid; err != nil || all == 0 {
 			return err
 		}
@@ -60,7 +66,7 @@ func (s *Store) DeleteLinks(ctx context.Context, namespace string, id int64, nam
 	return out, err
 }
 
-// Linked is what the link with a key asks: for a run of a workflow, or for a job. Looking changes nothing.
+// Linked returns the question of the link with a key, for a run of a workflow or for a job. It changes nothing.
 func (s *Store) Linked(ctx context.Context, key string) (out workflow.Linked, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -89,7 +95,7 @@ func (s *Store) Linked(ctx context.Context, key string) (out workflow.Linked, er
 			out.JobID, out.Task, out.Answered, out.Late, out.Ended = l.JobID, asked.Task, asked.Answered, asked.Late, asked.Ended
 			return err
 		}
-		if _, err := p.again(ctx, tx, now); err != nil {
+		if _, err := p.retried(ctx, tx, now); err != nil {
 			return err
 		}
 		out.RunID, out.Workflow, out.Ended = l.JobID, p.Workflow, !p.EndedAt.IsZero()
@@ -101,13 +107,13 @@ func (s *Store) Linked(ctx context.Context, key string) (out workflow.Linked, er
 	return out, err
 }
 
-// SendByLink answers what the link with a key asks. The name is that of the link.
+// SendByLink answers the question of the link with a key. The name of the signal is that of the link.
 func (s *Store) SendByLink(ctx context.Context, key string, sig workflow.Signal) (out workflow.Sent, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return out, err
 	}
-	// Looked up by a reader first: guessed keys must not hold up writers.
+	// The link is looked up by a reader first: guessed keys must not hold up writers.
 	if err := s.DB().Read(ctx, func(tx base.Tx) error {
 		_, err := links.Find(ctx, tx, key, now)
 		return err
@@ -142,8 +148,8 @@ func (s *Store) SendByLink(ctx context.Context, key string, sig workflow.Signal)
 	return out, err
 }
 
-// knows refuses a name that is no signal or approval of the run's workflow.
-func (p *progress) knows(name string) error {
+// checkName rejects a name that is not a signal or approval of the run's workflow.
+func (p *progress) checkName(name string) error {
 	if slices.Contains(p.plan.Signals(), name) {
 		return nil
 	}

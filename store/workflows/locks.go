@@ -9,13 +9,13 @@ import (
 	"github.com/belfry-run/belfry/store/locks"
 )
 
-// A transition locks jobs, and then the runs that it changes, all of them at once in the order of their ids. Further
-// locks, to end a run, it takes only if no other transaction has them.
+// A transition locks jobs first, and then all runs that it changes, in the order of their ids. To end a run it needs further
+// locks, and takes these only if no other transaction holds them.
 
-// busyLook is how soon to look again at a run whose job another transaction was changing.
-const busyLook = 20 * time.Millisecond
+// busyRetry is the delay before the next look at a run whose job another transaction was changing.
+const busyRetry = 20 * time.Millisecond
 
-// lockRuns locks the runs whose job_id is as where says of ids, in one order, so that two batches cannot wait for each other.
+// lockRuns locks the runs that match where, with ids as its argument. The fixed order prevents deadlocks between two batches.
 func (c *Change) lockRuns(where string, ids []int64) ([]progress, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -26,8 +26,8 @@ func (c *Change) lockRuns(where string, ids []int64) ([]progress, error) {
 	return base.Collect(c.Ctx, c.Tx, scanProgress, selectRuns+` where `+where+` order by job_id`+c.SQL.ForUpdate("workflow_runs"), c.SQL.List(ids))
 }
 
-// HoldRuns locks the runs of jobs together with those that other jobs are steps of. A transition that changes both would
-// lock them one after the other, in any order.
+// HoldRuns locks the runs of jobs together with the runs that other jobs are steps of. Without it, a transition that changes
+// both would lock them one after the other, in any order.
 func (c *Change) HoldRuns(runs []jobs.JobRow, steps []int64) error {
 	if len(runs) == 0 || c.SQL.ForUpdate("workflow_runs") == "" {
 		return nil
@@ -46,7 +46,7 @@ func (c *Change) HoldRuns(runs []jobs.JobRow, steps []int64) error {
 	return locks.Rows{Table: "workflow_runs", Key: "job_id", Where: c.SQL.In("job_id", 1), Of: c.SQL.List(base.Unique(ids))}.Lock(c.Change)
 }
 
-// stepIDs are the jobs of steps.
+// stepIDs returns the job ids of steps.
 func stepIDs(steps []jobs.MemberEnd) []int64 {
 	ids := make([]int64, len(steps))
 	for i, s := range steps {
@@ -55,10 +55,11 @@ func stepIDs(steps []jobs.MemberEnd) []int64 {
 	return ids
 }
 
-// free locks what the end of a run changes beside it: its job, which is locked before runs elsewhere, and the run that it is
-// a step of, of which many may end at once, or the cycles that it may be a member of. If another transaction has the job,
-// this one is begun again, and if it has one of the others, or this is a transaction of the caller's, the end is put off.
-func (c *Change) free(p *progress) (bool, error) {
+// lockForEnd locks the rows that the end of a run changes: the job of the run, and its parent run or the lock of cycles.
+// Elsewhere the job is locked before runs, and many steps of one parent may end at once. If another transaction holds the job,
+// this transaction starts again. In a transaction of the caller, or if another transaction holds one of the other rows, the
+// result is false and the end is postponed.
+func (c *Change) lockForEnd(p *progress) (bool, error) {
 	switch {
 	case !c.s.Far: // there is one writer
 		return true, nil
@@ -78,10 +79,10 @@ func (c *Change) free(p *progress) (bool, error) {
 	if err != nil || trigger != string(job.TriggerCycle) {
 		return err == nil, err
 	}
-	return c.lockIfFree("member_timing", "task_id", 0) // a transition that takes cycles further has this, and then locks runs
+	return c.lockIfFree("member_timing", "task_id", 0) // a transition that advances cycles holds this lock, and then locks runs
 }
 
-// lockIfFree locks a row unless another transaction has it. One that is not there is free.
+// lockIfFree locks a row unless another transaction holds it. A missing row counts as free.
 func (c *Change) lockIfFree(table, key string, id int64) (free bool, err error) {
 	query := `select ` + key + ` from belfry.` + table + ` where ` + key + ` = $1`
 	_, has, err := base.First(c.Ctx, c.Tx, base.ScanInt, query+c.SQL.SkipLocked(table), id)

@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/workflow"
 )
 
-// scope is what expressions are evaluated over. A fault is one of the workflow: an output that cannot be read.
+// scope returns the values that expressions can read. A fault is an error of the workflow: an output that cannot be read.
 func (c *Change) scope(p *progress, texts []string) (s *expression.Scope, fault, err error) {
 	read := map[string]expression.Ended{}
 	for _, text := range texts {
@@ -47,8 +47,8 @@ type outputRow struct {
 	output *string
 }
 
-// output is the output of a step that has ended: of one with for_each or matrix the list of its items' outputs, with null for
-// those that did not succeed.
+// output returns the output of a step that has ended. With for_each or matrix, the output is the list of the items' outputs,
+// and null for items that did not succeed.
 func (c *Change) output(p *progress, i int) (out any, fault, err error) {
 	step, s := p.plan.Workflow.Steps[i], p.Steps[i]
 	total, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select coalesce(sum(size), 0) from belfry.workflow_items where run_id = $1 and step = $2`, p.JobID, i)

@@ -22,8 +22,8 @@ func (c *Change) lockRun(namespace string, id int64) (p progress, err error) {
 	return p, err
 }
 
-// SendSignal gives a signal to a run. One that nothing waits for yet is kept, also if the run has not begun, and one whose id was there before
-// changes nothing. A run that has ended refuses it with [core.Conflict].
+// SendSignal sends a signal to a run. A signal is stored if no step waits for it yet, even before the run has begun. A signal
+// whose id is already stored changes nothing. A run that has ended refuses signals with [core.Conflict].
 func (s *Store) SendSignal(ctx context.Context, namespace string, id int64, sig workflow.Signal) (out workflow.Sent, err error) {
 	if err := sig.Validate(); err != nil {
 		return out, err
@@ -40,10 +40,10 @@ func (c *Change) send(namespace string, id int64, sig workflow.Signal) (out work
 	if err != nil {
 		return out, err
 	}
-	if err := p.knows(sig.Name); err != nil {
+	if err := p.checkName(sig.Name); err != nil {
 		return out, err
 	}
-	if begun && p.EndedAt.IsZero() { // a wait that is over takes no signal, though no engine has looked at it yet
+	if begun && p.EndedAt.IsZero() { // a wait that has timed out takes no signal, even if the engine has not looked at it yet
 		if err := c.advance(&p); err != nil {
 			return out, err
 		}
@@ -54,7 +54,7 @@ func (c *Change) send(namespace string, id int64, sig workflow.Signal) (out work
 		return out, core.InvalidField("reject", "true", "is for approvals", fmt.Sprintf("%s is a signal", sig.Name))
 	}
 	if sig.ID != "" {
-		if out.Existing, err = c.seen(&p, sig); err != nil || out.Existing {
+		if out.Existing, err = c.isRepeated(&p, sig); err != nil || out.Existing {
 			return out, err
 		}
 	} else {
@@ -64,7 +64,7 @@ func (c *Change) send(namespace string, id int64, sig workflow.Signal) (out work
 		return out, hasEnded(id)
 	}
 	if approval {
-		if err := c.unanswered(&p, at); err != nil {
+		if err := c.checkUnanswered(&p, at); err != nil {
 			return out, err
 		}
 	}
@@ -106,9 +106,9 @@ func (c *Change) send(namespace string, id int64, sig workflow.Signal) (out work
 	return out, c.advance(&p)
 }
 
-// seen reports whether a signal with this id was there before. One that a step took which a retry will begin again makes way: it would be forgotten
-// then, and the new one with it.
-func (c *Change) seen(p *progress, sig workflow.Signal) (bool, error) {
+// isRepeated reports whether a signal with this id is already stored. If a retry will begin the step again that took the stored
+// signal, that signal is deleted. The retry would forget it, and the new signal with it.
+func (c *Change) isRepeated(p *progress, sig workflow.Signal) (bool, error) {
 	step, found, err := base.First(c.Ctx, c.Tx, base.ScanInt, `select step from belfry.workflow_signals where run_id = $1 and name = $2 and id = $3`, p.JobID, sig.Name, sig.ID)
 	if err != nil || !found || step < 0 || p.Steps[step].State.Final() {
 		return found, err
@@ -117,8 +117,8 @@ func (c *Change) seen(p *progress, sig workflow.Signal) (bool, error) {
 	return false, err
 }
 
-// unanswered refuses a second answer to an approval: one that is kept would answer the question that a retry asks again.
-func (c *Change) unanswered(p *progress, at int) error {
+// checkUnanswered rejects a second answer to an approval: a stored answer would answer the same approval again after a retry.
+func (c *Change) checkUnanswered(p *progress, at int) error {
 	step := p.Steps[at]
 	if step.State.Final() {
 		return core.Errorf(core.Conflict, "approval %q is %s already", step.Name, step.State)
@@ -130,7 +130,7 @@ func (c *Change) unanswered(p *progress, at int) error {
 	return err
 }
 
-// takeSignal ends the wait of a step with the first signal that none has taken.
+// takeSignal ends the wait of a step with the first signal that no step has taken.
 func (c *Change) takeSignal(p *progress, i int) error {
 	step := p.plan.Workflow.Steps[i]
 	sig, found, err := base.First(c.Ctx, c.Tx, scanSignal, `
@@ -170,7 +170,7 @@ func scanSignal(r base.Rows) (s workflow.Signal, err error) {
 	return s, err
 }
 
-// PrepareRetry notes how a run that has ended goes on when its job is brought back.
+// PrepareRetry records how an ended run continues when its job is retried.
 func (c *Change) PrepareRetry(namespace string, id int64, r workflow.Retrying) error {
 	p, err := c.lockRun(namespace, id)
 	if err != nil {
@@ -195,9 +195,9 @@ func (c *Change) PrepareRetry(namespace string, id int64, r workflow.Retrying) e
 	return c.save(&p, 0)
 }
 
-// RetryPlainly has runs that are brought back begin at no step, which an earlier retry may have named that was canceled
-// before it began.
-func (c *Change) RetryPlainly(ids []int64) error {
+// ClearRetryStart clears the first step of runs that are retried. An earlier retry may have named one, and may have been
+// canceled before it began.
+func (c *Change) ClearRetryStart(ids []int64) error {
 	runs, err := c.lockRuns(c.SQL.In("job_id", 1), ids)
 	if err != nil {
 		return err
@@ -213,8 +213,8 @@ func (c *Change) RetryPlainly(ids []int64) error {
 	return nil
 }
 
-// goOnAgain has a run that ended go on with what did not succeed. A success is never repeated, unless it was asked for.
-func (c *Change) goOnAgain(p *progress) error {
+// resumeRetried continues an ended run with all steps that did not succeed. A success is repeated only on request.
+func (c *Change) resumeRetried(p *progress) error {
 	all, rest := p.Retry(p.plan, p.Edited, p.now)
 	p.Edited = false
 	var steps []int64
@@ -253,7 +253,7 @@ func (c *Change) goOnAgain(p *progress) error {
 	return nil
 }
 
-// WorkflowRun is a run of a workflow, under way or ended.
+// WorkflowRun returns a run of a workflow, in progress or ended.
 func (s *Store) WorkflowRun(ctx context.Context, namespace string, id int64) (out workflow.Status, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -271,7 +271,7 @@ func (s *Store) WorkflowRun(ctx context.Context, namespace string, id int64) (ou
 		if err != nil {
 			return err
 		}
-		again, err := p.again(ctx, tx, now)
+		again, err := p.retried(ctx, tx, now)
 		if err != nil {
 			return err
 		}
@@ -293,7 +293,7 @@ func (s *Store) WorkflowRun(ctx context.Context, namespace string, id int64) (ou
 	return out, err
 }
 
-// WorkflowItems are the jobs of a step, in the order of its list.
+// WorkflowItems returns the jobs of a step, in the order of its list.
 func (s *Store) WorkflowItems(ctx context.Context, namespace string, id int64, step string, p core.Paging) (page core.Page[workflow.Item], err error) {
 	limit := p.Bound()
 	after := int64(-1)
@@ -332,7 +332,7 @@ func scanItem(r base.Rows) (i workflow.Item, err error) {
 	return i, err
 }
 
-// StatusIn is a run without its signals and output.
+// StatusIn returns the status of a run, without its signals and output.
 func (s *Store) StatusIn(ctx context.Context, tx base.Tx, id int64) (workflow.Status, error) {
 	p, _, err := base.First(ctx, tx, scanProgress, selectRuns+` where job_id = $1`, id)
 	return workflow.Status{Run: p.Run, Plan: p.plan, Why: p.Why(p.plan)}, err

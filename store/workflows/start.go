@@ -19,22 +19,22 @@ import (
 	"github.com/belfry-run/belfry/workflow"
 )
 
-// batch bounds the runs that begin, or go on by themselves, in one transaction.
+// batch bounds the runs that begin, or continue by time, in one transaction.
 const batch = 50
 
-// progress is a run with what it was begun with.
+// progress is a run with the plan with which it began.
 type progress struct {
 	workflow.Run
-	plan workflow.Plan
-	room int       // jobs that this transition may still write
-	now  time.Time // see [Change.when]
-	// clock is by how much the clock was followed for which all times of the run are. A run moves to that of now when it is
-	// read: who writes it by the clock of before, while another follows that, does so unseen.
+	plan     workflow.Plan
+	jobsLeft int       // number of jobs that this transaction may still create
+	now      time.Time // see [Change.setNow]
+	// clock is the total clock correction that the times of the run include. A read moves these times to the current total. A
+	// writer with the old total may run while another node follows the clock: neither sees the other.
 	clock time.Duration
 }
 
 func scanProgress(rows base.Rows) (p progress, err error) {
-	p.room = workflow.Piece
+	p.jobsLeft = workflow.Piece
 	var of, total int64
 	err = rows.Scan(base.ScanDoc(&p.plan), base.ScanDoc(&p.Run), &of, &total)
 	p.clock = time.Duration(total) * time.Microsecond
@@ -44,16 +44,16 @@ func scanProgress(rows base.Rows) (p progress, err error) {
 
 const selectRuns = `select plan, doc, clock, (select total from belfry.clock) from belfry.workflow_runs`
 
-// when notes the time of a locked run, by the clock that its other times are of.
-func (c *Change) when(p *progress) error {
+// setNow sets the current time of a locked run, on the clock of its other times.
+func (c *Change) setNow(p *progress) error {
 	by, total, err := c.ClockSet()
 	p.now = c.Now.Add(-by + p.clock - total)
 	return err
 }
 
-// StartWorkflows begins runs of workflows whose jobs are ready, and answers when the next run under way has to be
-// looked at, for [Store.WakeWorkflows]. Every node may call it at the same time. The job of a workflow waits for its
-// steps from then on: no worker has it, and nothing about it is kept in any process.
+// StartWorkflows begins the runs of workflows whose jobs are ready. It returns when [Store.WakeWorkflows] has to look at the
+// next run in progress. Every node may call it at the same time. From then on the job of a workflow waits for its steps: no
+// worker holds it, and no process keeps state of it.
 func (s *Store) StartWorkflows(ctx context.Context) (out job.Promoted, err error) {
 	err = s.write(ctx, "start workflows", func(c *Change) error {
 		out = job.Promoted{Now: c.Now}
@@ -69,12 +69,12 @@ func (s *Store) StartWorkflows(ctx context.Context) (out job.Promoted, err error
 		if out.Jobs = len(rows); err != nil || out.Jobs == 0 {
 			return err
 		}
-		// A clock that was set is followed first. A node that follows it meanwhile does not see runs that are not committed, and
-		// would leave their times where they are.
+		// A clock that was set is followed first. A node that follows it meanwhile does not see uncommitted runs, and would not
+		// move their times.
 		if _, err := c.Trusted(); err != nil {
 			return err
 		}
-		engine := job.WorkerState{WorkerInfo: job.WorkerInfo{Kinds: []task.Kind{task.KindWorkflow}}} // as a claim does
+		engine := job.WorkerState{WorkerInfo: job.WorkerInfo{Kinds: []task.Kind{task.KindWorkflow}}} // the same as for a claim
 		if rows, err = c.s.jobs.Hooks.CatchUp(c.jobs(), engine, rows, func([]jobs.JobRow) error { return nil }); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (s *Store) StartWorkflows(ctx context.Context) (out job.Promoted, err error
 	return out, err
 }
 
-// start begins a run, or has one go on that was retried.
+// start begins a run, or continues a run that was retried.
 func (c *Change) start(j jobs.JobRow) error {
 	p, again, err := base.First(c.Ctx, c.Tx, scanProgress, selectRuns+` where job_id = $1`+c.SQL.ForUpdate("workflow_runs"), j.ID)
 	if err != nil {
@@ -113,12 +113,12 @@ func (c *Change) start(j jobs.JobRow) error {
 	if _, err := c.Tx.Exec(c.Ctx, `update belfry.jobs set state = 'waiting', ready_at = 0, note = 'its steps run' where id = $1`, j.ID); err != nil {
 		return err
 	}
-	c.Wake(base.TopicEngine) // which sleeps until the next run is late
+	c.Wake(base.TopicEngine) // the engine sleeps until the next run is due
 	if again {
-		if err := c.when(&p); err != nil {
+		if err := c.setNow(&p); err != nil {
 			return err
 		}
-		if err := c.goOnAgain(&p); err != nil {
+		if err := c.resumeRetried(&p); err != nil {
 			return err
 		}
 	}
@@ -137,10 +137,10 @@ func (c *Change) newRun(j jobs.JobRow, w task.Workflow) (p progress, err error) 
 		return p, err
 	}
 	p.clock = total
-	if err := c.when(&p); err != nil {
+	if err := c.setNow(&p); err != nil {
 		return p, err
 	}
-	p.Run, p.room = workflow.Begin(p.plan, workflow.Run{JobID: j.ID, Namespace: j.Namespace, Workflow: j.Task, Depth: 1}, p.now), workflow.Piece
+	p.Run, p.jobsLeft = workflow.Begin(p.plan, workflow.Run{JobID: j.ID, Namespace: j.Namespace, Workflow: j.Task, Depth: 1}, p.now), workflow.Piece
 	if j.Trigger == job.TriggerStep {
 		above, found, err := base.First(c.Ctx, c.Tx, scanProgress, selectRuns+` where job_id = (select run_id from belfry.workflow_items where job_id > 0 and job_id = $1)`, j.ID)
 		if err != nil {
@@ -156,7 +156,7 @@ func (c *Change) newRun(j jobs.JobRow, w task.Workflow) (p progress, err error) 
 	return p, err
 }
 
-// planOf freezes a workflow for a run.
+// planOf freezes the workflow for a run.
 func planOf(w task.Workflow, j jobs.JobRow) (p workflow.Plan, err error) {
 	p = workflow.Plan{Workflow: w, Input: j.Input, Timeout: j.Timeout, Handles: make([][]int, len(w.Steps))}
 	for i, s := range w.Steps {
@@ -175,9 +175,9 @@ func planOf(w task.Workflow, j jobs.JobRow) (p workflow.Plan, err error) {
 	return p, nil
 }
 
-// WakeWorkflows has runs go on whose time has come: a pause or a wait is over, they have taken as long as they may,
-// there are more jobs to write than fitted into one transaction, or jobs are to be asked to end. It answers how many it
-// did so with. If other transactions have all that are due, it says when to look again; if none is due any longer, or the clock was set, it says nothing.
+// WakeWorkflows continues the runs that are due. A pause or a wait is over, the timeout has passed, jobs are left that did not
+// fit into one transaction, or jobs have to be asked to end. It returns how many runs it continued. If other transactions hold
+// all due runs, it returns when to look again. If no run is due any longer, or the clock was set, it returns no time.
 func (s *Store) WakeWorkflows(ctx context.Context) (out job.Promoted, err error) {
 	err = s.write(ctx, "wake workflows", func(c *Change) error {
 		out = job.Promoted{Now: c.Now}
@@ -203,13 +203,13 @@ func (s *Store) WakeWorkflows(ctx context.Context) (out job.Promoted, err error)
 		if err != nil {
 			return err
 		}
-		if out.Jobs = len(runs) + asked; out.Jobs == 0 { // other transactions have them
-			out.NextAt = c.Now.Add(busyLook)
+		if out.Jobs = len(runs) + asked; out.Jobs == 0 { // other transactions hold the runs
+			out.NextAt = c.Now.Add(busyRetry)
 		}
-		// The one that has waited for longest goes first: one with heavy expressions leaves the others no room.
+		// The run that has waited longest goes first: a run with heavy expressions leaves no room for the others.
 		slices.SortFunc(runs, func(a, b progress) int { return cmp.Compare(slices.Index(due, a.JobID), slices.Index(due, b.JobID)) })
 		for i := range runs {
-			if c.full() {
+			if c.overLimit() {
 				break
 			}
 			if err := c.advance(&runs[i]); err != nil {
@@ -221,8 +221,8 @@ func (s *Store) WakeWorkflows(ctx context.Context) (out job.Promoted, err error)
 	return out, err
 }
 
-// askToEnd asks the jobs of steps to end whose runs were stopped, a bounded part at a time. A transition that settles a job has
-// it before he takes its run further; so do these. It answers how many were asked.
+// askToEnd asks the jobs of steps of stopped runs to end, a bounded number at a time. These jobs are locked before their runs,
+// as when a job is settled. It returns how many jobs were asked.
 func (c *Change) askToEnd(due []int64) (asked int, err error) {
 	runs, err := base.Collect(c.Ctx, c.Tx, scanProgress, selectRuns+` where stopping = 1 and `+c.SQL.In("job_id", 1)+` order by job_id`, c.SQL.List(due))
 	if err != nil {
@@ -236,7 +236,7 @@ func (c *Change) askToEnd(due []int64) (asked int, err error) {
 			from belfry.workflow_items
 			where run_id = $1 and ended_at = 0 and asked = 0 and job_id > 0 and not (`+c.SQL.In("step", 2)+`)
 			order by job_id
-			limit $3 + 0`, p.JobID, c.SQL.List(p.spared()), workflow.Piece)
+			limit $3 + 0`, p.JobID, c.SQL.List(p.keptSteps()), workflow.Piece)
 		if err != nil {
 			return 0, err
 		}
@@ -281,8 +281,7 @@ func (c *Change) askToEnd(due []int64) (asked int, err error) {
 	return len(all), nil
 }
 
-// StopRuns stops the runs of jobs that are to be canceled: their steps are asked to end, and cleanup runs before the
-// jobs end.
+// StopRuns stops the runs of jobs that are canceled: their steps are asked to end, and cleanup steps run before the jobs end.
 func (c *Change) StopRuns(rows []jobs.JobRow, reason core.Reason, note string, hard bool) error {
 	for _, j := range rows {
 		p, found, err := base.First(c.Ctx, c.Tx, scanProgress, selectRuns+` where job_id = $1`+c.SQL.ForUpdate("workflow_runs"), j.ID)
@@ -296,7 +295,7 @@ func (c *Change) StopRuns(rows []jobs.JobRow, reason core.Reason, note string, h
 		if _, err := c.Tx.Exec(c.Ctx, `update belfry.workflow_items set asked = 0 where run_id = $1 and ended_at = 0`, j.ID); err != nil {
 			return err
 		}
-		if err := c.when(&p); err != nil {
+		if err := c.setNow(&p); err != nil {
 			return err
 		}
 		if err := c.save(&p, base.Micros(p.now)); err != nil {
@@ -307,7 +306,7 @@ func (c *Change) StopRuns(rows []jobs.JobRow, reason core.Reason, note string, h
 	return nil
 }
 
-// save writes the progress of a run, and when to look at it again.
+// save writes the progress of a run and the time of the next look at it.
 func (c *Change) save(p *progress, due int64) error {
 	stopping := base.Bit(p.Stopping(p.plan))
 	_, err := c.Tx.Exec(c.Ctx, `update belfry.workflow_runs set due_at = $2, clock = $6, set_by = 0, stopping = $3, ended_at = $4, doc = $5 where job_id = $1`,

@@ -19,18 +19,18 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// replanBatch bounds the schedules that are planned anew in one transaction.
+// replanBatch bounds the schedules that one transaction plans again.
 const replanBatch = 500
 
-// zones is what this process knows of the zones that the database holds data of.
+// zones holds the knowledge of this process about the zones in the database.
 type zones struct {
 	mu      sync.Mutex
-	begun   bool // the first look of this process is over
+	begun   bool // the first comparison of this process is done
 	noted   map[string]bool
-	pending []string          // loaded, and not noted: previews load zones that no definition names
-	loads   int64             // of [cron.ZoneLoads], when pending was listed
-	adopted map[string]string // the release of zones that came from the database
-	own     map[string]string // digests, as of changes
+	pending []string          // loaded but not noted: previews load zones that no definition names
+	loads   int64             // value of [cron.ZoneLoads] when pending was listed
+	adopted map[string]string // release of each zone that came from the database
+	own     map[string]string // digests, valid for changes
 	changes int64
 	moving  []string
 }
@@ -39,7 +39,7 @@ func newZones() *zones {
 	return &zones{noted: map[string]bool{}, adopted: map[string]string{}, own: map[string]string{}}
 }
 
-// version is what this process uses of a zone.
+// version returns the version of a zone that this process uses.
 func (z *zones) version(name, release string) schedule.ZoneVersion {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -75,7 +75,7 @@ func (z *zones) starting() bool {
 	return !z.begun
 }
 
-// fresh lists the loaded zones that a document names and that are not in the database, as far as this process knows.
+// fresh lists the loaded zones that a document names and that, as far as this process knows, are not in the database.
 func (z *zones) fresh(doc string) (names []string) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -99,7 +99,7 @@ func (z *zones) note(names ...string) {
 	z.pending = slices.DeleteFunc(z.pending, func(name string) bool { return z.noted[name] })
 }
 
-// zoneRow is a zone as a batch carries it.
+// zoneRow is a zone in a batch.
 type zoneRow struct {
 	Name       string `json:"name"`
 	Digest     string `json:"digest"`
@@ -119,7 +119,7 @@ func (s *Store) zoneRelease() string {
 	return cron.ZoneRelease()
 }
 
-// ownZone is the row of what this process has of a zone.
+// ownZone returns the row for this process's own data of a zone.
 func (s *Store) ownZone(name string) (zoneRow, error) {
 	data, err := cron.DataOf(name)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Store) ownZone(name string) (zoneRow, error) {
 	return zoneRow{Name: name, Digest: data.Digest, Release: v.Release, Data: base64.StdEncoding.EncodeToString(data.TZif), ReplanFrom: -1}, nil
 }
 
-// noteZones keeps the data of the zones that a definition names for the first time, in the transaction that saves it.
+// noteZones stores the data of zones that a definition names for the first time, in the transaction that saves the definition.
 // A node that starts later compares its own data with it.
 func (c *Change) noteZones(doc string) error {
 	names := c.s.zones.fresh(doc)
@@ -154,10 +154,9 @@ func (c *Change) noteZones(doc string) error {
 	return err
 }
 
-// FollowZones compares the time zones of this process with those of the database. Newer data than the database's is
-// installed in it, and the schedules of zones that changed are planned anew; data that is newer than this process's
-// takes the place of its own. Nodes call it every ten seconds. Opening a store only adopts newer data, because a verb of
-// the command line opens stores too.
+// FollowZones compares the time zones of this process with those of the database. Newer own data is installed in the database,
+// and the schedules of changed zones are planned again. Newer data of the database replaces the data of this process. Nodes
+// call it every ten seconds. Opening a store only adopts newer data, because commands open stores too.
 func (s *Store) FollowZones(ctx context.Context) error {
 	moving, err := s.CompareZones(ctx, true)
 	if err != nil {
@@ -176,7 +175,7 @@ func (s *Store) FollowZones(ctx context.Context) error {
 	return nil
 }
 
-// CompareZones settles which data holds, and answers the zones whose schedules are still to be planned by it. Without
+// CompareZones decides which data is valid, and returns the zones whose schedules still have to be planned with it. Without
 // follow it changes nothing in the database.
 func (s *Store) CompareZones(ctx context.Context, follow bool) (moving []string, err error) {
 	var rows []zoneRow
@@ -202,9 +201,10 @@ func (s *Store) CompareZones(ctx context.Context, follow bool) (moving []string,
 			}
 		case schedule.ZoneKept:
 		}
-		// Plans that a node made by data that it replaced, in this life or before a crash, are made once more.
+		// A node may have made plans with data that it then replaced, in this life or before a crash. These plans are made
+		// again.
 		if adopted := step == schedule.ZoneAdopted || starting && s.zones.adopts(row.Name); err == nil && follow && adopted {
-			err = s.planAnew(ctx, row.Name)
+			err = s.planAgain(ctx, row.Name)
 			row.ReplanFrom = 0
 		}
 		if err != nil {
@@ -223,7 +223,7 @@ func (s *Store) CompareZones(ctx context.Context, follow bool) (moving []string,
 	return moving, nil
 }
 
-// adoptZone uses the database's data.
+// adoptZone uses the data of the database in this process.
 func (s *Store) adoptZone(ctx context.Context, row zoneRow, own schedule.ZoneVersion) error {
 	var data string
 	var found bool
@@ -231,7 +231,7 @@ func (s *Store) adoptZone(ctx context.Context, row zoneRow, own schedule.ZoneVer
 		data, found, err = base.First(ctx, tx, base.ScanString, `select data from belfry.zones where name = $1 and digest = $2`, row.Name, row.Digest)
 		return err
 	})
-	if err != nil || !found { // replaced at this moment: the next look sees by what
+	if err != nil || !found { // replaced meanwhile: the next comparison sees the new data
 		return err
 	}
 	tzif, err := base64.StdEncoding.DecodeString(data)
@@ -249,15 +249,15 @@ func (s *Store) adoptZone(ctx context.Context, row zoneRow, own schedule.ZoneVer
 	return nil
 }
 
-// planAnew has the schedules of a zone planned once more.
-func (s *Store) planAnew(ctx context.Context, zone string) error {
+// planAgain marks the schedules of a zone to be planned again.
+func (s *Store) planAgain(ctx context.Context, zone string) error {
 	return s.write(ctx, "plan anew", func(c *Change) error {
 		_, err := c.Tx.Exec(ctx, `update belfry.zones set replan_from = 0 where name = $1`, zone)
 		return err
 	})
 }
 
-// installZone puts this process's data in the place of the database's.
+// installZone replaces the data of the database with that of this process.
 func (s *Store) installZone(ctx context.Context, row zoneRow) error {
 	own, err := s.ownZone(row.Name)
 	if err != nil {
@@ -271,14 +271,14 @@ func (s *Store) installZone(ctx context.Context, row zoneRow) error {
 		return err
 	})
 	if err == nil && n > 0 {
-		s.Opt.Logger.Info("the clocks of a time zone go otherwise than before; its schedules are planned anew",
+		s.Opt.Logger.Info("rules of a time zone changed; its schedules are planned again",
 			"zone", row.Name, "before", row.Release, "now", own.Release)
 	}
 	return err
 }
 
-// replanZone plans the next schedules that name a zone anew. How far it came is kept, so that no schedule is left out
-// when a node dies at it.
+// replanZone plans the next schedules of a zone again. Its progress is stored, so that no schedule is left out if a node dies
+// meanwhile.
 func (s *Store) replanZone(ctx context.Context, name string) (done bool, err error) {
 	err = s.write(ctx, "replan", func(c *Change) error {
 		from, found, err := base.First(ctx, c.Tx, base.ScanInt, `
@@ -286,7 +286,7 @@ func (s *Store) replanZone(ctx context.Context, name string) (done bool, err err
 			from belfry.zones
 			where name = $1 and replan_from >= 0`+c.SQL.SkipLocked("zones"), name)
 		if done = !found; err != nil || done {
-			return err // done, or another node is at it
+			return err // done, or another node is replanning
 		}
 		rows, err := base.Collect(ctx, c.Tx, schedules.ScanSchedule, `
 			select `+schedules.ScheduleColumns+`
@@ -303,7 +303,7 @@ func (s *Store) replanZone(ctx context.Context, name string) (done bool, err err
 		next := int64(-1)
 		if len(rows) == replanBatch {
 			next = rows[len(rows)-1].ID
-		} else if err := errors.Join(c.reexpect(name), c.requiet(name)); err != nil {
+		} else if err := errors.Join(c.replanMonitors(name), c.rerouteQuiet(name)); err != nil {
 			return err
 		}
 		done = next < 0
@@ -313,7 +313,7 @@ func (s *Store) replanZone(ctx context.Context, name string) (done bool, err err
 	return done, err
 }
 
-// replan writes the next times of schedules as they are by the zones of now, and says which have moved.
+// replan writes the next times of schedules with the present zones, and logs which have moved.
 func (c *Change) replan(rows []schedules.ScheduleRow) error {
 	facts, err := c.schedules().Facts(rows)
 	if err != nil {
@@ -324,7 +324,7 @@ func (c *Change) replan(rows []schedules.ScheduleRow) error {
 	for _, row := range rows {
 		plan, err := c.s.schedules.PlanOf(c.Ctx, c.Tx, row.Schedule)
 		if err != nil {
-			continue // the pass that fires puts it off, and says so
+			continue // the pass that fires postpones it and logs the error
 		}
 		f := schedule.Replan(row.Schedule, plan, facts[row.ID], c.Now)
 		if f.NextAt.Equal(row.NextAt) && f.State == row.State {
@@ -344,15 +344,15 @@ func (c *Change) replan(rows []schedules.ScheduleRow) error {
 	if len(all) > 0 {
 		c.After(func() {
 			first := told[:min(len(told), 5)]
-			c.s.Opt.Logger.Warn("next times moved with the time zone; see: belfry audit --noun schedule", "moved", len(all), "first", strings.Join(first, " "))
+			c.s.Opt.Logger.Warn("next times changed with the time zone; see: belfry audit --noun schedule", "moved", len(all), "first", strings.Join(first, " "))
 		})
 	}
 	return c.schedules().SaveStates(all)
 }
 
-// reexpect has the heartbeats of a zone awaited anew, and every other monitor look again when something is to come:
-// windows of maintenance have zones too.
-func (c *Change) reexpect(zone string) error {
+// replanMonitors computes the next expected heartbeats of a zone again. It makes every other monitor look again at its next
+// event, because maintenance windows have zones too.
+func (c *Change) replanMonitors(zone string) error {
 	rows, err := base.Collect(c.Ctx, c.Tx, c.s.monitors.ScanMonitor, `
 		select `+monitors.MonitorColumns+`
 		from belfry.monitors m
@@ -364,7 +364,7 @@ func (c *Change) reexpect(zone string) error {
 	for i := range rows {
 		env, err := c.monitors().Surroundings(rows[i])
 		if err != nil {
-			continue // the pass that looks at it puts it off, and says so
+			continue // the pass that looks at it postpones it and logs the error
 		}
 		if err := c.monitors().TakeJudgement(&rows[i], monitor.Reexpect(rows[i].Monitor, rows[i].State, env, c.Now), nil); err != nil {
 			return err
@@ -376,8 +376,8 @@ func (c *Change) reexpect(zone string) error {
 	return monitors.WakeMonitors(c.Change, "")
 }
 
-// requiet has alerts decided about again that wait for quiet hours in a zone.
-func (c *Change) requiet(zone string) error {
+// rerouteQuiet makes alerts that wait for quiet hours in a zone due for a new decision.
+func (c *Change) rerouteQuiet(zone string) error {
 	cals, err := base.Collect(c.Ctx, c.Tx, schedules.ScanCalendar, `
 		select `+schedules.CalendarColumns+`
 		from belfry.calendars
@@ -394,7 +394,7 @@ func (c *Change) requiet(zone string) error {
 	return nil
 }
 
-// ZonesHealth is what a person is told of it.
+// ZonesHealth returns the health report of time zones.
 func (s *Store) ZonesHealth() view.ZonesHealth {
 	s.zones.mu.Lock()
 	defer s.zones.mu.Unlock()

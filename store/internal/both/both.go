@@ -1,4 +1,5 @@
-// Package both runs a test on a new store of each database.
+// Package both runs a test on a new store of each database. Tests of packages below store use it; the two databases must give
+// the same result.
 package both
 
 import (

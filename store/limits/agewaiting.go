@@ -11,20 +11,21 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// agedStanding is a job that is raised in the line of a key.
-type agedStanding struct {
+// agedKeyJob is the new priority of a job that waits under a key, as a row of a batch.
+type agedKeyJob struct {
 	KeyID    int64 `json:"key_id"`
 	JobID    int64 `json:"job_id"`
 	Priority int   `json:"priority"`
 	Aged     int   `json:"aged"`
 }
 
-// agedInLines looks for jobs of a queue to raise that wait for a limit. Those of a sequence go by their ids.
-func (s *Store) agedInLines(ctx context.Context, q job.Queue, from agesOf, now time.Time) (all []agedStanding, to agesOf, err error) {
+// agedWaiting reads the jobs of a queue that wait for a limit and should be raised. Jobs of a sequence are not raised: they
+// are admitted in the order of their ids.
+func (s *Store) agedWaiting(ctx context.Context, q job.Queue, from agePosition, now time.Time) (all []agedKeyJob, to agePosition, err error) {
 	seen := 0
-	err = s.readBeside(ctx, func(tx base.Tx) error {
+	err = s.readByIndex(ctx, func(tx base.Tx) error {
 		_, err := base.Collect(ctx, tx, func(rows base.Rows) (none struct{}, err error) {
-			var l agedStanding
+			var l agedKeyJob
 			var stands, priority, aged, above, best int
 			var dueAt, createdAt, strict int64
 			if err := rows.Scan(&l.KeyID, &l.JobID, &stands, &priority, &aged, &dueAt, &createdAt, &above, &best, &strict); err != nil {
@@ -33,9 +34,9 @@ func (s *Store) agedInLines(ctx context.Context, q job.Queue, from agesOf, now t
 			if seen++; len(all) == ageBatch {
 				return none, nil
 			}
-			to.line = l.JobID
+			to.waiting = l.JobID
 			given := priority - aged
-			l.Aged = raised(q, stands, stands-given, above, best, now.Sub(waitsSince(0, dueAt, createdAt)))
+			l.Aged = raised(q, stands, stands-given, above, best, now.Sub(waitingSince(0, dueAt, createdAt)))
 			if l.Priority = given + l.Aged; l.Priority > stands && strict == 0 {
 				all = append(all, l)
 			}
@@ -53,17 +54,17 @@ func (s *Store) agedInLines(ctx context.Context, q job.Queue, from agesOf, now t
 				limit $3 + 0) as s
 			cross join belfry.limit_jobs l
 			where l.job_id = s.id and l.stage = 1
-			order by s.id`, q.Name, from.line, ageLook)
+			order by s.id`, q.Name, from.waiting, ageLook)
 		return err
 	})
 	if seen < ageLook && len(all) < ageBatch {
-		to = agesOf{}
+		to = agePosition{}
 	}
 	return all, to, err
 }
 
-// raiseInLines raises jobs that wait for a limit. It leaves out those that another transaction is changing or letting in.
-func (s *Store) raiseInLines(ctx context.Context, all []agedStanding) error {
+// raiseWaiting raises jobs that wait for a limit. It leaves out jobs that another transaction is changing or admitting.
+func (s *Store) raiseWaiting(ctx context.Context, all []agedKeyJob) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -89,18 +90,19 @@ func (s *Store) raiseInLines(ctx context.Context, all []agedStanding) error {
 		if err != nil {
 			return err
 		}
-		all := slices.DeleteFunc(slices.Clone(all), func(l agedStanding) bool {
+		all := slices.DeleteFunc(slices.Clone(all), func(l agedKeyJob) bool {
 			return !slices.Contains(held, l.JobID) || !slices.Contains(locked, l.KeyID)
 		})
 		if len(all) == 0 {
 			return nil
 		}
-		return saveLines(c, all)
+		return saveWaiting(c, all)
 	})
 }
 
-func saveLines(c *Change, all []agedStanding) error {
-	slices.SortFunc(all, func(a, b agedStanding) int {
+// saveWaiting writes the raised priorities of waiting jobs, in their keys and in the jobs.
+func saveWaiting(c *Change, all []agedKeyJob) error {
+	slices.SortFunc(all, func(a, b agedKeyJob) int {
 		return cmp.Or(cmp.Compare(a.JobID, b.JobID), cmp.Compare(a.KeyID, b.KeyID))
 	})
 	from, args := c.SQL.ManyTable(2, "t", base.BatchOf(all))

@@ -1,4 +1,6 @@
-// Package zones keeps the data of time zones, and what a new release of it moves.
+// Package zones keeps the data of time zones, and replans schedules when a new release changes it. All nodes of a database
+// compute with the newest release that any of them brought. A schedule is replanned in the transaction that adopts the data of
+// its zone.
 package zones
 
 import (
@@ -10,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/store/schedules"
 )
 
-// Store keeps the data of time zones, and what a new release of it moves.
+// Store keeps the data of time zones, and replans schedules when a new release changes it.
 type Store struct {
 	*base.Store
 	alerts    *alerts.Store
@@ -27,13 +29,13 @@ func New(b *base.Store, alerts *alerts.Store, monitors *monitors.Store, schedule
 	return s
 }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition in progress, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
 func (c *Change) alerts() *alerts.Change { return c.s.alerts.In(c.Change) }

@@ -1,4 +1,5 @@
-// Package tokens keeps the tokens and the sign-ins of people.
+// Package tokens keeps the tokens and the sign-ins of people. [Store] is used by the API, which asks it for the rights of each
+// caller. Rows hold a hash of each secret, never the secret.
 package tokens
 
 import (
@@ -17,13 +18,13 @@ func New(b *base.Store) *Store {
 	return &Store{Store: b}
 }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition in progress, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
 func (s *Store) write(ctx context.Context, name string, fn func(c *Change) error) error {

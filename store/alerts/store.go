@@ -1,4 +1,7 @@
-// Package alerts keeps the alert rules, the channels and the outbox.
+// Package alerts keeps the alert rules, the channels and the outbox. [Store] is used by the engine, which sends, by the API,
+// and by the hooks that package store sets. A transition that finds something to notify adds its alerts to the outbox before
+// it commits, so none is lost or sent for a change that was rolled back. A node takes the due alerts of a channel with a
+// deadline; after it another node may send them again. Secrets of channels are sealed in their rows.
 package alerts
 
 import (
@@ -21,13 +24,13 @@ func New(b *base.Store, monitors *monitors.Store, subscribers *subscribers.Store
 	return &Store{Store: b, monitors: monitors, subscribers: subscribers}
 }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition in progress, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
 func (c *Change) monitors() *monitors.Change { return c.s.monitors.In(c.Change) }

@@ -1,4 +1,6 @@
-// Package queues keeps the queues.
+// Package queues keeps the queues. [Store] reads and saves their concurrency, rates, bounds and pauses, and lists them with
+// their numbers. Saving a queue locks its row; a pause takes effect for the next claim. Changes of limits reach waiting jobs
+// through its hooks, in the same transaction.
 package queues
 
 import (
@@ -17,24 +19,24 @@ type Store struct {
 	Hooks Hooks
 }
 
-// Hooks are what other rooms do when a queue is saved.
+// Hooks are functions of other packages that run when a queue is saved.
 type Hooks struct {
-	// Limited follows an edit of a queue whose limits may be others than before.
+	// Limited applies an edit of a queue whose limits may have changed.
 	Limited func(c *base.Change, q job.Queue, before []flow.Limit) error
 }
 
-// New is the part of a store that keeps them.
+// New returns the part of a store that keeps queues.
 func New(b *base.Store) *Store {
 	return &Store{Store: b}
 }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition under way, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
 func (s *Store) write(ctx context.Context, name string, fn func(c *Change) error) error {

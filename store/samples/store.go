@@ -1,4 +1,5 @@
-// Package samples keeps how many jobs waited in queues over time.
+// Package samples keeps the numbers of waiting jobs in queues over time. The engine takes a sample each minute, once for all
+// nodes, and pages read the samples. A sample counts up to a bound, so its cost does not grow with a backlog.
 package samples
 
 import (
@@ -7,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Store keeps how many jobs waited in queues over time.
+// Store keeps the numbers of waiting jobs in queues over time.
 type Store struct {
 	*base.Store
 }

@@ -1,5 +1,7 @@
-// Package hooks keeps the hooks, records the events that they get in the transactions in which they happen, and hands
-// them out for delivery.
+// Package hooks keeps the hooks, records their events in the transactions in which these happen, and hands events out for
+// delivery. [Store] is called by package store for each change that a hook may select. An event is recorded once, exactly if
+// its transaction commits, and is delivered at least once. Events of a pulled hook get their positions when they are read, so
+// no reader passes an event that commits later.
 package hooks
 
 import (
@@ -21,17 +23,17 @@ type Store struct {
 	*base.Store
 	alerts *alerts.Store
 
-	placing turns // of pulled hooks
+	placing rowLocks // serializes the placing of events, by pulled hook
 
 	mu      sync.Mutex
-	version int64 // of all hooks together, as far as they are known; 0: they are not
+	version int64 // of all hooks together, as of known; 0: unknown
 	known   *book
 }
 
-// book is all hooks, without usable secrets.
+// book is the set of all hooks, without usable secrets.
 type book struct {
 	of      map[string][]hook.Hook // by namespace
-	succeed []string               // namespaces with a hook that gets successes, each of which has to be read for it
+	succeed []string               // namespaces with a hook for successes, whose successful jobs have to be read
 }
 
 func bookOf(all []hook.Hook) *book {
@@ -45,31 +47,31 @@ func bookOf(all []hook.Hook) *book {
 	return b
 }
 
-var none = &book{}
+var noHooks = &book{}
 
 // New is the part of a store that keeps them.
 func New(b *base.Store, alerts *alerts.Store) *Store { return &Store{Store: b, alerts: alerts} }
 
-// topic is for those who deliver events.
+// topic is the topic of processes that deliver events.
 const topic = "hooks"
 
-// WokenHooks returns a channel that is closed when events may wait that the last pass did not see.
+// WokenHooks returns a channel that is closed when there may be events that the last pass did not see.
 func (s *Store) WokenHooks() <-chan struct{} { return s.Hub.On(topic) }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition in progress, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
 func (s *Store) write(ctx context.Context, name string, fn func(c *Change) error) error {
 	return s.Write(ctx, name, func(c *base.Change) error { return fn(s.In(c)) })
 }
 
-// Docs are the hooks as documents.
+// Docs is the document kind of hooks.
 var Docs = documents.Kind[hook.Hook]{
 	Noun: "hook", List: "belfry hook list",
 	Head: func(d *hook.Hook) documents.Head {
@@ -115,11 +117,11 @@ func pullStays() error {
 	return core.InvalidField("pull", "", "cannot be changed", "make another hook: what was delivered one way is not known to the other")
 }
 
-// edited is set in a transition that changes a hook: what it reads of them is not what others see.
+// edited is set in a transition that changes a hook: such a transition sees other hooks than the rest.
 type edited struct{ is bool }
 
-// changed raises the version of all hooks together, last in the transition: it is one row, and a transition that held it while it
-// waits for another document would hold up all that save hooks, or wait for one of them that waits for it.
+// changed raises the common version of all hooks, as the last action of the transition. The version is one row. If a transition
+// held it while it waits for another document, it would hold up every transition that saves a hook, or deadlock with one.
 func changed(c *base.Change) error {
 	k := base.Kept[edited](c)
 	if k.is {
@@ -133,8 +135,7 @@ func changed(c *base.Change) error {
 	return nil
 }
 
-// enable begins the deliveries of a hook anew: it was saved, or is resumed, and whatever kept it from being delivered to
-// may be mended.
+// enable resets the delivery state of a hook that is saved or resumed, because the cause of its failures may be fixed.
 func enable(c *base.Change, d hook.Hook) error {
 	n, err := c.Tx.Exec(c.Ctx, `
 		insert into belfry.hooks (id, namespace, name, paused, pull)
@@ -155,18 +156,18 @@ func enable(c *base.Change, d hook.Hook) error {
 	return changed(c)
 }
 
-// SaveHook creates or replaces a hook. Where it has [core.Redacted] for a secret, the one that is there is kept. Its
-// deliveries begin anew if it was disabled.
+// SaveHook creates or replaces a hook. If a secret is [core.Redacted], the stored secret is kept. The deliveries of a disabled
+// hook start again.
 func (s *Store) SaveHook(ctx context.Context, d hook.Hook) (hook.Hook, error) {
 	return documents.Save(ctx, s.Store, Docs, d)
 }
 
-// DeleteHook removes a hook. Its events that were not delivered are not.
+// DeleteHook deletes a hook. Its pending events are not delivered.
 func (s *Store) DeleteHook(ctx context.Context, namespace, name string) error {
 	return documents.Delete(ctx, s.Store, Docs, namespace, name)
 }
 
-// Hook is one hook, without its secrets.
+// Hook returns one hook, without its secrets.
 func (s *Store) Hook(ctx context.Context, namespace, name string) (hook.Hook, error) {
 	d, err := documents.Read(ctx, s.Store, Docs, namespace, name)
 	return d.Redacted(), err
@@ -177,7 +178,7 @@ func (s *Store) ListHooks(ctx context.Context, f view.DocumentFilter) (core.Page
 	return documents.List(ctx, s.Store, Docs, f)
 }
 
-// HookSecrets is one hook as a channel with its secrets, for who sends through it.
+// HookSecrets returns one hook as a channel with its secrets, for sending through it.
 func (s *Store) HookSecrets(ctx context.Context, namespace, name string) (alert.Channel, error) {
 	d, err := documents.Read(ctx, s.Store, Docs, namespace, name)
 	if err == nil && d.Pull {
@@ -186,8 +187,8 @@ func (s *Store) HookSecrets(ctx context.Context, namespace, name string) (alert.
 	return Docs.Open(s.Store, d).Channel(), err
 }
 
-// PauseHook pauses the deliveries of a hook, or resumes them. Events recorded meanwhile wait. To resume one that was
-// disabled tries again at once.
+// PauseHook pauses or resumes the deliveries of a hook. Events recorded meanwhile wait. Resuming a disabled hook tries again at
+// once.
 func (s *Store) PauseHook(ctx context.Context, namespace, name string, paused bool) (out hook.Hook, err error) {
 	err = s.write(ctx, "pause hook", func(c *Change) error {
 		d, err := Docs.Read(ctx, c.Tx, namespace, name, c.SQL.ForUpdate("documents"))
@@ -212,7 +213,7 @@ func (s *Store) PauseHook(ctx context.Context, namespace, name string, paused bo
 	return out.Redacted(), err
 }
 
-// resume tries a hook again at once that is disabled, or waits after a failure. Its definition stays.
+// resume makes a hook due at once that is disabled or waits after a failure. Its definition stays.
 func (c *Change) resume(d hook.Hook) error {
 	n, err := c.Tx.Exec(c.Ctx, `
 		update belfry.hooks
@@ -225,15 +226,15 @@ func (c *Change) resume(d hook.Hook) error {
 	return c.Audit("resume", "hook", d.Namespace, d.Name, "", nil, nil)
 }
 
-// all are the hooks of every namespace, without usable secrets. They are read when their version is not known, which
-// costs nothing where there is none.
-func (c *Change) all() (*book, error) {
+// allHooks returns the hooks of every namespace, without usable secrets. It reads them only if their version is not cached. If
+// no hook was ever saved, it needs no query.
+func (c *Change) allHooks() (*book, error) {
 	version := c.Hooks
 	switch {
 	case c.Version != nil:
 		version = c.Version("hook_version") + 1
-	case version == 1: // none was ever saved
-		return none, nil
+	case version == 1: // no hook was ever saved
+		return noHooks, nil
 	}
 	s := c.s
 	if base.Kept[edited](c.Change).is {

@@ -1,4 +1,6 @@
-// Package definitions keeps manifests of definitions of all nouns: plan, apply and prune.
+// Package definitions plans, applies and prunes manifests of definitions of all nouns. [Store] calls the packages of the nouns
+// within one transaction: a manifest is applied whole or not at all. A dry run does the same and rolls back. Definitions that
+// a manifest does not name are deleted only if the caller asks to prune.
 package definitions
 
 import (
@@ -12,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/store/tasks"
 )
 
-// Store keeps manifests of definitions of all nouns: plan, apply and prune.
+// Store plans, applies and prunes manifests of definitions of all nouns.
 type Store struct {
 	*base.Store
 	monitors  *monitors.Store
@@ -27,13 +29,13 @@ func New(b *base.Store, monitors *monitors.Store, programs *programs.Store, queu
 	return &Store{Store: b, monitors: monitors, programs: programs, queues: queues, schedules: schedules, tasks: tasks}
 }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition in progress, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
 func (c *Change) monitors() *monitors.Change { return c.s.monitors.In(c.Change) }

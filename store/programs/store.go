@@ -23,13 +23,13 @@ func New(b *base.Store, jobs *jobs.Store, quotas *quotas.Store, tasks *tasks.Sto
 	return &Store{Store: b, jobs: jobs, quotas: quotas, tasks: tasks}
 }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition in progress, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
 func (c *Change) jobs() *jobs.Change { return c.s.jobs.In(c.Change) }

@@ -1,5 +1,5 @@
-// Package uptime keeps what monitors have been: results rolled up by the hour and day, series, bars, and status pages as
-// they are shown.
+// Package uptime keeps the history of monitors: results rolled up by the hour and day, series, bars, and the content of status
+// pages.
 package uptime
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/store/monitors"
 )
 
-// Store keeps what monitors have been.
+// Store keeps the history of monitors.
 type Store struct {
 	*base.Store
 	history  *history.Store
@@ -22,13 +22,13 @@ func New(b *base.Store, history *history.Store, monitors *monitors.Store) *Store
 	return &Store{Store: b, history: history, monitors: monitors}
 }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition in progress, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
 func (s *Store) write(ctx context.Context, name string, fn func(c *Change) error) error {

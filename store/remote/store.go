@@ -1,4 +1,4 @@
-// Package remote keeps what workers elsewhere need: tickets, and attempts that report by themselves.
+// Package remote keeps the state for remote workers: tickets, and attempts that report by themselves.
 package remote
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/store/workers"
 )
 
-// Store keeps what workers elsewhere need: tickets, and attempts that report by themselves.
+// Store keeps the state for remote workers: tickets, and attempts that report by themselves.
 type Store struct {
 	*base.Store
 	jobs     *jobs.Store
@@ -25,13 +25,13 @@ func New(b *base.Store, jobs *jobs.Store, programs *programs.Store, tasks *tasks
 	return &Store{Store: b, jobs: jobs, programs: programs, tasks: tasks, workers: workers}
 }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition in progress, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
 func (c *Change) jobs() *jobs.Change { return c.s.jobs.In(c.Change) }

@@ -1,4 +1,7 @@
-// Package schedules keeps the schedules and calendars, and what fires.
+// Package schedules keeps the schedules and calendars, and fires what is due. [Store.FireDue] is called by the engine of every
+// node, without a leader: it locks due schedules, lets package schedule decide, and writes occurrences, jobs and the next
+// times in one transaction. The high-water mark only rises, so no nominal time fires twice. Plans of rules are cached by
+// schedule and generation, and read again after an edit.
 package schedules
 
 import (
@@ -34,13 +37,13 @@ func New(b *base.Store, bounds *bounds.Store, jobs *jobs.Store, leftovers *lefto
 	return s
 }
 
-// Change is a transition under way, with what this package does in it.
+// Change is a transition in progress, with the methods of this package.
 type Change struct {
 	*base.Change
 	s *Store
 }
 
-// In is a transition under way for this package.
+// In adds the methods of this package to a transition.
 func (s *Store) In(c *base.Change) *Change { return &Change{c, s} }
 
 func (c *Change) jobs() *jobs.Change { return c.s.jobs.In(c.Change) }
