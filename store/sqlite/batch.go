@@ -11,9 +11,8 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// A batch is read by SQLite where it lies, through a virtual table: unpacking
-// it from JSON took two thirds of the time of a busy writer. The writing
-// connection has the table; a user's own does not, and gets JSON.
+// SQLite reads a batch in place, through a virtual table: unpacking it from JSON took two thirds of the time of a busy writer.
+// The writing connection has this table. A user's own connection does not, and gets JSON.
 
 const (
 	batchTable  = "belfry_batch"
@@ -23,18 +22,17 @@ const (
 
 func init() {
 	if err := vtab.RegisterModule(nil, batchTable, batchModule{}); err != nil {
-		panic(fmt.Sprintf("register the module of batches: %v", err)) // the name is taken twice
+		panic(fmt.Sprintf("register the module of batches: %v", err)) // the name is registered twice
 	}
 }
 
-// batches are those that statements under way can read, by the number that is
-// bound in their place.
+// batches are the batches that statements in progress can read, by the number that is bound in their place.
 var (
 	batches   sync.Map // of int64 to []any, column by column
 	batchLast atomic.Int64
 )
 
-// batchArg is a batch on its way to the writer, which gives it a number.
+// batchArg is a batch on its way to the writer, which assigns it a number.
 type batchArg struct{ batch base.Batch }
 
 func lend(columns []any) int64 {
@@ -59,7 +57,7 @@ func (batchModule) Connect(ctx vtab.Context, _ []string) (vtab.Table, error) {
 
 type batchView struct{}
 
-// BestIndex wants the number, which is always given.
+// BestIndex requires the number, which is always given.
 func (batchView) BestIndex(info *vtab.IndexInfo) error {
 	info.EstimatedCost, info.EstimatedRows = 1e15, 1e15
 	for i := range info.Constraints {
@@ -93,7 +91,7 @@ func (c *batchCursor) Filter(_ int, _ string, vals []vtab.Value) error {
 		return fmt.Errorf("batch %v is not there", vals[0])
 	}
 	c.cols = cols.([]any)        //nolint:forcetypeassert // only lend stores
-	for _, col := range c.cols { // one that is null throughout has none
+	for _, col := range c.cols { // a column of nulls has no values
 		c.rows = max(c.rows, length(col))
 	}
 	return nil

@@ -15,31 +15,30 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Looks at the whole file are bounded: a large one is looked at in part.
+// Checks of the whole file are bounded in time: a large file is checked in part.
 const (
-	lookAtOpen  = 2 * time.Second
-	lookAtFile  = 2 * time.Second // of an inspection
-	lookAgainIn = time.Minute
+	openCheckTime = 2 * time.Second
+	fullCheckTime = 2 * time.Second // for an inspection
+	recheckAfter  = time.Minute
 )
 
-// damage is what is known of the file's pages. Once they are found damaged, the store
-// answers nothing but that: a damaged index lets a claim miss a lease, and a write into
-// damaged pages harms others.
+// damage is the known damage of the file's pages. Once damage is found, the store returns only this error. With a damaged index
+// a claim can miss a lease, and a write into damaged pages damages others.
 type damage struct {
 	mu    sync.Mutex
 	err   error
-	at    time.Time // of the last look
-	whole bool      // that look saw all of the file
+	at    time.Time // time of the last check
+	whole bool      // the last check read the whole file
 }
 
-// damaged is the error of a file that was found damaged, and nil of others.
+// damaged returns the error of a damaged file, or nil.
 func (db *DB) damaged() error {
 	db.damage.mu.Lock()
 	defer db.damage.mu.Unlock()
 	return db.damage.err
 }
 
-// isDamaged answers, and keeps, the error of a damaged file.
+// isDamaged stores and returns the error of a damaged file.
 func (db *DB) isDamaged(cause error) error {
 	db.damage.mu.Lock()
 	defer db.damage.mu.Unlock()
@@ -50,7 +49,7 @@ func (db *DB) isDamaged(cause error) error {
 	return db.damage.err
 }
 
-// translate is [translate] of an error of this file.
+// translate is the function [translate] for an error of this file. It also records damage.
 func (db *DB) translate(err error) error {
 	if saysDamaged(err) {
 		return db.isDamaged(err)
@@ -67,10 +66,9 @@ func saysDamaged(err error) bool {
 	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
 }
 
-// look has SQLite look at the file's pages, with quick_check or integrity_check, and
-// reports whether it came to the end in time. Tables of others in the file may break
-// constraints of its own.
-func (db *DB) look(ctx context.Context, pragma string, within time.Duration) (whole bool, err error) {
+// checkPages checks the file's pages with quick_check or integrity_check, and reports whether the check finished in time.
+// Violated constraints in tables of other programs in the file are ignored.
+func (db *DB) checkPages(ctx context.Context, pragma string, within time.Duration) (whole bool, err error) {
 	wait, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	err = db.Read(wait, func(tx base.Tx) error {
@@ -97,23 +95,23 @@ func (db *DB) look(ctx context.Context, pragma string, within time.Duration) (wh
 	case db.damaged() != nil:
 		return false, db.damaged()
 	}
-	return false, ctx.Err() // it was ended, or could not be begun, which others will say
+	return false, ctx.Err() // the check was interrupted or could not begin, which other statements will report
 }
 
-// lookedAt looks at all of the file, unless that was done a moment ago.
-func (db *DB) lookedAt(ctx context.Context) (whole bool, err error) {
+// checkFile checks the whole file, unless that was done a moment ago.
+func (db *DB) checkFile(ctx context.Context) (whole bool, err error) {
 	if err := db.damaged(); err != nil {
 		return false, err
 	}
 	d := &db.damage
 	d.mu.Lock()
-	whole, recent := d.whole, !d.at.IsZero() && time.Since(d.at) < lookAgainIn
+	whole, recent := d.whole, !d.at.IsZero() && time.Since(d.at) < recheckAfter
 	d.at = time.Now()
 	d.mu.Unlock()
 	if recent {
 		return whole, nil
 	}
-	whole, err = db.look(ctx, "integrity_check(1)", lookAtFile)
+	whole, err = db.checkPages(ctx, "integrity_check(1)", fullCheckTime)
 	d.mu.Lock()
 	d.whole = whole
 	d.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Dialect is what SQLite says differently.
+// Dialect returns the SQLite form of statements.
 func (db *DB) Dialect() base.Dialect {
 	if db.noBatches {
 		return foreign{}
@@ -17,14 +17,13 @@ func (db *DB) Dialect() base.Dialect {
 	return dialect{}
 }
 
-// dialect is that of the writer; foreign that of a connection which has no table of
-// batches.
+// dialect is the dialect of the writer, and foreign that of a connection without the table of batches.
 type (
 	dialect struct{}
 	foreign struct{ dialect }
 )
 
-// Table is a view of the batch where it lies.
+// Table returns a view that reads the batch in place.
 func (dialect) Table(n int, alias string, b base.Batch) (from string, args []any) {
 	cols := b.Cols()
 	fields := make([]string, len(cols))
@@ -34,7 +33,7 @@ func (dialect) Table(n int, alias string, b base.Batch) (from string, args []any
 	return fmt.Sprintf("(select %s from %s($%d)) as %s", strings.Join(fields, ", "), batchTable, n, alias), []any{batchArg{b}}
 }
 
-// Walks is nothing: indexes are what SQLite reads by.
+// Walks is empty: SQLite reads by indexes anyway.
 func (dialect) Walks() string { return "" }
 
 // Table unpacks a JSON array with json_each.
@@ -47,7 +46,7 @@ func (foreign) Table(n int, alias string, b base.Batch) (from string, args []any
 	return fmt.Sprintf("(select %s from json_each($%d)) as %s", strings.Join(fields, ", "), n, alias), []any{rowsArg(b)}
 }
 
-// rowsArg is the rows as JSON.
+// rowsArg returns the rows as JSON.
 func rowsArg(b base.Batch) any {
 	if checkTexts(b.Columns()) != nil {
 		return noList{}
@@ -55,37 +54,37 @@ func rowsArg(b base.Batch) any {
 	return encode(b.Rows())
 }
 
-// ManyTable is the other Table.
+// ManyTable is Table.
 func (f foreign) ManyTable(n int, alias string, b base.Batch) (from string, args []any) {
 	return f.Table(n, alias, b)
 }
 
-// Succeed is the same with the other Table.
+// Succeed is Succeed of dialect with this Table.
 func (foreign) Succeed(ctx context.Context, tx base.Tx, session string, rows []base.Success, now int64) ([]base.Succeeded, error) {
 	return succeed(ctx, foreign{}, tx, session, rows, now)
 }
 
-// Lease is nothing: the database is in this process, and a statement no journey.
+// Lease is empty: the database is in this process, so a statement needs no round trip.
 func (dialect) Lease([]base.Part, string, int) string { return "" }
 
-// LeaseNumber is the time in microseconds, or one more than the last number if that is not smaller. A number does not come
-// again in a copy that was restored: a worker that has leases of the lost time cannot write under one of its own numbers.
+// LeaseNumber returns the time in microseconds, or the last number plus one if that is larger. So a restored copy of the file
+// does not repeat a number. A worker with leases of the lost time cannot write under one of its own numbers.
 func (d dialect) LeaseNumber(ctx context.Context, tx base.Tx, now int64) (number, at int64, err error) {
 	number, _, err = base.First(ctx, tx, base.ScanInt, `
 		update belfry.sequences
 		set value = max(value + 1, $1)
 		where name = 'lease'
 		returning value`, now)
-	return number, now, err // there is no other writer meanwhile, so it is still now
+	return number, now, err // no other writer exists, so now is still valid
 }
 
-// Unleased looks for a lease in both forms. Claims go upwards, so most jobs that wait lie behind all that is leased,
-// which is compared with a number that is read once.
+// Unleased looks for a lease in both forms. Claims go upwards, so most waiting jobs have larger ids than any leased job. The
+// largest leased id is read once and compared first.
 func (d dialect) Unleased(column string) string {
 	return strings.ReplaceAll("(? > (select coalesce(max(job_id), 0) from belfry.leases) or (select number from belfry.leases where job_id = ?) is null)", "?", column) + d.UnpackedSince(column, "")
 }
 
-// UnpackedSince looks into the packs in whose reach a job lies, whenever they were given.
+// UnpackedSince looks into the packs whose range contains the job, whatever their age.
 func (dialect) UnpackedSince(column, _ string) string {
 	return strings.ReplaceAll(" and (? > (select coalesce(max(last_job), 0) from belfry.packs) or not exists (select 1 from belfry.packs p where p.last_job >= ? and p.first_job <= ? and instr(p.jobs, ',' || ? || ',') > 0))", "?", column)
 }
@@ -100,10 +99,10 @@ func (d dialect) ManyTable(n int, alias string, b base.Batch) (from string, args
 	return d.Table(n, alias, b)
 }
 
-// Among says nothing. To SQLite it would be one more way to begin, and a slow one.
+// Among has no effect. For SQLite it would be another way to start the plan, and a slow one.
 func (dialect) Among(_ string, n int) string { return fmt.Sprintf("$%d is not null", n) }
 
-// List is the JSON array.
+// List returns a JSON array.
 func (dialect) List(values any) any {
 	if texts, is := values.([]string); is && !areTexts(texts) {
 		return noList{}
@@ -111,7 +110,7 @@ func (dialect) List(values any) any {
 	return encode(values)
 }
 
-// encode cannot fail: what comes here is made of integers and texts.
+// encode cannot fail: its values consist of integers and texts.
 func encode(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -120,20 +119,20 @@ func encode(v any) string {
 	return string(b)
 }
 
-// Unhex is a blob.
+// Unhex returns a blob.
 func (dialect) Unhex(text string) string { return "unhex(" + text + ")" }
 
-// Marked is a text again.
+// Marked returns a text.
 func (dialect) Marked(doc, key, mark string) string {
 	return "json_replace(" + doc + ", '$." + key + "', '" + mark + "')"
 }
 
-// SkipLocked and its like say nothing: there is one writer.
+// SkipLocked, ForUpdate and ForKeyShare are empty: there is one writer.
 func (dialect) SkipLocked(string) string  { return "" }
 func (dialect) ForUpdate(string) string   { return "" }
 func (dialect) ForKeyShare(string) string { return "" }
 
-// NextIDs counts on in the table.
+// NextIDs takes numbers from the table of sequences.
 func (dialect) NextIDs(ctx context.Context, tx base.Tx, sequence string, n int) ([]int64, error) {
 	last, _, err := base.First(ctx, tx, base.ScanInt, `
 		update belfry.sequences

@@ -30,8 +30,8 @@ func translate(err error) error {
 	return err
 }
 
-// ofCommit is the error of a commit. Where the disk failed, what was written of it
-// may be found by the next opening of the file; a commit without room never is.
+// ofCommit returns the error of a commit. After a disk error, the next opening of the file may find the data of the commit.
+// After a commit that failed for lack of space, it never does.
 func ofCommit(err error) error {
 	var e *sqlite.Error
 	if errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_IOERR {
@@ -40,14 +40,13 @@ func ofCommit(err error) error {
 	return err
 }
 
-// leftOpen reports that a begin failed because of what the connection was left in,
-// and not of the file.
+// leftOpen reports that a begin failed because of the state of the connection, not because of the file.
 func leftOpen(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_ERROR
 }
 
-// interrupted reports that a statement was ended because its context was.
+// interrupted reports that a statement was interrupted because its context ended.
 func interrupted(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_INTERRUPT

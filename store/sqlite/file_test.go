@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -134,7 +135,7 @@ func TestFilesAreTheOwnersAlone(t *testing.T) {
 	}
 }
 
-func TestWhatIsCommittedSurvivesAPowerCut(t *testing.T) {
+func TestCommitsSurviveAPowerCut(t *testing.T) {
 	for o, want := range map[string]string{"": "2", "full": "2", "NORMAL": "1", "EXTRA": "3"} {
 		st := openAt(t, file(t), sqlite.Options{Synchronous: o})
 		var got, journal string
@@ -243,7 +244,7 @@ func TestBadFilesAreRefusedWithTheWayOut(t *testing.T) {
 	}
 }
 
-func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
+func TestCloseWaitsForRunningTransactions(t *testing.T) {
 	path := file(t)
 	st := openAt(t, path, sqlite.Options{})
 	began, goOn := make(chan struct{}), make(chan struct{})
@@ -307,24 +308,46 @@ func TestCanceledContextIsAnAnswerAndNoHarm(t *testing.T) {
 	}
 }
 
+// write changes a file that no store has open.
+func write(t *testing.T, path, query string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(t.Context(), query)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestASchemaOfAnotherBuildIsRefused(t *testing.T) {
 	t.Parallel()
 	path := file(t)
-	mark := func(digest string) {
-		t.Helper()
-		st := openAt(t, path, sqlite.Options{})
-		err := st.DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) error {
-			_, err := tx.Exec(t.Context(), "update belfry.migrations set digest = $1", digest)
-			return err
-		})
-		if err := errors.Join(err, st.Close()); err != nil {
-			t.Fatal(err)
-		}
+	if err := openAt(t, path, sqlite.Options{}).Close(); err != nil {
+		t.Fatal(err)
 	}
-	mark("") // from before digests were kept
-	mark("another")
+	for _, change := range []string{"set digest = 'another'", "set digest = ''"} { // none: a build from before digests
+		write(t, path, "update belfry_migrations "+change)
+		_, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+		wantCode(t, err, core.Conflict, "another build", "version 1", "belfry export")
+		_, _, err = sqlite.Migrate(t.Context(), path)
+		wantCode(t, err, core.Conflict, "another build")
+	}
+	write(t, path, "alter table belfry_migrations drop column digest")
 	_, err := sqlite.Open(t.Context(), path, sqlite.Options{})
-	wantCode(t, err, core.Conflict, "another build", "version 1", "belfry export")
-	_, _, err = sqlite.Migrate(t.Context(), path)
 	wantCode(t, err, core.Conflict, "another build")
+}
+
+func TestTablesWithoutAVersionAreRefused(t *testing.T) {
+	t.Parallel()
+	path := file(t)
+	if err := openAt(t, path, sqlite.Options{}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []string{"delete from belfry_migrations", "drop table belfry_migrations"} {
+		write(t, path, change)
+		_, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+		wantCode(t, err, core.Conflict, "tables of Belfry", "belfry_migrations does not record", "backup")
+	}
 }

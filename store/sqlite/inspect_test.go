@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/store/storetest"
 )
 
-func TestTheFileIsLookedInto(t *testing.T) {
+func TestDatabaseHealthOfAFile(t *testing.T) {
 	clock := storetest.NewClock()
 	st := open(t, store.Options{Clock: clock.Now})
 	history(t, st, clock, 5)

@@ -102,7 +102,7 @@ func TestRetentionByAge(t *testing.T) {
 }
 
 // More rows than a pass looks at were written while the clock was ahead.
-func TestRetentionGetsPastWhatTheFutureLeft(t *testing.T) {
+func TestRetentionPassesRowsDatedInTheFuture(t *testing.T) {
 	clock := storetest.NewClock()
 	st := open(t, store.Options{Clock: clock.Now, Keep: store.Keep{Age: 10 * 24 * time.Hour}})
 	if err := st.DB().Write(t.Context(), func(tx base.Tx, at base.Moment) error {
@@ -153,6 +153,33 @@ func TestRetentionByCountKeepsTheLogOfAJobThatRuns(t *testing.T) {
 	prune(t, st)
 	if got := counts(t, st); got != "20 done, 0 attempts, 1 logs, 0 occurrences, 2 live, 7 sessions" {
 		t.Error(got)
+	}
+}
+
+// The log of a job that runs stays, and so does its part of the quota.
+func TestRetentionByCountCountsTheLogsThatItKeeps(t *testing.T) {
+	clock := storetest.NewClock()
+	st := open(t, store.Options{Clock: clock.Now, Keep: store.Keep{Jobs: 5}})
+	history(t, st, clock, 21)
+	if _, err := st.SaveNamespace(t.Context(), access.Namespace{Name: "default", Quota: access.Quota{LogBytes: 1000}}); err != nil {
+		t.Fatal(err)
+	}
+	used := func() string { return read(t, st, `select cast(sum(bytes) as text) from belfry.log_use`) }
+	if got := used(); got != "116" { // day 0 to day 20
+		t.Errorf("%s bytes of logs are counted before, want 116", got)
+	}
+	clock.Move(3 * time.Hour)
+	if _, err := st.Enqueue(t.Context(), slices.Repeat([]job.NewJob{{Task: "t"}}, 20)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.CancelJobs(t.Context(), "default", view.Selection{Filter: &job.Filter{States: []job.State{job.Ready}}}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		prune(t, st)
+		if got := used(); got != "6" {
+			t.Errorf("%s bytes of logs are counted, want those of the job that runs", got)
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ func (l *leaving) Err() error {
 }
 
 // A caller that leaves at whatever step of a read takes no connection with it.
-func TestAReadWhoseCallerLeaves(t *testing.T) {
+func TestACanceledReadReturnsItsConnection(t *testing.T) {
 	t.Parallel()
 	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"), sqlite.Options{})
 	if err != nil {

@@ -13,22 +13,18 @@ import (
 	"github.com/belfry-run/belfry/store"
 )
 
-// New is Open on the file of a handle of the caller's, which Close of the store
-// leaves open.
+// New is Open on the file of the caller's handle. Close of the store leaves the handle open.
 //
-// The store opens connections of its own to that file, to write and to read, and
-// takes none of the handle's, whose settings stay as they are; so the handle may
-// allow a single connection. The handle is for the caller's
-// transactions: one with [base.Store.EnqueueTx] in it waits for the store's
-// writes, and these for it, for which it needs a busy timeout, which New looks
-// for, and to be begun as a writer:
+// The store opens its own connections to the file, for writing and reading, and uses none of the handle's. The settings of the
+// handle stay as they are, and it may allow a single connection. The handle is for the caller's transactions. A transaction
+// with [jobs.Store.EnqueueTx] waits for the store's writes, and these wait for it. So it needs a busy timeout, which New
+// checks, and it must begin as a writer:
 //
 //	sql.Open("sqlite", "file:app.db?_pragma=busy_timeout(10000)&_txlock=immediate")
 //
-// The driver is modernc.org/sqlite. The file gets a write-ahead log, which stays
-// with it, and a lock beside it: one process and one store at a time has it open.
-// A handle in memory is refused, because no second connection sees what is in it;
-// tests open [Memory] and use [DB.SQL].
+// The driver is modernc.org/sqlite. The file gets a write-ahead log, which stays with it, and a lock file beside it. Only one
+// process and one store has the file open at a time. A handle in memory is rejected, because a second connection does not see
+// its data. Tests open [Memory] and use [DB.SQL].
 func New(ctx context.Context, handle *sql.DB, o Options) (*store.Store, error) {
 	if handle == nil {
 		return nil, core.InvalidField("handle", "", "must not be nil", "make one with sql.Open")
@@ -44,7 +40,7 @@ func New(ctx context.Context, handle *sql.DB, o Options) (*store.Store, error) {
 	return db.storeOf(ctx, o)
 }
 
-// fileOf looks at one connection of a handle and answers its file.
+// fileOf returns the file of a handle, read on one of its connections.
 func fileOf(ctx context.Context, handle *sql.DB) (path string, err error) {
 	conn, err := handle.Conn(ctx)
 	if err != nil {
@@ -77,14 +73,13 @@ func fileOf(ctx context.Context, handle *sql.DB) (path string, err error) {
 	return path, nil
 }
 
-// mainFile is the file of a connection, or empty for one in memory.
+// mainFile returns the file of a connection, or "" for a database in memory.
 func mainFile(ctx context.Context, row func(context.Context, string, ...any) *sql.Row) (path string, err error) {
 	err = row(ctx, "select file from pragma_database_list where name = 'main'").Scan(&path)
 	return path, err
 }
 
-// sameFile is nil if a transaction is one on the store's own file. In another
-// file there may be tables of these names as well.
+// sameFile returns nil if a transaction is on the store's own file. Another file may also have tables with these names.
 func (db *DB) sameFile(ctx context.Context, tx *sql.Tx) error {
 	path, err := mainFile(ctx, tx.QueryRowContext)
 	if err != nil {

@@ -44,7 +44,7 @@ func packsFrom(ctx context.Context, tx base.Tx, from string, args ...any) (all [
 	return all, rows.Err()
 }
 
-// A list of jobs has a comma on both ends, so that SQL finds one by its whole number.
+// A list of jobs has a comma at both ends, so that SQL finds a whole number in it.
 func joinJobs(jobs []int64) string {
 	list := make([]byte, 1, 8*len(jobs)+1)
 	list[0] = ','
@@ -76,8 +76,7 @@ func (dialect) Pack(ctx context.Context, tx base.Tx, p base.Pack) (bool, error) 
 	return true, err
 }
 
-// Unpack gives jobs that are leased in a pack, and all the others in it, a row
-// of leases each.
+// Unpack replaces the packs of leased jobs by one row of leases for each job in them.
 func (dialect) Unpack(ctx context.Context, tx base.Tx, w base.Packed) error {
 	var packs []pack
 	var err error

@@ -231,7 +231,7 @@ func TestPowerCutsWithNormalLoseTheLastCommitsAlone(t *testing.T) {
 	t.Logf("%d cuts, of which %d have lost the last commits", cuts/3, losing)
 }
 
-// inOrder says whether what is there is a beginning of what was acknowledged to the
+// inOrder reports whether what is there is a beginning of what was acknowledged to the
 // one client. What was acknowledged with the same words has no order.
 func inOrder(acks []ack, found map[string]string) error {
 	is := map[string]string{} // as acknowledged so far

@@ -200,7 +200,7 @@ func (d *disk) cut(seed uint64, lies ...string) cut {
 	return c
 }
 
-// durable says whether something was flushed before the cut.
+// durable reports whether something was flushed before the cut.
 func (c cut) durable(s span, syncs []span) bool {
 	return slices.ContainsFunc(syncs, func(sync span) bool { return sync.begin > s.end && sync.end < c.at })
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/quotas"
 )
 
-// pruneStep bounds the rows that one transaction removes, so that no other
-// waits long behind it.
+// pruneStep bounds the rows that one transaction deletes, so that others do not wait long for it.
 const pruneStep = 2000
 
-// histories are the tables that only grow, in the order of time, and the
-// column that says when. Where the number of jobs is what counts, what belongs to a job goes
-// after it, and not while it runs. Occurrences that wait for the run before them are still to run, however old they are.
+// histories are the tables that only grow in the order of time, with their column of time. If the number of jobs is limited,
+// rows of a job are deleted after the job, and not while it runs. Buffered occurrences still have to run, so they stay however
+// old they are.
 var histories = []struct {
 	table, row, at string
 	ofJob          bool
@@ -27,10 +27,10 @@ var histories = []struct {
 	{"occurrences", "rowid", "decided_at", false, " and decision <> 'buffered'"},
 }
 
-// ofNoJob is of rows whose job neither lives nor is kept.
+// ofNoJob is the condition for rows whose job is neither live nor kept.
 const ofNoJob = `(select count(*) from (select 1 from belfry.jobs j where j.id = job_id)) + (select count(*) from (select 1 from belfry.jobs_done d where d.id = job_id)) = 0`
 
-// Prune removes the oldest rows by the range of their row numbers.
+// Prune deletes the oldest rows by ranges of their row numbers.
 func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 	err = db.Write(ctx, func(tx base.Tx, at base.Moment) error {
 		more = false
@@ -40,11 +40,9 @@ func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 		}
 		tooOld := min(cutoff, at.Now.Add(-k.Age).UnixMicro())
 		for _, h := range histories {
-			// Rows are nearly in the order of time; one that is out of it goes
-			// with its neighbours. Those that were written while the clock was
-			// ahead are stepped over, or they would hold up all behind them, and so
-			// are those that stay. Rows after the cutoff are not looked at for that, or
-			// each pass would walk the whole table.
+			// Rows are nearly in the order of time, and a row out of order is deleted with its neighbours. Rows written while
+			// the clock was ahead are skipped, because they would hold up all later rows, and so are rows that stay. Rows after
+			// the cutoff are not checked for that: each pass would walk the whole table.
 			args := []any{cutoff, pruneStep, at.Now.UnixMicro()}
 			if h.ofJob {
 				args = append(args, tooOld)
@@ -63,10 +61,7 @@ func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 			}
 			more = more || n == pruneStep
 			if h.table == "logs" && n < pruneStep {
-				// Hours that are gone as a whole make room in quotas. A piece that is out of order may be left behind one
-				// that is kept, and was written after it, and pieces of jobs that are kept stay; neither is counted.
-				gone := cutoff - (job.LogLate + job.LogEarly).Microseconds()
-				if _, err := tx.Exec(ctx, `delete from belfry.log_use where hour < $1`, gone/base.LogHour); err != nil {
+				if err := freeLogs(ctx, tx, cutoff, at.Now.UnixMicro()); err != nil {
 					return err
 				}
 			}
@@ -76,9 +71,22 @@ func (db *DB) Prune(ctx context.Context, k store.Keep) (more bool, err error) {
 	return more, err
 }
 
-// pruneBefore is the instant before which nothing is kept: by age, or the end
-// of the oldest finished job that is still one of the newest. Those that ended
-// in the same instant stay with it.
+// freeLogs frees the quota of deleted hours of logs. Pieces that stay lie before the first pieces that are kept by their time.
+func freeLogs(ctx context.Context, tx base.Tx, cutoff, now int64) error {
+	forget, recount := quotas.FreeLogs(`(
+		select job_id, at, size
+		from belfry.logs
+		where row <= (select coalesce(max(row), 9223372036854775807) from (select row from belfry.logs where at >= $2 and at <= $3 order by row limit $4)))`)
+	hour := (cutoff - (job.LogLate + job.LogEarly).Microseconds()) / base.LogHour
+	n, err := tx.Exec(ctx, forget, hour)
+	if err == nil && n > 0 {
+		_, err = tx.Exec(ctx, recount, hour, cutoff, now, pruneStep)
+	}
+	return err
+}
+
+// pruneBefore returns the instant before which nothing is kept: by age, or the end of the oldest finished job within the number
+// of jobs kept. Jobs that ended at the same instant stay with it.
 func pruneBefore(ctx context.Context, tx base.Tx, k store.Keep, now time.Time) (int64, error) {
 	cutoff := now.Add(-k.Age).UnixMicro()
 	rows, err := tx.Query(ctx, `

@@ -10,13 +10,11 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// readers is how many reads run at a time. They are short and the machine's
-// cores are what bounds them.
+// readers is the number of concurrent reads. Reads are short, and the cores of the machine are the limit.
 const readers = 4
 
-// reader runs reads one after the other on a connection of its own. Their statements
-// are kept prepared: to parse them was a quarter of the CPU of small reads. As in a
-// transition, a query is not asked again before its answer has been read.
+// reader runs reads in sequence on its own connection. It keeps prepared statements: parsing took a quarter of the CPU time of
+// small reads. As in a transition, a query is not repeated before its answer has been read.
 type reader struct {
 	statements
 	pool *sql.DB
@@ -82,10 +80,9 @@ func (r *reader) read(ctx context.Context, fn func(tx base.Tx) error) error {
 	return err
 }
 
-// begin takes a snapshot. The caller's context must not end it: the driver then
-// answers that nothing was done, for all that the transaction may have begun. A
-// connection that was kept and on which it fails is discarded, and a new one is
-// asked.
+// begin takes a snapshot. The caller's context must not interrupt it: the driver would then report that nothing was done,
+// although the transaction may have begun. If begin fails on a kept connection, this connection is discarded and a new one is
+// tried.
 func (r *reader) begin(ctx context.Context) error {
 	for {
 		kept := r.conn != nil
@@ -107,7 +104,7 @@ func (r *reader) begin(ctx context.Context) error {
 	}
 }
 
-// end lets go of the snapshot. Nothing was written.
+// end releases the snapshot. Nothing was written.
 func (r *reader) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -27,8 +27,7 @@ func migrations() fs.FS {
 	return sub
 }
 
-// prefix is what the names of the tables in the file begin with. Texts of SQL
-// say [base.Home] in its place.
+// prefix is the prefix of the table names in the file. SQL texts contain [base.Home] in its place.
 type prefix string
 
 var fitPrefix = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
@@ -41,14 +40,15 @@ func prefixOf(name string) (prefix, error) {
 	return prefix(p), nil
 }
 
-// sql gives a text of SQL the names of this file.
+// sql inserts the names of this file into a SQL text.
 func (p prefix) sql(query string) string { return strings.ReplaceAll(query, base.Home, string(p)) }
 
 func (p prefix) migrate(ctx context.Context, db *sql.DB, dry bool) (from, to int64, err error) {
-	table := string(p) + "migrations"
 	m := base.Migrations{
-		Files: migrations(), Table: table, Name: p.sql,
-		There: "select exists (select 1 from sqlite_schema where name = '" + table + "')", // no other process has the file
+		Files: migrations(), Table: string(p) + "migrations", Name: p.sql,
+		There: func(table string) string { // no other process has the file
+			return "select exists (select 1 from sqlite_schema where name = '" + string(p) + table + "')"
+		},
 	}
 	return base.Migrate(ctx, db, m, dry)
 }

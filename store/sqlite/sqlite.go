@@ -1,9 +1,8 @@
 // Package sqlite keeps a store in one SQLite file, with nothing to install.
 //
-// One goroutine writes. It commits the transitions that arrive while it works
-// as one group, so a disk flush serves many of them. Readers use a pool of
-// their own and, thanks to the write-ahead log, do not wait. A lock on the
-// file keeps a second process out.
+// One goroutine writes. It commits all transitions that arrive during its work as one group, so one disk flush serves many of
+// them. Readers use their own pool, and do not wait because of the write-ahead log. A lock on the file excludes a second
+// process.
 package sqlite
 
 import (
@@ -28,38 +27,30 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Options says how to open a file. The zero value works.
+// Options are the options to open a file. The zero value works.
 type Options struct {
 	store.Options
-	// Synchronous is how much a commit waits for the disk: FULL, the default,
-	// survives a power cut; NORMAL may lose the last commits to one, though
-	// not to a crash of the process.
+	// Synchronous sets how long a commit waits for the disk. FULL, the default, survives a power cut. NORMAL may lose the last
+	// commits to a power cut, but not to a crash of the process.
 	Synchronous string
-	// KeepSchema opens without migrating. A schema that is too old is an error
-	// then.
+	// KeepSchema opens without migrating. A schema that is too old is then an error.
 	KeepSchema bool
-	// NoGroups has each transition commit alone, and NoBatches has rows travel as JSON
-	// in place of a virtual table. They are to measure what the two are worth, or to
-	// look for a fault without them. No promise depends on either.
+	// NoGroups commits each transition alone, and NoBatches passes rows as JSON instead of a virtual table. They serve to
+	// measure the benefit of the two, or to look for a fault without them. No guarantee depends on either.
 	NoGroups, NoBatches bool
-	// Look has SQLite look at the pages of the file before it is used, for up to two
-	// seconds: a file that is found damaged is not opened. It reads all of a small
-	// file, and a part of a large one.
+	// Look makes SQLite check the pages of the file before its use, for up to two seconds. A damaged file is not opened. Look
+	// reads all of a small file, and a part of a large one.
 	Look bool
-	// Prefix is what the names of all tables and indexes begin with. Stores of one
-	// prefix are one store. Default: "belfry_".
+	// Prefix is the prefix of the names of all tables and indexes. Stores with one prefix are one store. Default: "belfry_".
 	Prefix string
 }
 
-// Memory is the path of a database for tests: each store that is opened under it
-// is empty, and is gone when it is closed. It lies in a folder of its own among
-// the temporary files, so that it behaves as a file does in all else; what a
-// power cut would leave of it is not cared for.
+// Memory is the path of a database for tests: each store opened under it is empty, and is deleted when it is closed. It is a
+// file in its own temporary folder, so it behaves like any other file, except that it is not safe against a power cut.
 const Memory = ":memory:"
 
-// Open opens or creates the file and brings its schema up to date. A file that
-// another process, or another store, has open is a [core.Conflict]. See
-// [Memory] for a path that leaves no file.
+// Open opens or creates the file and brings its schema up to date. A file that another process or another store has open is a
+// [core.Conflict]. For a path that leaves no file see [Memory].
 func Open(ctx context.Context, path string, o Options) (*store.Store, error) {
 	temporary := ""
 	if path == Memory {
@@ -76,7 +67,7 @@ func Open(ctx context.Context, path string, o Options) (*store.Store, error) {
 	return db.storeOf(ctx, o)
 }
 
-// storeOf makes a store. A fault closes the database.
+// storeOf makes a store. An error closes the database.
 func (db *DB) storeOf(ctx context.Context, o Options) (*store.Store, error) {
 	if o.KeepSchema && db.schemaFrom < schemaKnown {
 		err := core.Errorf(core.Conflict, "the database has schema version %d, and this belfry needs %d", db.schemaFrom, schemaKnown).WithHint("run: belfry migrate")
@@ -100,7 +91,7 @@ func Migrate(ctx context.Context, path string) (from, to int64, err error) {
 	return Options{}.Migrate(ctx, path)
 }
 
-// Migrate is the same under these options.
+// Migrate is the function [Migrate] with these options.
 func (o Options) Migrate(ctx context.Context, path string) (from, to int64, err error) {
 	db, err := open(ctx, path, Options{KeepSchema: true, Prefix: o.Prefix, Options: store.Options{Clock: time.Now}}, "")
 	if core.CodeOf(err) == core.Conflict || err != nil {
@@ -113,14 +104,14 @@ func (o Options) Migrate(ctx context.Context, path string) (from, to int64, err 
 // DB is an open file.
 type DB struct {
 	path      string
-	temporary string // folder that goes with Close, or empty
+	temporary string // folder that Close deletes, or empty
 	names     prefix
 	lock      *flock.Flock
 	writer    *sql.DB
 	reader    *sql.DB
-	readers   chan *reader // those at rest
+	readers   chan *reader // idle readers
 	users     *sql.DB
-	foreign   bool // users is the caller's
+	foreign   bool // users is the caller's handle
 	clock     func() time.Time
 	queue     chan *request
 	closing   chan struct{}
@@ -128,15 +119,14 @@ type DB struct {
 	close     func() error
 
 	synchronous string // of the writer
-	maxGroup    int    // transitions that share a commit
+	maxGroup    int    // most transitions in one commit
 	noBatches   bool
 	damage      damage
 
-	schemaFrom int64 // before the migration of this opening
+	schemaFrom int64 // version before the migration of this opening
 }
 
-// open opens a file. A folder that is temporary goes with it. With users it is
-// the file of a handle of the caller's.
+// open opens a file. Close deletes a temporary folder. If users is set, the file is that of the caller's handle.
 func open(ctx context.Context, path string, o Options, temporary string, users ...*sql.DB) (_ *DB, err error) {
 	defer func() {
 		if err != nil && temporary != "" {
@@ -180,7 +170,7 @@ func open(ctx context.Context, path string, o Options, temporary string, users .
 		return nil, err
 	}
 	if o.Look {
-		if _, err := db.look(ctx, "quick_check(1)", lookAtOpen); err != nil {
+		if _, err := db.checkPages(ctx, "quick_check(1)", openCheckTime); err != nil {
 			return nil, err
 		}
 	}
@@ -191,7 +181,7 @@ func open(ctx context.Context, path string, o Options, temporary string, users .
 	return db, nil
 }
 
-// checkPath refuses what would become a file with a strange name.
+// checkPath rejects a path that would become a file with a strange name.
 func checkPath(path string) error {
 	switch {
 	case path == "":
@@ -204,8 +194,8 @@ func checkPath(path string) error {
 	return nil
 }
 
-// followed is the file that a path leads to. SQLite follows symbolic links, so the lock lies beside the file itself: two
-// processes that name it in two ways find the same lock.
+// followed returns the file that a path leads to. SQLite follows symbolic links, so the lock file is beside the file itself:
+// two processes that use different paths find the same lock.
 func followed(path string) string {
 	for range 40 { // as many as Linux follows
 		if file, err := filepath.EvalSymlinks(path); err == nil {
@@ -213,7 +203,7 @@ func followed(path string) string {
 		}
 		to, err := os.Readlink(path)
 		if err != nil {
-			return path // the file is yet to be made, or the open says what is wrong
+			return path // the file does not exist yet, or the open reports the error
 		}
 		if !filepath.IsAbs(to) {
 			to = filepath.Join(filepath.Dir(path), to)
@@ -223,12 +213,10 @@ func followed(path string) string {
 	return path
 }
 
-// lockPatience is how long a lock may be held by a process that was killed and has
-// not quite ended.
+// lockPatience is the time to wait for a lock of a killed process that has not quite ended.
 const lockPatience = time.Second
 
-// takeLock locks a file beside the database. The lock goes with the process,
-// so there is nothing to clean up after a crash.
+// takeLock locks a file beside the database. The lock ends with the process, so no clean-up is needed after a crash.
 func (db *DB) takeLock(ctx context.Context) error {
 	if err := makeFolder(filepath.Dir(db.path)); err != nil {
 		return core.Errorf(core.Invalid, "make the folder of the database: %w", err)
@@ -291,8 +279,8 @@ func (db *DB) connect(ctx context.Context, o Options) error {
 	return nil
 }
 
-// makeFolder makes a folder with those that it lies in, and flushes their names: SQLite
-// flushes the names in the folder of a file, and not that of the folder.
+// makeFolder creates a folder and its parents, and flushes their names. SQLite flushes the names in the folder of a file, but
+// not the name of the folder.
 func makeFolder(folder string) error {
 	var missing []string
 	for at := folder; ; at = filepath.Dir(at) {
@@ -301,7 +289,7 @@ func makeFolder(folder string) error {
 		}
 		missing = append(missing, at)
 	}
-	if err := os.MkdirAll(folder, 0o700); err != nil || runtime.GOOS == "windows" { // which cannot flush folders
+	if err := os.MkdirAll(folder, 0o700); err != nil || runtime.GOOS == "windows" { // Windows cannot flush folders
 		return err
 	}
 	for _, made := range slices.Backward(missing) {
@@ -316,8 +304,7 @@ func makeFolder(folder string) error {
 	return nil
 }
 
-// createPrivate makes the file readable by its owner alone: jobs carry inputs
-// and outputs that are private.
+// createPrivate makes the file readable only by its owner: jobs have private inputs and outputs.
 func createPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -331,8 +318,7 @@ func dsn(path string, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
 }
 
-// Close waits for the transitions under way, then closes the file. Closing
-// again does nothing.
+// Close waits for the transitions in progress, then closes the file. A second Close does nothing.
 func (db *DB) Close() error { return db.close() }
 
 func (db *DB) end() error {
@@ -358,10 +344,9 @@ func (db *DB) release() error {
 	return errors.Join(errs...)
 }
 
-// SQL is a connection to the file for users who keep tables of their own in it
-// and want to enqueue or finish in their transaction. While such a transaction
-// is open, Belfry's own writes wait, up to ten seconds. Of a store that [New]
-// made it is the handle that New was given.
+// SQL returns a connection to the file for users who keep their own tables in it and want to enqueue or finish in their
+// transaction. While such a transaction is open, Belfry's own writes wait, up to ten seconds. For a store from [New] it is the
+// handle that New was given.
 func (db *DB) SQL() *sql.DB { return db.users }
 
 // Adopt wraps the caller's transaction.
@@ -377,14 +362,14 @@ func (db *DB) Adopt(ctx context.Context, tx any) (base.Tx, base.Dialect, base.Mo
 	return &handle{t, db.names}, foreign{}, base.Moment{Now: db.clock()}, nil
 }
 
-// Version names the database.
+// Version returns the version of the database.
 func (db *DB) Version(ctx context.Context) (string, error) {
 	var v string
 	err := db.ask(ctx, "select sqlite_version()", &v)
 	return "sqlite " + v, err
 }
 
-// Schema is the version that is there and the one known.
+// Schema returns the schema version of the file and the one known to this program.
 func (db *DB) Schema(ctx context.Context) (core.Schema, error) {
 	schema := core.Schema{Known: schemaKnown}
 	if err := db.ask(ctx, "select coalesce(max(version), 0) from belfry.migrations", &schema.Version); err != nil {
@@ -399,7 +384,7 @@ func (db *DB) Alive(ctx context.Context) error {
 	return err
 }
 
-// Skew is nothing here: the process's clock is the one that decides.
+// Skew is always 0: the clock of the process decides.
 func (db *DB) Skew(context.Context) (time.Duration, error) { return 0, nil }
 
 // Wakeups carries nothing, because no other process may have the file.
@@ -414,7 +399,7 @@ func (alone) Run(ctx context.Context, _ func(string)) error {
 	return nil
 }
 
-// handle is a snapshot, or a transaction of the caller's, as the store sees it.
+// handle is a snapshot or a caller's transaction, in the form for the store.
 type handle struct {
 	tx    *sql.Tx
 	names prefix
@@ -444,7 +429,7 @@ func (h *handle) Query(ctx context.Context, query string, args ...any) (base.Row
 
 type result struct {
 	*sql.Rows
-	fault *bool // it has failed; of a transition
+	fault *bool // the transition has failed
 }
 
 func (r result) Err() error {

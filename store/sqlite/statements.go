@@ -7,28 +7,26 @@ import (
 	"fmt"
 )
 
-// statements are prepared on a connection and kept.
+// statements are the prepared statements of a connection.
 type statements struct {
 	names prefix
 	conn  *sql.Conn
-	kept  map[string]statement // by their texts, which name no prefix
+	kept  map[string]statement // by text without a prefix
 }
 
-// statement is one that was prepared, and what of the remembered it may write.
+// statement is a prepared statement, and the remembered tables that it may write.
 type statement struct {
 	*sql.Stmt
 	written []string
 }
 
-// maxStatements is more than the store has texts; it bounds what dynamic ones
-// could add.
+// maxStatements exceeds the number of texts in the store. It bounds the number of dynamic ones.
 const maxStatements = 400
 
 func (s *statements) take(conn *sql.Conn) { s.conn, s.kept = conn, map[string]statement{} }
 
-// discard closes the connection, so that the next use gets a new one. It does not
-// go back to the pool, which hands out a connection as it is: inside a transaction
-// that was never ended, it would fail everything that is asked of it.
+// discard closes the connection, so that the next use gets a new one. It does not go back to the pool, which hands out
+// connections as they are: inside an unfinished transaction it would fail every statement.
 func (s *statements) discard() {
 	if s.conn == nil {
 		return
@@ -43,7 +41,7 @@ func (s *statements) discard() {
 // discard closes a connection of a pool.
 func discard(conn *sql.Conn) {
 	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
-	_ = conn.Close() // where it was closed already
+	_ = conn.Close() // it may be closed already
 }
 
 func (s *statements) prepared(ctx context.Context, query string) (statement, error) {

@@ -9,13 +9,12 @@ import (
 	"github.com/belfry-run/belfry/store/jobs"
 )
 
-// Succeed is several statements: SQLite cannot move a row in one. With one
-// writer nothing can come between them.
+// Succeed uses several statements, because SQLite cannot move a row in one. With one writer nothing can come between them.
 func (d dialect) Succeed(ctx context.Context, tx base.Tx, session string, rows []base.Success, now int64) ([]base.Succeeded, error) {
 	return succeed(ctx, d, tx, session, rows, now)
 }
 
-// ForeseeSucceed has nothing to foresee: the database is in this process.
+// ForeseeSucceed does nothing: the database is in this process.
 func (d dialect) ForeseeSucceed(context.Context, base.Tx, int, []int64) {}
 
 func succeed(ctx context.Context, d base.Dialect, tx base.Tx, session string, rows []base.Success, now int64) (done []base.Succeeded, err error) {
@@ -64,7 +63,7 @@ func succeedSingle(ctx context.Context, d base.Dialect, tx base.Tx, session stri
 	return done, err
 }
 
-// packedSuccess is a success of a job in a pack, as a batch carries it.
+// packedSuccess is a success of a job in a pack, in a batch.
 type packedSuccess struct {
 	JobID     int64   `json:"job_id"`
 	Lease     int64   `json:"lease"`
@@ -76,7 +75,7 @@ type packedSuccess struct {
 	LogCut    int     `json:"log_cut"`
 }
 
-// packedSuccesses are those of one session, and what is known of them before.
+// packedSuccesses are the successes of one session, with what is already known of them.
 type packedSuccesses struct {
 	session string
 	packs   []pack
@@ -84,8 +83,7 @@ type packedSuccesses struct {
 	done    []base.Succeeded
 }
 
-// inPacks tells what is leased in a pack from the rest, and leaves out what
-// another session has in one.
+// inPacks separates jobs leased in a pack from the rest, and leaves out jobs in packs of another session.
 func inPacks(ctx context.Context, d base.Dialect, tx base.Tx, session string, rows []base.Success) (packed []packedSuccesses, single []base.Success, err error) {
 	packs, err := packsFrom(ctx, tx, `json_each($1) cross join belfry.packs on number = value`, d.List(jobs.LeasesOf(rows)))
 	if err != nil || len(packs) == 0 {
@@ -113,9 +111,8 @@ func inPacks(ctx context.Context, d base.Dialect, tx base.Tx, session string, ro
 	return packed, single, nil
 }
 
-// succeedPacked asks for nothing back: all that follows from a success of such
-// jobs is known from their packs. A job of a pack runs for as long as its row is
-// there.
+// succeedPacked reads nothing back: all consequences of a success are known from the packs. A job of a pack is running as long
+// as its row exists.
 func succeedPacked(ctx context.Context, d base.Dialect, tx base.Tx, of packedSuccesses, now int64) ([]base.Succeeded, error) {
 	from, args := d.Table(3, "t", base.BatchOf(of.rows))
 	n, err := tx.Exec(ctx, `
@@ -130,7 +127,7 @@ func succeedPacked(ctx context.Context, d base.Dialect, tx base.Tx, of packedSuc
 		return nil, err
 	}
 	done, ids := of.done, jobIDs(of.done)
-	if int(n) < len(done) { // some have succeeded before
+	if int(n) < len(done) { // some succeeded before
 		if done, err = there(ctx, d, tx, done); err != nil || len(done) == 0 {
 			return nil, err
 		}
@@ -142,9 +139,8 @@ func succeedPacked(ctx context.Context, d base.Dialect, tx base.Tx, of packedSuc
 	return done, leave(ctx, tx, of.packs, done)
 }
 
-// deleteJobs removes jobs from the live ones. Those of one claim mostly end one
-// after the other, and a range is removed as it is walked through, where a list
-// is walked through first: three quarters of the time.
+// deleteJobs deletes jobs from the live ones. The jobs of one claim mostly end in the order of their ids. A range is deleted
+// during one walk, and a list only after a first walk: a range takes three quarters of the time.
 func deleteJobs(ctx context.Context, d base.Dialect, tx base.Tx, ids []int64) error {
 	var runs [][2]int64
 	for _, id := range ids {
@@ -166,10 +162,10 @@ func deleteJobs(ctx context.Context, d base.Dialect, tx base.Tx, ids []int64) er
 	return nil
 }
 
-// longRun is what a run must have for a statement of its own to pay.
+// longRun is the length from which a run pays for a statement of its own.
 const longRun = 10
 
-// there keeps those whose jobs are there.
+// there returns the successes whose jobs exist.
 func there(ctx context.Context, d base.Dialect, tx base.Tx, all []base.Succeeded) ([]base.Succeeded, error) {
 	rows, err := tx.Query(ctx, `select id from belfry.jobs where `+d.In("id", 1), d.List(jobIDs(all)))
 	if err != nil {
@@ -187,7 +183,7 @@ func there(ctx context.Context, d base.Dialect, tx base.Tx, all []base.Succeeded
 	return slices.DeleteFunc(all, func(s base.Succeeded) bool { return !live[s.Ref.JobID] }), rows.Err()
 }
 
-// leave counts jobs out of their packs.
+// leave subtracts jobs from their packs.
 func leave(ctx context.Context, tx base.Tx, packs []pack, done []base.Succeeded) error {
 	for _, p := range packs {
 		n := 0

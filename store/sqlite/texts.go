@@ -7,15 +7,15 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// SQLite keeps any bytes as a text. Texts that PostgreSQL refuses are refused here too: a
-// program that was tried on one database must not meet it on the other.
+// SQLite stores any bytes as text. Texts that PostgreSQL rejects are rejected here too, so that a program tried on one database
+// does not fail on the other.
 
 var errNoText = errors.New("a text is not UTF-8, or has NUL")
 
-// noList stands for a list with a text that is none.
+// noList stands for a list that contains an invalid text.
 type noList struct{}
 
-// checkTexts looks at the parameters of a statement.
+// checkTexts checks the parameters of a statement.
 func checkTexts(args []any) error {
 	for _, a := range args {
 		fine := true

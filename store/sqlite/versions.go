@@ -8,27 +8,25 @@ import (
 	"modernc.org/sqlite"
 )
 
-// versions number what the writer has seen of the tables that the store
-// remembers rows of. A number never comes again.
+// versions are the versions, as seen by the writer, of the tables whose rows the store caches. A number is never used again.
 type versions struct {
-	all  int64 // changes without a known table
+	all  int64 // changes to unknown tables
 	of   map[string]int64
-	file uint32 // of the file, after the last commit; 0: not known
+	file uint32 // of the file, after the last commit; 0: unknown
 }
 
-// remembered are those tables, as words of a statement.
+// remembered matches these tables as words of a statement.
 var remembered = regexp.MustCompile(`\b(tasks|queues|sessions|namespaces|leftovers|hook_version)\b`)
 
-// How a statement that writes elsewhere reads one of them. That is all which is
-// known to be no write: what is missing here costs a look, and what is too much
-// would leave an old row in use.
+// These patterns match a statement that writes elsewhere and only reads one of the tables. Everything else counts as a write. A
+// missing pattern costs an additional read, and a pattern too much would leave an outdated row in use.
 var (
 	removes = regexp.MustCompile(`(?i)\bdelete\s+from\b`)
 	looksAt = regexp.MustCompile(`(?i)\b(from|join)\s+belfry\.(tasks|queues|sessions|namespaces|leftovers|hook_version)\b`)
 )
 
-// written are the tables of those that a statement may write to. One that names
-// a table is taken to write to it, unless it only reads there.
+// written returns the cached tables that a statement may write to. A statement that names a table counts as a write to it,
+// unless it only reads there.
 func written(query string) []string {
 	if reads(query) {
 		return nil
@@ -41,7 +39,7 @@ func (v *versions) version(table string) int64 { return v.all + v.of[table] }
 
 func (v *versions) touch(tables []string) {
 	for _, t := range tables {
-		if t == "namespaces" || t == "leftovers" { // which are remembered along with the queues
+		if t == "namespaces" || t == "leftovers" { // cached together with the queues
 			t = "queues"
 		}
 		if v.of == nil {
@@ -51,8 +49,7 @@ func (v *versions) touch(tables []string) {
 	}
 }
 
-// fileVersion is a number that every commit to the file changes, as far as this
-// connection has seen it.
+// fileVersion returns a number that changes with every commit to the file, as far as this connection has seen it.
 func fileVersion(conn *sql.Conn) (version uint32, err error) {
 	err = conn.Raw(func(driver any) error {
 		c, ok := driver.(sqlite.FileControl)

@@ -24,7 +24,7 @@ func version(t *testing.T, db base.DB, table string) (v int64) {
 	return v
 }
 
-func TestVersionStaysWhileNobodyWritesToATable(t *testing.T) {
+func TestVersionStaysWithoutWritesToATable(t *testing.T) {
 	st := grouped(t)
 	before := version(t, st.DB(), "queues")
 	if err := st.DB().Write(t.Context(), insert(1)); err != nil {
@@ -97,7 +97,7 @@ func TestVersionMovesWithATable(t *testing.T) {
 	}
 }
 
-func TestClaimsSeeWhatSomebodyElseWrites(t *testing.T) {
+func TestClaimsSeeWritesOfOtherProcesses(t *testing.T) {
 	st := openAt(t, file(t), sqlite.Options{})
 	if err := st.EnsureFuncs(t.Context(), "", []string{"t"}); err != nil {
 		t.Fatal(err)

@@ -14,9 +14,8 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// maxGroup bounds how many transitions share a commit. A group grows only
-// while the one before it is being flushed, so an idle database commits each
-// transition at once and a busy one pays one flush for many.
+// maxGroup bounds the transitions in one commit. A group grows only while the previous one is being flushed. An idle database
+// commits each transition at once, and a busy one pays one flush for many.
 const maxGroup = 256
 
 // request is a transition that waits for the writer.
@@ -29,7 +28,7 @@ type request struct {
 
 var errClosed = core.Errorf(core.Unavailable, "the store is closed")
 
-// Write hands fn to the writer and waits for its commit.
+// Write passes fn to the writer and waits for its commit.
 func (db *DB) Write(ctx context.Context, fn func(tx base.Tx, at base.Moment) error) error {
 	r := &request{ctx: ctx, fn: fn, done: make(chan struct{})}
 	select {
@@ -51,8 +50,7 @@ func (db *DB) Write(ctx context.Context, fn func(tx base.Tx, at base.Moment) err
 	case <-r.done:
 		return db.translate(r.err)
 	case <-db.done:
-		// The writer answers everything it took before it goes; what it never
-		// took was never run.
+		// The writer answers every request that it took before it ends. A request that it never took was never run.
 		select {
 		case <-r.done:
 			return db.translate(r.err)
@@ -62,7 +60,7 @@ func (db *DB) Write(ctx context.Context, fn func(tx base.Tx, at base.Moment) err
 	}
 }
 
-// write is the writer. It ends when the store closes and nothing waits.
+// write is the goroutine of the writer. It ends when the store closes and no request waits.
 func (db *DB) write() {
 	defer close(db.done)
 	w := &writer{db: db, statements: statements{names: db.names}}
@@ -84,15 +82,15 @@ func (db *DB) write() {
 	}
 }
 
-// writer holds the writing connection and what was prepared on it.
+// writer holds the writing connection and its prepared statements.
 type writer struct {
 	db *DB
 	statements
 	tables versions
 	lent   []int64 // batches of the transition
-	wrote  bool    // the transition has
+	wrote  bool    // the transition has written
 	fault  bool    // one of its statements has failed
-	woken  int     // how many the group has woken
+	woken  int     // requests that the group has woken
 }
 
 // connect takes the connection, unless the writer has it.
@@ -118,17 +116,16 @@ func (w *writer) forget() {
 	w.tables.file = 0
 }
 
-// prepared keeps statements, because parsing is the dearer half of a small
-// SQLite write. It notes besides what the statement may write.
+// prepared keeps statements, because parsing is the more expensive half of a small SQLite write. It also records what the
+// statement may write.
 func (w *writer) prepared(ctx context.Context, query string) (statement, error) {
 	stmt, err := w.statements.prepared(ctx, query)
 	w.tables.touch(stmt.written)
 	return stmt, err
 }
 
-// Exec runs a statement of a transition. The callers' contexts stop here: an
-// interrupted write makes SQLite roll back the whole transaction, with
-// everybody in it.
+// Exec runs a statement of a transition. It ignores the caller's context: an interrupted write makes SQLite roll back the whole
+// transaction, with all its transitions.
 func (w *writer) Exec(_ context.Context, query string, args ...any) (int64, error) {
 	w.wrote = true
 	ctx := context.Background()
@@ -166,11 +163,10 @@ func (w *writer) Query(_ context.Context, query string, args ...any) (base.Rows,
 	return result{rows, &w.fault}, nil
 }
 
-// reads reports that a query changes nothing, for all that its begin says.
+// reads reports, by its first word, that a query changes nothing.
 func reads(query string) bool { return strings.HasPrefix(strings.TrimLeft(query, "\n\t "), "select ") }
 
-// group runs first and the other waiting transitions in one transaction, so that one that
-// fails does not fail the others.
+// group runs first and the other waiting transitions in one transaction, such that a failed one does not fail the others.
 func (w *writer) group(first *request) {
 	group := append(make([]*request, 0, 16), first)
 	for len(group) < w.db.maxGroup {
@@ -191,9 +187,8 @@ func (w *writer) group(first *request) {
 	}
 }
 
-// alone repeats a group that could not be committed one by one. Some faults,
-// a full disk among them, make SQLite roll back a whole transaction; the ones
-// that did nothing wrong deserve a second try.
+// alone repeats the transitions of a failed group one by one. Some faults, such as a full disk, make SQLite roll back a whole
+// transaction. Transitions without a fault of their own deserve a second try.
 func (w *writer) alone(group []*request, err error) {
 	if len(group) == 1 {
 		group[0].err = errors.Join(group[0].err, err)
@@ -207,21 +202,18 @@ func (w *writer) alone(group []*request, err error) {
 	}
 }
 
-// commit runs a group, and takes along those that it wakes: a claim that waited
-// for the job that is just being enqueued shares its disk flush, and the job
-// starts after one of them in place of two. It answers who came along.
+// commit runs a group, together with the requests that it wakes. So a claim that waited for a job that is just being enqueued
+// shares the disk flush, and the job starts after one flush instead of two. It returns all requests that took part.
 //
-// Hardly any transition fails that has written. So all are run without a way
-// back, and when one does fail they are begun again, each in a savepoint of its
-// own: two statements, and a copy of each page that is written, for every one.
+// A transition that has written hardly ever fails. So all are first run without savepoints. If one fails, they are begun again,
+// each in its own savepoint, which costs two statements and a copy of each written page.
 func (w *writer) commit(group []*request) ([]*request, error) {
 	w.woken = 0
 	err := w.transact(group, func(run func(*request) error) error {
 		if w.woken == 0 || len(group) >= w.db.maxGroup {
 			return nil
 		}
-		// It looks again and again and does not sleep: to be woken takes longer
-		// than all the rest.
+		// The loop polls and does not sleep: a wake-up takes longer than all the rest.
 		for left, begun := w.woken, time.Now(); left > 0 && time.Since(begun) < linger; {
 			select {
 			case r := <-w.db.queue:
@@ -242,15 +234,15 @@ func (w *writer) commit(group []*request) ([]*request, error) {
 	return group, err
 }
 
-// errNoWayBack is a transition of several that has failed and left something.
+// errNoWayBack is the error for one of several transitions that has failed after a write.
 var errNoWayBack = errors.New("a transition has failed without a savepoint")
 
-// linger is how long a commit waits for those it woke. It is what a goroutine
-// takes to be woken on a busy machine, and a fraction of a disk flush.
+// linger is the time for which a commit waits for the requests that it woke. A goroutine takes that long to wake up on a busy
+// machine, and it is a fraction of a disk flush.
 const linger = 200 * time.Microsecond
 
-// transact runs a group in a transaction: with more, which may run further ones,
-// without savepoints, and otherwise each in one, unless it is alone.
+// transact runs a group in a transaction. With more, which may run further requests, it uses no savepoints. Otherwise each
+// request gets a savepoint, unless it is alone.
 func (w *writer) transact(group []*request, more func(run func(*request) error) error) (err error) {
 	for begun := false; !begun; {
 		kept := w.conn != nil
@@ -301,13 +293,12 @@ func (w *writer) transact(group []*request, more func(run func(*request) error) 
 	if err := w.do("commit"); err != nil {
 		return ofCommit(err)
 	}
-	w.tables.file, _ = fileVersion(w.conn) // where it is not known, the next transaction takes it for another
+	w.tables.file, _ = fileVersion(w.conn) // an unknown version makes the next transaction assume a foreign write
 	return nil
 }
 
-// stuck looks whether a transition without a savepoint has failed and left
-// something. After a fault of a statement that is unknown: a full disk makes SQLite
-// roll back the whole transaction, and what came next would be in none.
+// stuck reports that a transition without a savepoint has failed and may have left writes. After a failed statement that is
+// unknown: a full disk makes SQLite roll back the whole transaction, and later statements would run in none.
 func (w *writer) stuck(r *request) error {
 	if w.fault || r.err != nil && w.wrote {
 		return errNoWayBack
@@ -315,7 +306,7 @@ func (w *writer) stuck(r *request) error {
 	return nil
 }
 
-// do runs a statement that begins, ends or parts a transaction.
+// do runs a statement that controls a transaction.
 func (w *writer) do(query string) error {
 	s, err := w.prepared(context.Background(), query)
 	if err == nil {
@@ -324,8 +315,7 @@ func (w *writer) do(query string) error {
 	return err
 }
 
-// begin waits, through the busy handler, for a user's own transaction on the
-// file to end.
+// begin waits, through the busy handler, for the end of a user's own transaction on the file.
 func (w *writer) begin() error {
 	if err := w.do("begin immediate"); err != nil {
 		w.forget()
@@ -339,14 +329,14 @@ func (w *writer) begin() error {
 	return nil
 }
 
-// rollBack takes back what was written since the begin, or the savepoint.
+// rollBack rolls back to the begin or the savepoint.
 func (w *writer) rollBack(query string) error {
 	w.tables.all++
 	return w.do(query)
 }
 
-// one runs a transition. Its own error goes to its caller; the error returned
-// is one that ended the transaction for all.
+// one runs a transition. The transition's own error goes to its caller. The returned error is one that ended the transaction
+// for all.
 func (w *writer) one(r *request, now time.Time, saved bool) error {
 	defer w.takeBack()
 	w.wrote, w.fault = false, false
@@ -365,7 +355,7 @@ func (w *writer) one(r *request, now time.Time, saved bool) error {
 	return w.do("release one")
 }
 
-// lend makes batches readable until the transition has ended, and looks at all texts.
+// lend makes batches readable until the transition has ended, and checks all texts.
 func (w *writer) lend(args []any) ([]any, error) {
 	if err := checkTexts(args); err != nil {
 		return nil, err
@@ -397,14 +387,13 @@ func (w *writer) takeBack() {
 	w.lent = w.lent[:0]
 }
 
-// guarded turns a panic of a transition into its error, because the goroutine
-// that runs it belongs to everybody.
+// guarded turns a panic of a transition into its error, because all transitions share the goroutine.
 func (w *writer) guarded(fn func(base.Tx, base.Moment) error, now time.Time) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("transition panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
-	// One writes at a time, so all that came before has ended.
+	// There is one writer, so all earlier transitions have ended.
 	return fn(w, base.Moment{Now: now, Stable: now, Woke: func(n int) { w.woken += n }, Version: w.tables.version})
 }

@@ -93,7 +93,7 @@ func TestGroupSharesOneCommitAndOneInstant(t *testing.T) {
 	}
 }
 
-func TestOneFailingTransitionTakesNobodyWithIt(t *testing.T) {
+func TestOneFailingTransitionFailsAlone(t *testing.T) {
 	st := grouped(t)
 	broken := errors.New("broken")
 	errs := inOneGroup(t, st.DB(),
@@ -121,7 +121,7 @@ func TestOneFailingTransitionTakesNobodyWithIt(t *testing.T) {
 	}
 }
 
-func TestFullDiskFailsWhoFillsItAndNobodyElse(t *testing.T) {
+func TestAFullDiskFailsOnlyTheTransactionThatFillsIt(t *testing.T) {
 	st := grouped(t)
 	limit := func(pages string) {
 		t.Helper()
@@ -166,7 +166,7 @@ func TestFullDiskFailsWhoFillsItAndNobodyElse(t *testing.T) {
 
 // A transition may say that it went well although a statement of it took the
 // whole transaction back.
-func TestATransactionThatIsGoneTakesNobodyAlong(t *testing.T) {
+func TestALostTransactionFailsAloneInItsGroup(t *testing.T) {
 	st := grouped(t)
 	gone := func(tx base.Tx, at base.Moment) error {
 		_ = insert(2)(tx, at)

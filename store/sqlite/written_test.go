@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestWhatAStatementMayWriteTo(t *testing.T) {
+func TestTablesThatAStatementWrites(t *testing.T) {
 	for _, c := range []struct {
 		query string
 		want  []string

@@ -1072,6 +1072,7 @@ create table belfry.alerts (
 create index belfry.alerts_pending on belfry.alerts (due_at) where state = 'pending';
 create index belfry.alerts_channel on belfry.alerts (namespace, channel, id) where state = 'pending';
 create index belfry.alerts_incident on belfry.alerts (incident_id, channel) where incident_id > 0;
+create index belfry.alerts_monitor on belfry.alerts (monitor_id, channel, id) where monitor_id > 0;
 
 -- Attempts to send. Writer: the sender.
 create table belfry.alert_tries (
