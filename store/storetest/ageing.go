@@ -40,13 +40,13 @@ func ageing(b *bench, change ...func(*job.Queue)) {
 	want(b, "ageing that is kept", must(b.st.Queue(b.ctx, "default"))(b).Ageing, q.Ageing)
 }
 
-// age has the engine raise what has waited, in one pass.
+// age runs one pass in which the engine raises the priority of jobs that have waited.
 func age(b *bench, st *store.Store) time.Duration {
 	b.Helper()
 	return must(st.AgeJobs(b.ctx))(b)
 }
 
-// withPriority enqueues n jobs of task work with a priority, and answers their ids.
+// withPriority enqueues n jobs of task work with a priority, and returns their ids.
 func withPriority(b *bench, priority, n int) (ids []int64) {
 	b.Helper()
 	return ofCustomer(b, b.st, "a", n, func(n *job.NewJob) { n.Priority = &priority })
@@ -55,7 +55,7 @@ func withPriority(b *bench, priority, n int) (ids []int64) {
 func wantOrder(b *bench, what string, got []int64, parts ...[]int64) {
 	b.Helper()
 	if wanted := slices.Concat(parts...); !slices.Equal(got, wanted) {
-		b.Fatalf("%s: %v, want %v", what, got, wanted)
+		b.Fatalf("%s: got %v, want %v", what, got, wanted)
 	}
 }
 
@@ -80,20 +80,20 @@ func ageingRaises(b *bench) {
 	ageing(b)
 	s := b.session("work")
 	low, urgent := withPriority(b, -1, 2), withPriority(b, 5, 4)
-	wantOrder(b, "taken first", takes(b, b.st, s, 1), urgent[:1]) // so that claims begin at a mark
+	wantOrder(b, "taken first", takes(b, b.st, s, 1), urgent[:1]) // sets the mark at which claims begin
 	b.clock.Move(6*agePeriod - time.Second)
 	age(b, b.st)
 	want(b, "a job that is not level with others yet", standing(b, low[0]), "priority -1, aged by 0")
-	want(b, "what job why says before", whySays(b, low[0], "its wait raises its priority"), "priority -1, one priority for each 10m that a job waits, up to the highest that waits")
+	want(b, "job why before the pass", whySays(b, low[0], "its wait raises its priority"), "priority -1, one priority for each 10m that a job waits, up to the highest that waits")
 	wantOrder(b, "taken next", takes(b, b.st, s, 1), urgent[1:2])
 	b.clock.Move(time.Second)
 	age(b, b.st)
 	b.clock.Move(time.Second)
 	later := withPriority(b, 5, 2)
 	want(b, "a job that has waited", standing(b, low[0]), "priority -1, aged by 6")
-	want(b, "what job why says", whySays(b, low[0], "its wait raises its priority"), "priority -1, treated as 5: one priority for each 10m that a job waits")
+	want(b, "job why after the pass", whySays(b, low[0], "its wait raises its priority"), "priority -1, treated as 5: one priority for each 10m that a job waits")
 	if got := whySays(b, low[1], "no job goes first"); !strings.Contains(got, "3 ahead") {
-		b.Fatalf("job why says %q, want 3 ahead", got)
+		b.Fatalf("job why: got %q, want 3 jobs ahead", got)
 	}
 	c := b.claim(s, 3)
 	wantOrder(b, "claimed", []int64{c.Jobs[0].Job.ID, c.Jobs[1].Job.ID, c.Jobs[2].Job.ID}, urgent[2:], low[:1])
@@ -145,12 +145,12 @@ func ageingFair(b *bench) {
 	b.clock.Move(3 * agePeriod)
 	age(b, b.st)
 	want(b, "a job that has waited", standing(b, quiet[0]), "priority 0, aged by 3")
-	got := takes(b, b.st, s, 6) // the quiet key has a turn for each of the noisy one
+	got := takes(b, b.st, s, 6) // the two keys take turns
 	if !slices.Contains(got, quiet[0]) || !slices.Contains(got, quiet[1]) || slices.Contains(got, noisy[0]) {
-		b.Fatalf("%v are taken, want %v among them and not %v", got, quiet, noisy)
+		b.Fatalf("jobs taken: got %v, want %v among them and not %v", got, quiet, noisy)
 	}
 	if rest := takes(b, b.st, s, 100); rest[len(rest)-1] != noisy[1] {
-		b.Fatalf("%v are taken, want %d at the end", rest, noisy[1])
+		b.Fatalf("jobs taken: got %v, want %d last", rest, noisy[1])
 	}
 	want(b, "jobs left", b.count(`select count(*) from belfry.jobs`), 0)
 }
@@ -174,14 +174,14 @@ func ageingLimited(b *bench) {
 	age(b, b.st)
 	want(b, "a job in the line of a limit", standing(b, low[0]), "priority 0, aged by 4")
 	b.consistent()
-	want(b, "its place", strings.Contains(fmt.Sprint(must(b.st.Why(b.ctx, "default", low[0]))(b).Checks), "0 wait before it"), true)
+	want(b, "place of the job in the queue", strings.Contains(fmt.Sprint(must(b.st.Why(b.ctx, "default", low[0]))(b).Checks), "0 wait before it"), true)
 	b.finish(s, j, job.OutcomeOK)
-	want(b, "the first", j.Job.ID, first[0])
-	// Those of a sequence go by their ids.
+	want(b, "first job of the sequence", j.Job.ID, first[0])
+	// Jobs of a sequence are taken in the order of their ids.
 	wantOrder(b, "taken", takes(b, b.st, s, 2), low, row[:1])
 	wantOrder(b, "taken next", takes(b, b.st, s, 2), row[1:2], urgent[:1])
 	wantOrder(b, "taken then", takes(b, b.st, s, 1), urgent[1:2])
-	// One that becomes ready has waited since it was due.
+	// The wait of a job that becomes ready counts from its due time.
 	age(b, b.st)
 	want(b, "the last of the sequence", standing(b, row[2]), "priority 0, aged by 4")
 	wantOrder(b, "taken at last", takes(b, b.st, s, 2), urgent[2:], row[2:])
@@ -191,12 +191,12 @@ func ageingLimited(b *bench) {
 func ageingOwnLines(b *bench) {
 	must(b.st.SaveQueue(b.ctx, job.Queue{Name: "other"}))(b)
 	b.task("others", func(t *task.Task) { t.Queue, t.Limits = "other", []flow.Limit{{Running: 1}} })
-	for range 6 { // more than a pass looks at
+	for range 6 { // more than one pass looks at
 		must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "others"}}, 1000)))(b)
 	}
 	b.task("work", limited(flow.Limit{Running: 1}))
 	ageing(b)
-	withPriority(b, 0, 1) // it has room
+	withPriority(b, 0, 1) // the queue has room
 	low := withPriority(b, 0, 1)
 	withPriority(b, 4, 1)
 	b.clock.Move(4 * agePeriod)
@@ -212,7 +212,7 @@ func ageingBounded(b *bench) {
 	c := b.claim(s, 1)
 	b.clock.Move(100 * agePeriod)
 	if rest := age(b, b.st); rest < agePeriod/100 {
-		b.Fatalf("the next pass comes after %s though nothing better waits", rest)
+		b.Fatalf("next pass of ageing: got %s from now, want at least %s when no better job waits", rest, agePeriod/100)
 	}
 	want(b, "raised where nothing better waits", b.count(`select count(*) from belfry.jobs where aged > 0`), 0)
 	urgent := withPriority(b, 7, 3)
@@ -220,11 +220,11 @@ func ageingBounded(b *bench) {
 		b.clock.Move(time.Second)
 		rest := age(b, b.st)
 		if i < 2 && rest >= time.Minute {
-			b.Fatalf("the next pass comes after %s though it has more to raise", rest)
+			b.Fatalf("next pass of ageing: got %s from now, want less than a minute while jobs are left to raise", rest)
 		}
 		want(b, "raised so far", b.count(`select count(*) from belfry.jobs where aged = 7 and priority = 7`), wanted)
 	}
-	want(b, "one that runs", b.count(`select aged from belfry.jobs where id = $1`, low[0]), 0)
+	want(b, "ageing of a running job", b.count(`select aged from belfry.jobs where id = $1`, low[0]), 0)
 	wantOrder(b, "taken", takes(b, b.st, s, 6), urgent, low[1:4])
 	b.finish(s, c.Jobs[0], job.OutcomeOK)
 	for n := 1; n > 0; n = len(takes(b, b.st, s, 1000)) {
@@ -242,9 +242,9 @@ func ageingChanged(b *bench) {
 	wantOrder(b, "taken", takes(b, b.st, s, 1), urgent[:1])
 	must(b.st.PauseQueue(b.ctx, "default", ""))(b)
 	ageing(b)
-	want(b, "is paused still", must(b.st.Queue(b.ctx, "default"))(b).PausedAt.IsZero(), false)
+	want(b, "the queue lost its pause", must(b.st.Queue(b.ctx, "default"))(b).PausedAt.IsZero(), false)
 	age(b, b.st)
-	want(b, "what waited before, in a queue that is paused", standing(b, low[1]), "priority 0, aged by 3")
+	want(b, "older job of a paused queue", standing(b, low[1]), "priority 0, aged by 3")
 	must(b.st.ResumeQueue(b.ctx, "default"))(b)
 	more, most := withPriority(b, 0, 1), withPriority(b, 50, 1)
 	ageing(b, func(q *job.Queue) { q.Ageing = core.Duration(24 * time.Hour) })
@@ -254,7 +254,7 @@ func ageingChanged(b *bench) {
 	ageing(b, func(q *job.Queue) { q.Ageing = 0 })
 	b.clock.Move(1000 * agePeriod)
 	age(b, b.st)
-	want(b, "without ageing again", standing(b, low[1])+"; "+standing(b, more[0]), "priority 0, aged by 3; priority 0, aged by 0")
+	want(b, "jobs of a queue without ageing", standing(b, low[1])+"; "+standing(b, more[0]), "priority 0, aged by 3; priority 0, aged by 0")
 	wantOrder(b, "taken at last", takes(b, b.st, s, 10), most, urgent[1:], low, more)
 }
 
@@ -313,7 +313,7 @@ func ageingNodes(b *bench, nodes []*store.Store) {
 	}
 	slices.Sort(all)
 	if n := len(slices.Compact(slices.Clone(all))); n != total || len(all) != total {
-		b.Fatalf("%d jobs are taken %d times, want each of %d once", n, len(all), total)
+		b.Fatalf("jobs taken: got %d claims of %d jobs, want each of %d jobs claimed once", n, len(all), total)
 	}
 	want(b, "jobs that have not kept their priority", b.count(`select count(*) from belfry.jobs_done where priority not in (0, 1, 2, 3)`), 0)
 	want(b, "jobs of the highest", b.count(`select count(*) from belfry.jobs_done where priority = 3`), 300)

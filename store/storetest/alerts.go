@@ -20,7 +20,7 @@ import (
 // alerts is a bench with rules and channels.
 type alerts struct{ *bench }
 
-// channel saves a webhook and a rule that sends all there.
+// channel saves a webhook and a rule that routes everything to it.
 func (b alerts) channel(name string, change ...func(*alert.Rule)) {
 	b.Helper()
 	must(b.st.SaveChannel(b.ctx, alert.Channel{Name: name, Webhook: &alert.WebhookChannel{URL: "https://example.org/hook"}}))(b)
@@ -31,7 +31,7 @@ func (b alerts) channel(name string, change ...func(*alert.Rule)) {
 	must(b.st.SaveAlertRule(b.ctx, r))(b)
 }
 
-// deliver takes what is due now and settles it; it answers the titles.
+// deliver takes the messages that are due now, settles them, and returns their titles.
 func (b alerts) deliver(told view.DeliveryResult) (titles []string) {
 	b.Helper()
 	for _, t := range must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages {
@@ -41,7 +41,7 @@ func (b alerts) deliver(told view.DeliveryResult) (titles []string) {
 	return titles
 }
 
-// later delivers after a while.
+// later moves the clock and delivers.
 func (b alerts) later(d time.Duration) []string {
 	b.Helper()
 	b.clock.Move(d)
@@ -58,7 +58,7 @@ func (b alerts) alerts(f alert.Filter) (out string) {
 	return out
 }
 
-// quietDays is a calendar of whole days, counted from today.
+// quietDays returns a calendar of whole days, counted from today.
 func quietDays(now time.Time, first, last int) schedule.Calendar {
 	day := func(n int) string { return now.UTC().AddDate(0, 0, n).Format(time.DateOnly) }
 	return schedule.Calendar{Name: "night", CalendarSpec: rules.CalendarSpec{Closings: []rules.Closing{{Dates: day(first) + ".." + day(last)}}}}
@@ -67,23 +67,24 @@ func quietDays(now time.Time, first, last int) schedule.Calendar {
 func init() {
 	add("an outage is told once, and its end, to each channel", caseAnOutageIsToldOnce)
 	add("a channel without a failed try is taken before channels that fail", caseAChannelWithoutAFailedTryIsTakenBefore)
+	add("a message whose try a stop cut off is due at once, and the try does not count", caseAMessageWhoseTryWasCutOff)
 	add("a message that is not taken is tried again under its key, and then given up", caseAMessageThatIsNotTakenIsTriedAgain)
-	add("what comes together is told together", caseWhatComesTogetherIsToldTogether)
+	add("alerts that come together are sent in one message", caseAlertsTogetherAreOneMessage)
 	add("reminders come while an outage lasts", caseRemindersComeWhileAnOutageLasts)
 	add("one reminder stands for those whose times passed in quiet hours", caseOneReminderStandsForThoseOfQuietHours)
 	add("while what a monitor depends on is down, no notification is sent for it", caseWhileWhatAMonitorDependsOnIsDown)
 	add("failed jobs and missed schedules go through the same channels", caseFailedJobsAndMissedSchedulesGoThroughTheSame)
 	add("an outage whose one message was cut off is sent again", caseAnOutageWhoseOneMessageWasCutOff)
 	add("a monitor that is muted sends the end of an outage whose start was sent, and nothing else", caseAMutedMonitorSendsTheEnd)
-	add("alerts whose channel or monitor is gone are told to nobody", caseAlertsWhoseChannelOrMonitorIsGoneAreTold)
+	add("alerts whose channel or monitor is gone are not sent", caseAlertsWhoseChannelOrMonitorIsGoneAreTold)
 	add("gauges and counters of monitors and alerts are what happened", caseGaugesAndCountersOfMonitorsAndAlertsAreWhat)
-	// Quiet hours hold an outage, and then one edit concerns it.
+	// Quiet hours hold the alert of an outage, and then an edit concerns it.
 	for _, edit := range []struct {
 		name  string
 		to    func(b *bench)
 		want  []string // messages
 		state string   // alerts of the outage
-		why   string   // of the first
+		why   string   // reason of the first alert
 	}{
 		{"whose calendar opens is sent at once", func(b *bench) {
 			must(b.st.SaveCalendar(b.ctx, quietDays(b.clock.Now(), 2, 3)))(b)
@@ -117,7 +118,7 @@ func init() {
 			want(b, "messages in quiet hours", len(alerts{b}.later(time.Minute)), 0)
 			edit.to(b)
 			var titles []string
-			for range 3 { // one that goes elsewhere is written in one pass and taken in the next
+			for range 3 { // an alert for another channel is written in one pass and taken in the next
 				titles = append(titles, alerts{b}.later(time.Second)...)
 			}
 			want(b, "messages", fmt.Sprint(titles), fmt.Sprint(edit.want))
@@ -125,10 +126,10 @@ func init() {
 			all := must(b.st.Alerts(b.ctx, alert.Filter{}))(b).Items
 			first := all[len(all)-1]
 			if !strings.HasPrefix(first.Reason, edit.why) {
-				b.Fatalf("the reason is %q, want %q", first.Reason, edit.why)
+				b.Fatalf("reason of the first alert: got %q, want %q", first.Reason, edit.why)
 			}
 			if ends := b.clock.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 2); edit.want == nil && first.State == alert.Pending && !first.DueAt.Equal(ends) {
-				b.Fatalf("it is due at %s, want %s", first.DueAt, ends)
+				b.Fatalf("due time of the first alert: got %s, want %s", first.DueAt, ends)
 			}
 		})
 	}
@@ -145,15 +146,15 @@ func caseAnOutageIsToldOnce(b *bench) {
 	want(b, "alerts before it is confirmed", alerts{b}.alerts(alert.Filter{}), "")
 	w.turn("site", failed)
 	want(b, "alerts", alerts{b}.alerts(alert.Filter{}), "hook down pending\nother down pending\n")
-	want(b, "told within the group's wait", len(alerts{b}.deliver(view.DeliveryResult{})), 0)
+	want(b, "notifications within the group's wait", len(alerts{b}.deliver(view.DeliveryResult{})), 0)
 	if titles := (alerts{b}).later(31 * time.Second); len(titles) != 2 || !strings.Contains(titles[0], "site") {
-		b.Fatal(titles)
+		b.Fatalf("messages after the group's wait: got %q, want 2, the first of site", titles)
 	}
-	want(b, "told again", len(alerts{b}.later(time.Hour)), 0)
+	want(b, "second notifications of one outage", len(alerts{b}.later(time.Hour)), 0)
 	w.turn("site", passed)
 	w.turn("site", passed)
 	if titles := (alerts{b}).deliver(view.DeliveryResult{}); len(titles) != 1 || !strings.Contains(titles[0], "up") {
-		b.Fatal(titles)
+		b.Fatalf("messages of the recovery: got %q, want 1 with \"up\"", titles)
 	}
 	want(b, "alerts", alerts{b}.alerts(alert.Filter{Monitor: "site"}), "hook down sent\nother down sent\nhook up sent\n")
 	over := view.IncidentFilter{Over: true}
@@ -189,6 +190,30 @@ func caseAChannelWithoutAFailedTryIsTakenBefore(b *bench) {
 	want(b, "the channel", first[0].Channel.Name, "healthy")
 }
 
+func caseAMessageWhoseTryWasCutOff(b *bench) {
+	w := b.checker()
+	alerts{b}.channel("hook", func(r *alert.Rule) { r.Group = -1 })
+	b.monitor("site")
+	w.turn("site", failed)
+	w.turn("site", failed)
+	first := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
+	want(b, "messages", len(first), 1)
+	ok(b, b.st.SettleAlerts(b.ctx, first[0], view.DeliveryResult{Error: "context canceled", Cut: true}))
+	again := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
+	want(b, "messages after it was cut off", len(again), 1)
+	want(b, "key", again[0].Message.Key, first[0].Message.Key)
+	want(b, "tries before", again[0].Tries, 0)
+	// A stop that comes after the end of its claim frees nothing of the next.
+	b.clock.Move(view.AlertTaken)
+	third := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
+	want(b, "messages after the claim", len(third), 1)
+	ok(b, b.st.SettleAlerts(b.ctx, again[0], view.DeliveryResult{Error: "context canceled", Cut: true}))
+	want(b, "messages that another node has", len(must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages), 0)
+	ok(b, b.st.SettleAlerts(b.ctx, third[0], view.DeliveryResult{}))
+	want(b, "alerts", alerts{b}.alerts(alert.Filter{}), "hook down sent\n")
+	want(b, "tries", len(must(b.st.AlertTries(b.ctx, "default", 1))(b)), 1)
+}
+
 func caseAMessageThatIsNotTakenIsTriedAgain(b *bench) {
 	w := b.checker()
 	alerts{b}.channel("hook", func(r *alert.Rule) { r.Group = -1 })
@@ -218,7 +243,7 @@ func caseAMessageThatIsNotTakenIsTriedAgain(b *bench) {
 	wantCode(b, second(b.st.AlertTries(b.ctx, "other", 1)), core.NotFound)
 }
 
-func caseWhatComesTogetherIsToldTogether(b *bench) {
+func caseAlertsTogetherAreOneMessage(b *bench) {
 	w := b.checker()
 	alerts{b}.channel("hook")
 	for i := range 5 {
@@ -248,17 +273,17 @@ func caseRemindersComeWhileAnOutageLasts(b *bench) {
 	for range 12 * 8 {
 		for _, title := range (alerts{b}).later(5 * time.Minute) {
 			if !strings.Contains(title, "still down") {
-				b.Fatal(title)
+				b.Fatalf("message during the outage: got %q, want a reminder", title)
 			}
 			told++
 		}
 	}
 	if told != 2 {
-		b.Fatalf("%d reminders:\n%+v", told, must(b.st.Alerts(b.ctx, alert.Filter{}))(b).Items)
+		b.Fatalf("reminders: got %d, want 2:\n%+v", told, must(b.st.Alerts(b.ctx, alert.Filter{}))(b).Items)
 	}
 	w.turn("site", passed)
 	w.turn("site", passed)
-	want(b, "up", len(alerts{b}.deliver(view.DeliveryResult{})), 1)
+	want(b, "notifications of the recovery", len(alerts{b}.deliver(view.DeliveryResult{})), 1)
 	w.turn("site", failed)
 	w.turn("site", failed)
 	want(b, "down", len(alerts{b}.deliver(view.DeliveryResult{})), 1)
@@ -309,7 +334,7 @@ func caseWhileWhatAMonitorDependsOnIsDown(b *bench) {
 	}
 	for _, title := range (alerts{b}).later(time.Minute) {
 		if strings.Contains(title, "site") {
-			b.Fatal(title)
+			b.Fatalf("message while the parent is down: got %q, want none of site", title)
 		}
 	}
 	want(b, "alerts of the other", alerts{b}.alerts(alert.Filter{Monitor: "site"}), "hook down pending\n")
@@ -321,7 +346,7 @@ func caseWhileWhatAMonitorDependsOnIsDown(b *bench) {
 	for range 10 {
 		for _, title := range (alerts{b}).later(time.Minute) {
 			if strings.Contains(title, "site") {
-				b.Fatal(title)
+				b.Fatalf("message after the parent is up: got %q, want none of site", title)
 			}
 		}
 	}
@@ -341,13 +366,13 @@ func caseFailedJobsAndMissedSchedulesGoThroughTheSame(b *bench) {
 	b.promote()
 	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
 	if titles := (alerts{b}).deliver(view.DeliveryResult{}); len(titles) != 1 || !strings.Contains(titles[0], "failed") {
-		b.Fatal(titles)
+		b.Fatalf("messages of the failed job: got %q, want 1 with \"failed\"", titles)
 	}
 	b.schedule("tick", "t", every(time.Minute), func(sc *schedule.Schedule) { sc.Catchup = schedule.CatchupNone })
 	b.clock.Move(time.Hour)
 	b.fire()
 	if titles := (alerts{b}).deliver(view.DeliveryResult{}); len(titles) != 1 || !strings.Contains(titles[0], "missed") {
-		b.Fatal(titles)
+		b.Fatalf("messages of the missed run: got %q, want 1 with \"missed\"", titles)
 	}
 }
 
@@ -382,7 +407,7 @@ func caseGaugesAndCountersOfMonitorsAndAlertsAreWhat(b *bench) {
 		must(b.st.CheckMonitor(b.ctx, "default", name))(b)
 		b.promote()
 		for _, j := range w.checks() {
-			if j.Job.Task == task.OwnedName(name) { // each is looked at once when it is made
+			if j.Job.Task == task.OwnedName(name) { // each monitor is checked once when it is created
 				w.finish(w.session, j, job.OutcomeOK, func(f *job.Finish) { f.Check = &m })
 			}
 		}
@@ -442,11 +467,11 @@ func caseAnOutageWhoseOneMessageWasCutOff(b *bench) {
 	w.turn("site", passed)
 	first := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
 	want(b, "messages", len(first), 1)
-	// The node dies here: the end alone speaks for the start, and nothing is recorded of the try.
+	// The node dies here: the alert of the end alone reports the start, and no try is recorded.
 	b.clock.Move(view.AlertTaken)
 	again := must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages
 	want(b, "messages after it was cut off", len(again), 1)
-	want(b, "its key", again[0].Message.Key, first[0].Message.Key)
+	want(b, "key of the message that is sent again", again[0].Message.Key, first[0].Message.Key)
 	ok(b, b.st.SettleAlerts(b.ctx, again[0], view.DeliveryResult{}))
 	want(b, "alerts", alerts{b}.alerts(alert.Filter{Monitor: "site"}), "hook down suppressed\nhook up sent\n")
 }

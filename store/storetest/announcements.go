@@ -21,13 +21,13 @@ func init() {
 	addNodes("many announcements at once on one status page: as many as fit", caseManyAnnounce)
 }
 
-// statusPage makes one that shows nothing.
+// statusPage creates a status page that shows nothing.
 func statusPage(b *bench, name string) {
 	b.Helper()
 	must(b.st.SaveStatusPage(b.ctx, public.StatusPage{Name: name}))(b)
 }
 
-// announced is what visitors see on the status page public.
+// announced returns the announcements that visitors see on the status page public.
 func announced(b *bench) string {
 	b.Helper()
 	var titles []string
@@ -82,7 +82,7 @@ func caseAnnouncementsAreChanged(b *bench) {
 	want(b, "author", edited.By, "ann")
 	want(b, "shown", announced(b), "b")
 	wantCode(b, second(b.st.UpdateAnnouncement(core.WithVersion(b.ctx, a.Version()), public.Announcement{Page: "public", ID: a.ID, Title: "c"})), core.Conflict)
-	want(b, "the same again", must(b.st.UpdateAnnouncement(b.ctx, edit))(b).Generation, int64(2))
+	want(b, "generation after an edit without a change", must(b.st.UpdateAnnouncement(b.ctx, edit))(b).Generation, int64(2))
 	wantCode(b, second(b.st.UpdateAnnouncement(b.ctx, public.Announcement{Page: "public", ID: a.ID, Title: ""})), core.Invalid, "title")
 	for range 2 {
 		b.clock.Move(time.Minute)
@@ -90,7 +90,7 @@ func caseAnnouncementsAreChanged(b *bench) {
 	}
 	want(b, "shown then", announced(b), "")
 	read := must(b.st.Announcement(b.ctx, "default", "public", a.ID))(b)
-	want(b, "until", read.Until, b.clock.Now().Add(-time.Minute))
+	want(b, "end of the announcement", read.Until, b.clock.Now().Add(-time.Minute))
 	var told []string
 	for _, row := range must(b.st.Audit(b.ctx, access.AuditFilter{Noun: "announcement", Name: fmt.Sprintf("public/%d", a.ID)}))(b).Items {
 		told = append(told, row.Actor+" "+row.Action)

@@ -19,7 +19,7 @@ import (
 // manifests is a bench that applies definitions.
 type manifests struct{ *bench }
 
-// apply applies a manifest and answers the plan as text.
+// apply applies a manifest and returns the plan as text.
 func (b manifests) apply(m view.Manifest, o view.ApplyOptions) string {
 	b.Helper()
 	dry := o
@@ -27,7 +27,7 @@ func (b manifests) apply(m view.Manifest, o view.ApplyOptions) string {
 	planned := must(b.st.Apply(b.ctx, m, dry))(b)
 	got := must(b.st.Apply(b.ctx, m, o))(b)
 	want(b, "dry run", got.DryRun, o.DryRun)
-	want(b, "what was planned", planText(planned), planText(got))
+	want(b, "plan of the dry run", planText(planned), planText(got))
 	return planText(got)
 }
 
@@ -43,7 +43,7 @@ func planText(a view.Applied) string {
 	return strings.Join(lines, ", ")
 }
 
-// everything is one text of all that definitions and jobs are in the database.
+// everything returns all definitions and jobs of the database as one text.
 func (b manifests) everything() string {
 	b.Helper()
 	m := must(b.st.Export(b.ctx, core.AnyNamespace))(b)
@@ -60,10 +60,10 @@ func init() {
 	add("a dry run of a bulk action waits for no writer and takes no lease apart", caseADryRunOfABulkActionWaitsFor)
 	add("a dry run that may not compare secrets says the same of every guess", caseADryRunThatMayNotCompareSecretsSays)
 	add("an apply that changes too many definitions is refused before it writes", caseAnApplyThatChangesTooManyDefinitionsIsRefused)
-	add("what a dry run has read is not taken for what is written later", caseWhatADryRunHasReadIsNotTaken)
+	add("rows cached by a dry run are not used by later writes", caseRowsOfADryRunAreNotCached)
 	add("one mistake anywhere leaves nothing of an apply", caseOneMistakeAnywhereLeavesNothingOfAnApply)
 	add("prune deletes only when asked, only in its namespace, and schedules before their tasks", casePruneDeletesOnlyWhenAsked)
-	add("what is exported and applied is kept, in the same place and in a new namespace alike", caseWhatIsExportedAndAppliedIsKept)
+	add("an exported manifest applies unchanged, in the same namespace and in a new one", caseAnExportAppliesUnchanged)
 }
 
 func manifest() view.Manifest {
@@ -82,7 +82,7 @@ func caseApplyingMakesAPlanAndDoesIt(b *bench) {
 	b.clock.Move(time.Minute)
 	b.fire()
 	before := manifests{b}.everything()
-	want(b, "again", manifests{b}.apply(manifest(), view.ApplyOptions{}), "keep queue q, keep task a, keep task b, keep schedule hourly, keep schedule loop")
+	want(b, "second apply of the manifest", manifests{b}.apply(manifest(), view.ApplyOptions{}), "keep queue q, keep task a, keep task b, keep schedule hourly, keep schedule loop")
 	want(b, "after keeping all", manifests{b}.everything(), before)
 	m := manifest()
 	m.Queues[0].Priority = 8
@@ -90,7 +90,7 @@ func caseApplyingMakesAPlanAndDoesIt(b *bench) {
 	m.Schedules[0].Rules[0].Cron = "30 * * * *"
 	want(b, "edit", manifests{b}.apply(m, view.ApplyOptions{}), `update queue q (priority: 7 -> 8), update task a (description: (none) -> "edited"), keep task b, `+
 		`update schedule hourly (rules: [{"cron":"0 * * * *"}] -> [{"cron":"30 * * * *"}]), keep schedule loop`)
-	want(b, "next", b.get("hourly").NextAt, Epoch.Add(30*time.Minute))
+	want(b, "next time of hourly", b.get("hourly").NextAt, Epoch.Add(30*time.Minute))
 }
 
 func caseADryRunSaysWhatWouldHappenAndChanges(b *bench) {
@@ -100,7 +100,7 @@ func caseADryRunSaysWhatWouldHappenAndChanges(b *bench) {
 		"create queue q, create task a, create task b, create schedule hourly, create schedule loop, delete task old")
 	want(b, "after the dry run", manifests{b}.everything(), before)
 	w := manifests{b}.apply(manifest(), view.ApplyOptions{Prune: true})
-	want(b, "the same plan in earnest", w, "create queue q, create task a, create task b, create schedule hourly, create schedule loop, delete task old")
+	want(b, "plan of the apply after its dry run", w, "create queue q, create task a, create task b, create schedule hourly, create schedule loop, delete task old")
 }
 
 func caseADryRunWaitsForNoWriterAndHolds(b *bench) {
@@ -112,7 +112,7 @@ func caseADryRunWaitsForNoWriterAndHolds(b *bench) {
 		if _, err := tx.Exec(b.ctx, `update belfry.tasks set updated_at = updated_at where name = 'a'`); err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second) // else it would hang
+		ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second) // otherwise it would hang
 		defer cancel()
 		var err error
 		planned, err = b.st.Apply(ctx, m, view.ApplyOptions{DryRun: true})
@@ -133,7 +133,7 @@ func caseADryRunOfABulkActionWaitsFor(b *bench) {
 		if _, err := tx.Exec(b.ctx, `update belfry.jobs set due_at = due_at`); err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second) // else it would hang
+		ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second) // otherwise it would hang
 		defer cancel()
 		sel := view.Selection{IDs: []int64{waits.ID, runs.ID, ended.ID}, DryRun: true}
 		var err error
@@ -164,14 +164,14 @@ func caseADryRunThatMayNotCompareSecretsSays(b *bench) {
 	manifests{b}.apply(secrets("right"), view.ApplyOptions{})
 	dry := view.ApplyOptions{DryRun: true}
 	hidden := "update task t (http: a secret, which is not compared), update channel c (webhook: a secret, which is not compared), update monitor m (check: a secret, which is not compared)"
-	want(b, "right", planText(must(b.st.Apply(b.ctx, secrets("right"), dry))(b)), hidden)
-	want(b, "wrong", planText(must(b.st.Apply(b.ctx, secrets("wrong"), dry))(b)), hidden)
+	want(b, "plan of a reader with the right secrets", planText(must(b.st.Apply(b.ctx, secrets("right"), dry))(b)), hidden)
+	want(b, "plan of a reader with wrong secrets", planText(must(b.st.Apply(b.ctx, secrets("wrong"), dry))(b)), hidden)
 	other := secrets("x")
 	other.Channels[0].Webhook = &alert.WebhookChannel{URL: "https://elsewhere.example.org/", Secret: core.Redacted}
 	want(b, "another host", planText(must(b.st.Apply(b.ctx, other, dry))(b)), hidden)
 	kept := "keep task t, keep channel c, keep monitor m"
 	want(b, "kept", planText(must(b.st.Apply(b.ctx, secrets(core.Redacted), dry))(b)), kept)
-	want(b, "of an admin", manifests{b}.apply(secrets("right"), view.ApplyOptions{}), kept)
+	want(b, "plan of an admin with the right secrets", manifests{b}.apply(secrets("right"), view.ApplyOptions{}), kept)
 	want(b, "another, of an admin", manifests{b}.apply(secrets("wrong"), view.ApplyOptions{}),
 		"update task t (http: a secret, which is not shown), update channel c (webhook: a secret, which is not shown), update monitor m (check: a secret, which is not shown)")
 }
@@ -187,10 +187,10 @@ func caseAnApplyThatChangesTooManyDefinitionsIsRefused(b *bench) {
 	want(b, "a dry run", len(must(b.st.Apply(b.ctx, m, view.ApplyOptions{DryRun: true}))(b).Changes), view.MaxApply+1)
 }
 
-func caseWhatADryRunHasReadIsNotTaken(b *bench) {
+func caseRowsOfADryRunAreNotCached(b *bench) {
 	plan := manifest()
 	manifests{b}.apply(plan, view.ApplyOptions{DryRun: true})
-	b.task("first") // with an id that the dry run may have given to another
+	b.task("first") // its id may be one that the dry run used
 	b.task("second")
 	want(b, "created", must(b.st.Task(b.ctx, "default", "second"))(b).Kind, task.KindFunc)
 	manifests{b}.apply(manifest(), view.ApplyOptions{})
@@ -227,15 +227,15 @@ func casePruneDeletesOnlyWhenAsked(b *bench) {
 	waits := b.enqueue(job.NewJob{Task: "b"}).ID
 	m := manifest()
 	m.Tasks, m.Schedules = m.Tasks[:1], m.Schedules[:1]
-	want(b, "without", manifests{b}.apply(m, view.ApplyOptions{}), "keep queue q, keep task a, keep schedule hourly")
-	want(b, "with", manifests{b}.apply(m, view.ApplyOptions{Prune: true}), "keep queue q, keep task a, keep schedule hourly, delete schedule loop, delete task b")
-	want(b, "its job", b.wantState(waits, job.Skipped).Reason, schedule.ReasonDeleted)
+	want(b, "plan without prune", manifests{b}.apply(m, view.ApplyOptions{}), "keep queue q, keep task a, keep schedule hourly")
+	want(b, "plan with prune", manifests{b}.apply(m, view.ApplyOptions{Prune: true}), "keep queue q, keep task a, keep schedule hourly, delete schedule loop, delete task b")
+	want(b, "reason of the deleted task's job", b.wantState(waits, job.Skipped).Reason, schedule.ReasonDeleted)
 	want(b, "queues stay", len(must(b.st.Queues(b.ctx))(b)), 4)
-	want(b, "the other namespace", len(must(b.st.Tasks(b.ctx, task.Filter{Namespace: "other"}))(b).Items), 2)
+	want(b, "tasks of the other namespace", len(must(b.st.Tasks(b.ctx, task.Filter{Namespace: "other"}))(b).Items), 2)
 	want(b, "all of it", manifests{b}.apply(view.Manifest{}, view.ApplyOptions{Prune: true}), "delete schedule hourly, delete task a")
 }
 
-func caseWhatIsExportedAndAppliedIsKept(b *bench) {
+func caseAnExportAppliesUnchanged(b *bench) {
 	manifests{b}.apply(manifest(), view.ApplyOptions{})
 	must(b.st.PauseSchedule(b.ctx, "default", "hourly", "kept"))(b)
 	must(b.st.PauseQueue(b.ctx, "q", "kept"))(b)

@@ -17,16 +17,16 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// digestOf is the digest of a text, and its size stands for the bytes'.
+// digestOf returns the digest of a text. The size of the text stands for that of the bytes.
 func digestOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// bytesOf is what the bytes of a text are called by in the default namespace.
+// bytesOf returns the name of the bytes of a text in the default namespace.
 func bytesOf(text string) string { return "default/" + digestOf(text) }
 
-// runs makes a task a program of a text.
+// runs makes a task a program with the bytes of a text.
 func runs(text string) func(*task.Task) {
 	return func(t *task.Task) {
 		t.Kind, t.Program = task.KindProgram, &task.Program{SHA256: digestOf(text), Size: int64(len(text))}
@@ -43,10 +43,10 @@ func (b programs) edit(name string, change ...func(*task.Task)) task.Task {
 	return must(b.st.UpdateTask(b.ctx, t))(b)
 }
 
-// upload brings the bytes of a text and confirms them.
+// upload uploads the bytes of a text and confirms them.
 func (b programs) upload(text string) task.Artifact {
 	b.Helper()
-	b.shelf.Put(digestOf(text), int64(len(text)))
+	b.artifacts.Put(digestOf(text), int64(len(text)))
 	return must(b.st.ConfirmArtifact(b.ctx, "default", digestOf(text)))(b)
 }
 
@@ -71,30 +71,30 @@ func init() {
 	add("artifacts that nothing names are given up in time, and their bytes may go", caseArtifactsThatNothingNamesAreGivenUpInTime)
 	add("bytes of one namespace are not there for another that knows their digest", caseBytesOfOneNamespaceAreNotThereForAnother)
 	add("an output is not there because another namespace has its bytes", caseAnOutputIsNotThereBecauseAnotherNamespaceHas)
-	add("who removes bytes keeps others from relying on them, and a dead one does not for ever", caseWhoRemovesBytesKeepsOthersFromRelyingOnThem)
+	add("a removal of bytes blocks references to them, and a dead one only for a time", caseARemovalOfBytesBlocksReferences)
 	addNodes("an upload that is confirmed while jobs are made and their task is edited leaves none waiting", caseAnUploadThatIsConfirmedWhileJobsAreMade)
-	addNodes("what is posted while bytes are collected is there", caseWhatIsPostedWhileBytesAreCollectedIsThere)
+	addNodes("an artifact uploaded while bytes are collected has its bytes", caseAnUploadDuringACollectionKeepsItsBytes)
 }
 
 func caseAnArtifactIsAnnounced(b *bench) {
 	a := task.Artifact{SHA256: strings.ToUpper(digestOf("one")), Size: 3}
 	up := must(b.st.CreateArtifact(b.ctx, a))(b)
 	if up.Link == nil || up.Link.Method != "PUT" || up.Artifact.SHA256 != digestOf("one") || !up.Artifact.PostedAt.IsZero() || !up.Artifact.CreatedAt.Equal(Epoch) {
-		b.Fatalf("%+v", up)
+		b.Fatalf("announced artifact: got %+v, want a PUT link and the pending artifact", up)
 	}
 	want(b, "another link", must(b.st.CreateArtifact(b.ctx, a))(b).Link != nil, true)
 	_, err := b.st.ConfirmArtifact(b.ctx, "default", digestOf("one"))
 	wantCode(b, err, core.Conflict, "not arrived")
-	b.shelf.Put(digestOf("one"), 4)
+	b.artifacts.Put(digestOf("one"), 4)
 	_, err = b.st.ConfirmArtifact(b.ctx, "default", digestOf("one"))
 	wantCode(b, err, core.Conflict, "4 bytes, not 3")
 	b.clock.Move(time.Minute)
 	posted := programs{b}.upload("one")
-	want(b, "posted", posted.PostedAt, Epoch.Add(time.Minute))
+	want(b, "time of the upload", posted.PostedAt, Epoch.Add(time.Minute))
 	b.clock.Move(time.Minute)
 	want(b, "confirmed again", jsonOf(programs{b}.upload("one")), jsonOf(posted))
 	want(b, "a link for what is there", must(b.st.CreateArtifact(b.ctx, a))(b).Link == nil, true)
-	b.shelf.Delete(digestOf("one"))
+	b.artifacts.Delete(digestOf("one"))
 	want(b, "a link for what has gone", must(b.st.CreateArtifact(b.ctx, a))(b).Link != nil, true)
 
 	_, err = b.st.CreateArtifact(b.ctx, task.Artifact{SHA256: digestOf("one"), Size: 5})
@@ -118,7 +118,7 @@ func caseAnArtifactIsAnnounced(b *bench) {
 			return b.st.Artifacts(b.ctx, view.DocumentFilter{Namespace: core.AnyNamespace, Paging: p})
 		}, func(a task.Artifact) string { return a.Namespace + a.SHA256 })), 7)
 	}
-	want(b, "of one", len(must(b.st.Artifacts(b.ctx, view.DocumentFilter{Namespace: "a"}))(b).Items), 3)
+	want(b, "artifacts of one namespace", len(must(b.st.Artifacts(b.ctx, view.DocumentFilter{Namespace: "a"}))(b).Items), 3)
 	wantCode(b, b.st.DeleteArtifact(b.ctx, "default", digestOf("one")), core.Conflict, `task "t"`)
 	ok(b, b.st.DeleteTask(b.ctx, "default", "t"))
 	ok(b, b.st.DeleteArtifact(b.ctx, "default", digestOf("one")))
@@ -186,17 +186,17 @@ func caseAJobOfAProgramWaitsForItsUpload(b *bench) {
 	want(b, "claimed", len(b.claim(s, 10).Jobs), 0)
 	w := must(b.st.Why(b.ctx, "default", now.ID))(b)
 	if !strings.Contains(w.Summary, "waits for the upload of "+digestOf("one")) || !strings.Contains(w.Next, "program push") {
-		b.Fatalf("%s\n%s", w.Summary, w.Next)
+		b.Fatalf("why: got %s\n%s, want the upload and the command for it", w.Summary, w.Next)
 	}
 	programs{b}.upload("one")
 	b.wantState(later.ID, job.Scheduled)
 	b.wantState(stays.ID, job.Waiting)
 	b.wantState(now.ID, job.Ready)
 	got := b.claim(s, 10).Jobs
-	want(b, "claimed", len(got), 1+1+len(fired)-1) // one enqueued, one triggered, and those fired, of which the triggered is one
-	want(b, "what was due first goes first", got[0].Job.ID, now.ID)
+	want(b, "claimed", len(got), 1+1+len(fired)-1) // one enqueued, one triggered and the fired ones, one of which is the triggered one
+	want(b, "first claimed job", got[0].Job.ID, now.ID)
 	if got[0].Artifact == nil || got[0].Artifact.Method != "GET" || !strings.Contains(got[0].Artifact.URL, digestOf("one")) {
-		b.Fatalf("%+v", got[0].Artifact)
+		b.Fatalf("link of the leased job: got %+v, want a GET link to the bytes of one", got[0].Artifact)
 	}
 	b.clock.Move(time.Hour)
 	want(b, "promoted when due", b.promote(), 1)
@@ -250,7 +250,7 @@ func caseAnEditToAnArtifactThatIsNotThere(b *bench) {
 	b.wantState(idle.ID, job.Waiting)
 	b.wantState(later.ID, job.Waiting)
 	b.wantState(running.Job.ID, job.Running)
-	// Its next try is under the new one, which is not there: it is seen at the claim.
+	// Its retry is under the new artifact, which is not uploaded: the claim detects that.
 	want(b, "retried", b.finish(s, running, job.OutcomeError).State, job.Scheduled)
 	b.clock.Move(time.Minute)
 	want(b, "promoted", b.promote(), 1)
@@ -285,14 +285,14 @@ func caseAMemberOfACycleWaitsForItsUpload(b *bench) {
 	run := must(b.st.CycleStatus(b.ctx, "default", "ring"))(b).Run
 	b.wantState(run.MemberJob, job.Waiting)
 	if w := must(b.st.Why(b.ctx, "default", run.MemberJob))(b); !strings.Contains(w.Summary, "waits for the upload") {
-		b.Fatal(w.Summary)
+		b.Fatalf("why of the member: got %q, want \"waits for the upload\"", w.Summary)
 	}
 	programs{b}.upload("one")
 	b.wantState(j.ID, job.Waiting)
 	s := programs{b}.runner()
 	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
 	b.wantState(run.MemberJob, job.Succeeded)
-	want(b, "the next", must(b.st.CycleStatus(b.ctx, "default", "ring"))(b).Run.Current, "b")
+	want(b, "next member of the cycle", must(b.st.CycleStatus(b.ctx, "default", "ring"))(b).Run.Current, "b")
 }
 
 func caseABackfillOfAProgramWaitsForItsUpload(b *bench) {
@@ -333,14 +333,14 @@ func caseArtifactsThatNothingNamesAreGivenUpInTime(b *bench) {
 	want(b, "unknown bytes", free("nobody's"), true)
 	b.clock.Move(25 * time.Hour)
 	prune()
-	want(b, "never uploaded", free("never"), true)
+	want(b, "removal of an artifact without an upload", free("never"), true)
 	want(b, "a task waits for it", free("waits"), false)
-	want(b, "posted", free("posted"), false)
+	want(b, "removal of a recent upload", free("posted"), false)
 	b.clock.Move(20 * 24 * time.Hour)
 	programs{b}.edit("freed")
 	b.clock.Move(11 * 24 * time.Hour) // after thirty days
 	prune()
-	want(b, "posted and named by nobody", free("posted"), true)
+	want(b, "removal of an old upload without a task", free("posted"), true)
 	want(b, "let go of a while ago", free("freed"), false)
 	want(b, "named", free("named"), false)
 	b.clock.Move(20 * 24 * time.Hour)
@@ -356,28 +356,28 @@ func caseBytesOfOneNamespaceAreNotThereForAnother(b *bench) {
 	must(b.st.CreateArtifact(b.ctx, mine))(b)
 	programs{b}.upload("one")
 	unknown := task.Artifact{Namespace: "other", SHA256: digestOf("two"), Size: 3}
-	for _, a := range []task.Artifact{theirs, unknown} { // told alike
+	for _, a := range []task.Artifact{theirs, unknown} { // both get the same answer
 		up := must(b.st.CreateArtifact(b.ctx, a))(b)
 		if up.Link == nil || up.Link.URL != "/artifacts/other/"+a.SHA256 {
-			b.Fatalf("link %+v", up.Link)
+			b.Fatalf("link of the announcement: got %+v, want a link in namespace other", up.Link)
 		}
 		_, err := b.st.ConfirmArtifact(b.ctx, "other", a.SHA256)
 		wantCode(b, err, core.Conflict, "not arrived")
 	}
-	b.shelf.Put("other/"+theirs.SHA256, 3)
+	b.artifacts.Put("other/"+theirs.SHA256, 3)
 	want(b, "confirmed", must(b.st.ConfirmArtifact(b.ctx, "other", theirs.SHA256))(b).PostedAt.IsZero(), false)
 
 	ok(b, b.st.DeleteArtifact(b.ctx, "default", mine.SHA256))
-	want(b, "free", jsonOf(must(b.st.BeginRemoval(b.ctx, []string{bytesOf("one"), "other/" + mine.SHA256}))(b)), jsonOf([]string{bytesOf("one")}))
+	want(b, "artifacts to be removed", jsonOf(must(b.st.BeginRemoval(b.ctx, []string{bytesOf("one"), "other/" + mine.SHA256}))(b)), jsonOf([]string{bytesOf("one")}))
 }
 
 func caseAnOutputIsNotThereBecauseAnotherNamespaceHas(b *bench) {
 	s, ref := programs{b}.boxed(task.Limits{})
 	o := output("stolen", "a", 40)
-	b.shelf.Put("other/"+o.SHA256, o.Size)
+	b.artifacts.Put("other/"+o.SHA256, o.Size)
 	link := must(b.st.DeclareOutput(b.ctx, s.ID, ref, o))(b)
 	if link == nil || link.URL != "/artifacts/default/"+o.SHA256 {
-		b.Fatalf("link %+v", link)
+		b.Fatalf("link of the output: got %+v, want a link in namespace default", link)
 	}
 	must(b.st.Finish(b.ctx, s.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK, Sandboxed: &task.Sandboxed{Outputs: []task.Output{o}}}}))(b)
 	want(b, "files", len(must(b.st.Outputs(b.ctx, "default", ref.JobID))(b)), 0)
@@ -385,17 +385,17 @@ func caseAnOutputIsNotThereBecauseAnotherNamespaceHas(b *bench) {
 	wantCode(b, err, core.NotFound)
 }
 
-func caseWhoRemovesBytesKeepsOthersFromRelyingOnThem(b *bench) {
+func caseARemovalOfBytesBlocksReferences(b *bench) {
 	one, digest := []string{bytesOf("one")}, digestOf("one")
-	b.shelf.Put(digest, 3)
-	want(b, "free", len(must(b.st.BeginRemoval(b.ctx, one))(b)), 1)
+	b.artifacts.Put(digest, 3)
+	want(b, "artifacts to be removed", len(must(b.st.BeginRemoval(b.ctx, one))(b)), 1)
 	want(b, "by one at a time", len(must(b.st.BeginRemoval(b.ctx, one))(b)), 0)
 	must(b.st.CreateArtifact(b.ctx, task.Artifact{SHA256: digest, Size: 3}))(b)
 	_, err := b.st.ConfirmArtifact(b.ctx, "default", digest)
 	wantCode(b, err, core.Unavailable, "being removed")
 	b.clock.Move(11 * time.Minute)
 	want(b, "in use", len(must(b.st.BeginRemoval(b.ctx, one))(b)), 0)
-	want(b, "relied on again", must(b.st.ConfirmArtifact(b.ctx, "default", digest))(b).PostedAt, b.clock.Now())
+	want(b, "upload time of an artifact that is used again", must(b.st.ConfirmArtifact(b.ctx, "default", digest))(b).PostedAt, b.clock.Now())
 	ok(b, b.st.DeleteArtifact(b.ctx, "default", digest))
 	want(b, "taken over", len(must(b.st.BeginRemoval(b.ctx, one))(b)), 1)
 	ok(b, b.st.EndRemoval(b.ctx, one))
@@ -408,8 +408,8 @@ func caseAnUploadThatIsConfirmedWhileJobsAreMade(b *bench, nodes []*store.Store)
 		name := fmt.Sprint("t", round)
 		b.task(name, runs(name))
 		other := name + " other"
-		b.shelf.Put(digestOf(name), int64(len(name)))
-		b.shelf.Put(digestOf(other), int64(len(other)))
+		b.artifacts.Put(digestOf(name), int64(len(name)))
+		b.artifacts.Put(digestOf(other), int64(len(other)))
 		must(b.st.CreateArtifact(b.ctx, task.Artifact{SHA256: digestOf(other), Size: int64(len(other))}))(b)
 		b.crowd(nodes, 4, func(ctx context.Context, st *store.Store, i int) error {
 			switch i {
@@ -429,22 +429,22 @@ func caseAnUploadThatIsConfirmedWhileJobsAreMade(b *bench, nodes []*store.Store)
 				return err
 			}
 		})
-		want(b, "waiting", b.count(`select count(*) from belfry.jobs where state = 'waiting'`), 0)
+		want(b, "waiting jobs", b.count(`select count(*) from belfry.jobs where state = 'waiting'`), 0)
 	}
 }
 
-func caseWhatIsPostedWhileBytesAreCollectedIsThere(b *bench, nodes []*store.Store) {
+func caseAnUploadDuringACollectionKeepsItsBytes(b *bench, nodes []*store.Store) {
 	for round := range 20 {
 		text := fmt.Sprint("bytes ", round)
 		digest, size := digestOf(text), int64(len(text))
-		b.shelf.Put(digest, size)
+		b.artifacts.Put(digest, size)
 		errs := make([]error, 2*len(nodes))
 		together(2*len(nodes), func(i int) {
 			st := nodes[i/2]
 			if i%2 == 0 {
 				free, err := st.BeginRemoval(b.ctx, []string{bytesOf(text)})
 				for _, d := range free {
-					b.shelf.Delete(d)
+					b.artifacts.Delete(d)
 				}
 				if errs[i] = err; err == nil {
 					errs[i] = st.EndRemoval(b.ctx, free)
@@ -456,7 +456,7 @@ func caseWhatIsPostedWhileBytesAreCollectedIsThere(b *bench, nodes []*store.Stor
 				return
 			}
 			_, err := st.ConfirmArtifact(b.ctx, "default", digest)
-			if code := core.CodeOf(err); code == core.Unavailable || code == core.Conflict { // being removed, or gone: its bytes are to be sent
+			if code := core.CodeOf(err); code == core.Unavailable || code == core.Conflict { // being removed or deleted: its bytes have to be uploaded again
 				err = nil
 			}
 			errs[i] = err
@@ -464,9 +464,9 @@ func caseWhatIsPostedWhileBytesAreCollectedIsThere(b *bench, nodes []*store.Stor
 		for _, err := range errs {
 			ok(b, err)
 		}
-		there := must(b.shelf.Has(b.ctx, digest, size))(b)
+		there := must(b.artifacts.Has(b.ctx, digest, size))(b)
 		if a := must(b.st.Artifact(b.ctx, "default", digest))(b); !a.PostedAt.IsZero() && !there {
-			b.Fatalf("round %d: posted, and its bytes have been collected", round)
+			b.Fatalf("round %d: the artifact is uploaded, but its bytes were collected", round)
 		}
 	}
 }

@@ -35,16 +35,16 @@ func caseAnIncidentIsAssigned(b *bench) {
 	want(b, "assigned", *i.Assigned, monitor.Assignment{To: "Bob Ö", By: "ann", At: b.clock.Now()})
 	must(b.st.AssignIncident(as(b, "eve"), "default", id, "Bob Ö"))(b) // changes nothing
 	must(b.st.AssignIncident(as(b, "eve"), "default", other, "Bob Ö"))(b)
-	want(b, "of Bob", found("Bob Ö"), "other site")
+	want(b, "incidents of Bob", found("Bob Ö"), "other site")
 	must(b.st.AssignIncident(as(b, "ann"), "default", id, ""))(b)
-	want(b, "of ann", found("ann"), "site")
-	want(b, "of Bob then", found("Bob Ö"), "other")
+	want(b, "incidents of ann", found("ann"), "site")
+	want(b, "incidents of Bob after the change", found("Bob Ö"), "other")
 	w.turn("site", passed)
 	w.turn("site", passed)
 	for range 2 {
 		want(b, "taken back", must(b.st.UnassignIncident(as(b, "bob"), "default", id))(b).Assigned, nil)
 	}
-	want(b, "of ann then", found("ann"), "")
+	want(b, "incidents of ann after the change", found("ann"), "")
 	i = must(b.st.Incident(b.ctx, "default", id))(b)
 	var told []string
 	for _, a := range i.Assignments {
@@ -72,5 +72,5 @@ func caseTwoAssignAnIncident(b *bench, nodes []*store.Store) {
 	})
 	i := must(b.st.Incident(b.ctx, "default", id))(b)
 	want(b, "assignments", len(i.Assignments), each*len(nodes))
-	want(b, "the last", i.Assignee(), i.Assignments[len(i.Assignments)-1].To)
+	want(b, "assignee by the last assignment", i.Assignee(), i.Assignments[len(i.Assignments)-1].To)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Of a day that is known: what an overview says is what was done.
+// The overview of a day must equal the known history of this day.
 func caseAnOverviewListsFaults(b *bench) {
 	for _, name := range []string{"bad", "mended", "good"} {
 		b.task(name, func(t *task.Task) { t.Retry.MaxAttempts = 1 })
@@ -39,10 +39,10 @@ func caseAnOverviewListsFaults(b *bench) {
 	}
 	o := must(b.st.Overview(b.ctx, "default"))(b)
 	if len(o.Failing) != 1 {
-		b.Fatalf("failing: %+v", o.Failing)
+		b.Fatalf("failing tasks: got %+v, want 1", o.Failing)
 	}
 	f := o.Failing[0]
-	want(b, "what fails", fmt.Sprint(f.Task, " ", f.Jobs, " ", f.Error, " ", f.First.Sub(Epoch), " ", f.Last.Sub(Epoch)), "bad 3 it broke 1s 3s")
+	want(b, "failing task", fmt.Sprint(f.Task, " ", f.Jobs, " ", f.Error, " ", f.First.Sub(Epoch), " ", f.Last.Sub(Epoch)), "bad 3 it broke 1s 3s")
 	want(b, "usual", o.Running[0].Usual.D(), 5*time.Second)
 	var day job.MinuteTotals
 	for _, part := range o.Day {
@@ -68,9 +68,9 @@ func caseAnOverviewListsFaults(b *bench) {
 	want(b, "lost for all", len(must(b.st.Overview(b.ctx, core.AnyNamespace))(b).Lost), 2)
 	o = must(b.st.Overview(b.ctx, "default"))(b)
 	if len(o.Late) != 1 || o.Late[0].Schedule != "hours" || len(o.Lost) != 1 || o.Lost[0].Name != "tester" || o.Lost[0].Session != s.ID {
-		b.Fatalf("late: %+v, lost: %+v", o.Late, o.Lost)
+		b.Fatalf("late schedules: got %+v, lost workers: got %+v, want hours and tester", o.Late, o.Lost)
 	}
 	b.session("good")
 	o = must(b.st.Overview(b.ctx, "other"))(b)
-	want(b, "of another namespace, with the worker back", len(o.Failing)+len(o.Day)+len(o.Late)+len(o.Lost)+len(o.Starts), 0)
+	want(b, "overview of another namespace", len(o.Failing)+len(o.Day)+len(o.Late)+len(o.Lost)+len(o.Starts), 0)
 }

@@ -34,7 +34,7 @@ func caseNodesThatRefillAtTheSameMomentMakeEach(b *bench, nodes []*store.Store) 
 			seen[j.Job.Schedule]++
 		}
 		if seen["narrow"] > 1 {
-			b.Fatalf("%d of buffer_all at once", seen["narrow"])
+			b.Fatalf("jobs of buffer_all at once: got %d, want at most 1", seen["narrow"])
 		}
 		b.crowd(nodes, 1, func(ctx context.Context, st *store.Store, i int) error {
 			var fs []job.Finish
@@ -58,6 +58,6 @@ func caseNodesThatRefillAtTheSameMomentMakeEach(b *bench, nodes []*store.Store) 
 	want(b, "jobs", jobs.Load(), 611)
 	want(b, "different nominal times", b.count(`select count(*) from (select distinct schedule_id, nominal from belfry.jobs_done) as d`), 611)
 	want(b, "occurrences", b.count(`select count(*) from belfry.occurrences where decision = 'job'`), 611)
-	want(b, "wide", backfills{b}.row(wide), "completed, done 0s, made 601, left out 0")
+	want(b, "backfill of the wide schedule", backfills{b}.row(wide), "completed, done 0s, made 601, left out 0")
 	want(b, "narrow", backfills{b}.row(narrow), "completed, done 0s, made 10, left out 0")
 }

@@ -27,7 +27,7 @@ func (b backfills) backfill(s string, from, to time.Duration, change ...func(*sc
 func sideBySide(f *schedule.Backfill)  { f.Overlap = schedule.OverlapAllow }
 func onlyMissing(f *schedule.Backfill) { f.OnlyMissing = true }
 
-// refill lets backfills go on until there is no more to do at once.
+// refill advances backfills until there is no more to do at once.
 func (b backfills) refill() {
 	b.Helper()
 	for range 1000 {
@@ -35,11 +35,10 @@ func (b backfills) refill() {
 			return
 		}
 	}
-	b.Fatal("there is always more to do")
+	b.Fatal("refill reports more work without end")
 }
 
-// backfilled lists the nominal times of live backfilled jobs, in the order of
-// their ids.
+// backfilled lists the nominal times of live backfilled jobs, in the order of their ids.
 func (b backfills) backfilled(s string, states ...job.State) string {
 	b.Helper()
 	var all []string
@@ -53,8 +52,7 @@ func (b backfills) backfilled(s string, states ...job.State) string {
 
 var live = []job.State{job.Ready, job.Running, job.Scheduled}
 
-// minutely makes a schedule of every minute since an hour ago, one of those
-// that has fired nothing yet.
+// minutely creates a schedule of every minute since an hour ago that has not fired yet.
 func (b backfills) minutely(change ...func(*schedule.Schedule)) schedule.Schedule {
 	b.Helper()
 	b.task("tick", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
@@ -66,7 +64,7 @@ func (b backfills) state(f schedule.Backfill) schedule.Backfill {
 	return must(b.st.Backfill(b.ctx, "default", f.ID))(b)
 }
 
-// row is a backfill's state as text.
+// row returns a backfill's state as text.
 func (b backfills) row(f schedule.Backfill) string {
 	b.Helper()
 	f = b.state(f)
@@ -89,7 +87,7 @@ func init() {
 	add("the limit completes a backfill before its end", caseTheLimitCompletesABackfillBeforeItsEnd)
 	add("a backfill is paused, resumed and canceled; its jobs stay", caseABackfillIsPaused)
 	add("a row that stands for several is parted where a backfill makes jobs, and counts and ends stay exact", caseARowThatStandsForSeveralIsPartedWhere)
-	add("what a backfill ran in a pause is not recorded as skipped by the resume, and the rest is", caseWhatABackfillRanInAPauseIsNot)
+	add("a resume records the times of a pause as skipped, except those that a backfill ran", caseAResumeLeavesOutTimesOfABackfill)
 	add("a backfill leaves its schedule as it is, and neither holds up the other", caseABackfillLeavesItsScheduleAsItIs)
 	add("an edit or a pause of the schedule leaves a backfill's jobs, and the rest of it follows the new rule", caseAnEditOrAPauseOfTheScheduleLeaves)
 	add("a loop from the finish is not disturbed by a backfill of the plan beside it", caseALoopFromTheFinishIsNotDisturbedBy)
@@ -133,7 +131,7 @@ func caseBackfillAllow(b *bench) {
 	backfills{b}.refill()
 	want(b, "first step", len(b.jobsOf("tick", live...)), schedule.BackfillStep)
 	backfills{b}.refill()
-	want(b, "and no more", len(b.jobsOf("tick", live...)), schedule.BackfillStep)
+	want(b, "active jobs of the backfill", len(b.jobsOf("tick", live...)), schedule.BackfillStep)
 	s := b.session("tick")
 	for _, j := range b.claim(s, 100).Jobs {
 		b.finish(s, j, job.OutcomeOK)
@@ -144,7 +142,7 @@ func caseBackfillAllow(b *bench) {
 	want(b, "occurrences", b.count(`select count(*) from belfry.occurrences where decision = 'job'`), 250)
 	j := b.jobsOf("tick")[0]
 	if !j.Nominal.Equal(Epoch.Add(-249*time.Minute)) || !j.DueAt.Equal(Epoch) || j.Schedule != "tick" || j.Trigger != schedule.TriggerBackfill {
-		b.Fatalf("%+v", j)
+		b.Fatalf("first backfilled job: got %+v, want the nominal time 249 minutes ago, due now", j)
 	}
 }
 
@@ -158,16 +156,16 @@ func caseABackfillThatIsRepeated(b *bench) {
 		return b.st.StartBackfill(b.ctx, f)
 	}
 	first := must(ask(-time.Minute))(b)
-	want(b, "while it is under way", must(ask(-time.Minute))(b).ID, first.ID)
+	want(b, "id of a repeated request while the backfill runs", must(ask(-time.Minute))(b).ID, first.ID)
 	must(b.st.SetBackfill(b.ctx, "default", first.ID, schedule.BackfillCanceled))(b)
-	again := must(ask(0))(b) // to was now, and is now again
-	want(b, "when it has ended", fmt.Sprint(again.ID == first.ID, again.State), fmt.Sprint(true, schedule.BackfillCanceled))
+	again := must(ask(0))(b) // the default of to was the present time, and is again
+	want(b, "repeated request after the end of the backfill", fmt.Sprint(again.ID == first.ID, again.State), fmt.Sprint(true, schedule.BackfillCanceled))
 	_, err := ask(0, func(f *schedule.Backfill) { f.OnlyMissing = true })
 	wantCode(b, err, core.Conflict, "idempotency key")
 	_, err = ask(0, func(f *schedule.Backfill) { f.Key = "a\x00" })
 	wantCode(b, err, core.Invalid, "key")
 	other := must(ask(0, func(f *schedule.Backfill) { f.Key = "other" }))(b)
-	want(b, "another", other.ID == first.ID, false)
+	want(b, "another key gets the same backfill", other.ID == first.ID, false)
 	want(b, "backfills", len(must(b.st.Backfills(b.ctx, schedule.BackfillFilter{}))(b).Items), 2)
 }
 
@@ -185,14 +183,14 @@ func caseAScheduleHasOneBackfillAtATime(b *bench) {
 	h := backfills{b}.backfill("other", -time.Minute, 0, func(f *schedule.Backfill) { f.Note = "beside" })
 	p := must(b.st.Backfills(b.ctx, schedule.BackfillFilter{}))(b)
 	if len(p.Items) != 3 || p.Items[0].ID != h.ID || p.Items[0].Note != "beside" || p.Items[1].ID != g.ID || p.Items[2].State != schedule.BackfillCanceled {
-		b.Fatalf("%+v", p.Items)
+		b.Fatalf("backfills: got %+v, want the new one of other, the active one and the canceled one", p.Items)
 	}
 	p = must(b.st.Backfills(b.ctx, schedule.BackfillFilter{Schedule: "tick", Paging: core.Paging{Limit: 1}}))(b)
 	want(b, "first page", p.Items[0].ID, g.ID)
 	p = must(b.st.Backfills(b.ctx, schedule.BackfillFilter{Schedule: "tick", Paging: core.Paging{Limit: 1, Cursor: p.Next}}))(b)
 	want(b, "second page", p.Items[0].ID, f.ID)
-	want(b, "no third", p.Next, "")
-	want(b, "of another namespace", len(must(b.st.Backfills(b.ctx, schedule.BackfillFilter{Namespace: "other"}))(b).Items), 0)
+	want(b, "cursor of the next page", p.Next, "")
+	want(b, "backfills of another namespace", len(must(b.st.Backfills(b.ctx, schedule.BackfillFilter{Namespace: "other"}))(b).Items), 0)
 	_, err = b.st.Backfill(b.ctx, "other", f.ID)
 	wantCode(b, err, core.NotFound)
 	_, err = b.st.SetBackfill(b.ctx, "other", g.ID, schedule.BackfillPaused)
@@ -235,12 +233,12 @@ func caseABackfillOfWhatIsMissingLeavesOutWhat(b *bench) {
 	for range 4 {
 		schedules{b}.next()
 	}
-	want(b, "before", schedules{b}.said("tick"), "1m job, 2m buffered, 3m skipped buffer_full, 4m skipped buffer_full")
+	want(b, "occurrences before the backfill", schedules{b}.said("tick"), "1m job, 2m buffered, 3m skipped buffer_full, 4m skipped buffer_full")
 	f := backfills{b}.backfill("tick", -time.Minute, 4*time.Minute, sideBySide, onlyMissing)
 	backfills{b}.refill()
 	want(b, "row", backfills{b}.row(f), "completed, done 4m, made 4, left out 2")
 	want(b, "jobs", backfills{b}.backfilled("tick"), "-1m 0s 3m 4m")
-	want(b, "after", schedules{b}.said("tick"), "-1m job, 0s job, 1m job, 2m buffered, 3m job, 4m job")
+	want(b, "occurrences after the backfill", schedules{b}.said("tick"), "-1m job, 0s job, 1m job, 2m buffered, 3m job, 4m job")
 	o := b.occurrences("tick")[4]
 	want(b, "the row has its job", o.JobID, b.jobsOf("tick")[len(b.jobsOf("tick"))-2].ID)
 	want(b, "reason", o.Reason, core.Reason(""))
@@ -250,7 +248,7 @@ func caseABackfillOfWhatIsMissingIsNotDeceived(b *bench) {
 	backfills{b}.minutely(overlap(schedule.OverlapAllow), catchup(schedule.CatchupAll), func(s *schedule.Schedule) { s.CatchupMax, s.CatchupWindow = 1000, core.Duration(24*time.Hour) })
 	b.clock.Move(8 * time.Hour)
 	b.fire()
-	want(b, "before", len(b.occurrences("tick")), 480)
+	want(b, "occurrences before the backfill", len(b.occurrences("tick")), 480)
 	sc := b.get("tick")
 	sc.Rules[0].Cron = "0 * * * *"
 	must(b.st.UpdateSchedule(b.ctx, sc))(b)
@@ -296,10 +294,10 @@ func caseABackfillIsPaused(b *bench) {
 		b.Helper()
 		want(b, "state", must(b.st.SetBackfill(b.ctx, "default", f.ID, state))(b).State, state)
 	}
-	set(schedule.BackfillActive) // as it is
+	set(schedule.BackfillActive) // sets the state that it already has
 	set(schedule.BackfillPaused)
 	set(schedule.BackfillPaused)
-	end() // the job that was made goes on
+	end() // the job of the backfill continues
 	backfills{b}.refill()
 	want(b, "paused", backfills{b}.row(f), "paused, done -5m, made 1, left out 0")
 	want(b, "live while paused", len(b.jobsOf("tick", live...)), 0)
@@ -320,7 +318,7 @@ func caseARowThatStandsForSeveralIsPartedWhere(b *bench) {
 	backfills{b}.minutely(catchup(schedule.CatchupLatest), overlap(schedule.OverlapAllow), func(s *schedule.Schedule) { s.Zone = "Europe/Sofia" })
 	b.clock.Move(10 * time.Minute)
 	b.fire()
-	want(b, "before", schedules{b}.said("tick"), "1m skipped catchup_latest x9, 10m job")
+	want(b, "occurrences before the backfill", schedules{b}.said("tick"), "1m skipped catchup_latest x9, 10m job")
 	rows := func() string {
 		b.Helper()
 		var all []string
@@ -330,18 +328,18 @@ func caseARowThatStandsForSeveralIsPartedWhere(b *bench) {
 				text = fmt.Sprintf("%s %s", core.Duration(o.Nominal.Sub(Epoch)), o.Decision)
 			}
 			if (o.Decision == schedule.DecidedSkipped) != (o.Reason == schedule.ReasonCatchupLatest) {
-				b.Fatalf("%+v", o)
+				b.Fatalf("occurrence: got %+v, want the reason of skipped ones alone to be catchup_latest", o)
 			}
 			all = append(all, text)
 		}
 		return strings.Join(all, ", ")
 	}
-	f := backfills{b}.backfill("tick", 4*time.Minute, 5*time.Minute) // in the middle, one at a time
+	f := backfills{b}.backfill("tick", 4*time.Minute, 5*time.Minute) // in the middle of the times, one at a time
 	backfills{b}.refill()
-	want(b, "one", rows(), "1m..3m x3 skipped, 4m job, 5m..9m x5 skipped, 10m job")
+	want(b, "rows after one backfill", rows(), "1m..3m x3 skipped, 4m job, 5m..9m x5 skipped, 10m job")
 	b.cancel(b.jobsOf("tick", live...)[1].ID)
 	backfills{b}.refill()
-	want(b, "two", rows(), "1m..3m x3 skipped, 4m job, 5m job, 6m..9m x4 skipped, 10m job")
+	want(b, "rows after two backfills", rows(), "1m..3m x3 skipped, 4m job, 5m job, 6m..9m x4 skipped, 10m job")
 	want(b, "row", backfills{b}.row(f), "completed, done 5m, made 2, left out 0")
 	backfills{b}.backfill("tick", time.Minute, time.Minute)
 	backfills{b}.refill()
@@ -349,7 +347,7 @@ func caseARowThatStandsForSeveralIsPartedWhere(b *bench) {
 		b.cancel(j.ID)
 	}
 	backfills{b}.refill()
-	want(b, "the first", rows(), "1m job, 2m..3m x2 skipped, 4m job, 5m job, 6m..9m x4 skipped, 10m job")
+	want(b, "rows after the backfill of the first times", rows(), "1m job, 2m..3m x2 skipped, 4m job, 5m job, 6m..9m x4 skipped, 10m job")
 	backfills{b}.backfill("tick", 3*time.Minute, 9*time.Minute, sideBySide, onlyMissing, func(f *schedule.Backfill) { f.Limit = 3 })
 	backfills{b}.refill()
 	want(b, "over several", rows(), "1m job, 2m skipped, 3m job, 4m job, 5m job, 6m job, 7m job, 8m..9m x2 skipped, 10m job")
@@ -358,7 +356,7 @@ func caseARowThatStandsForSeveralIsPartedWhere(b *bench) {
 	want(b, "all", schedules{b}.said("tick"), "0s job, 1m job, 2m job, 3m job, 4m job, 5m job, 6m job, 7m job, 8m job, 9m job, 10m job")
 }
 
-func caseWhatABackfillRanInAPauseIsNot(b *bench) {
+func caseAResumeLeavesOutTimesOfABackfill(b *bench) {
 	backfills{b}.minutely()
 	must(b.st.PauseSchedule(b.ctx, "default", "tick", ""))(b)
 	b.clock.Move(6 * time.Minute)
@@ -387,7 +385,7 @@ func caseABackfillLeavesItsScheduleAsItIs(b *bench) {
 	schedules{b}.next()
 	for _, o := range []schedule.Overlap{schedule.OverlapSkip, schedule.OverlapBufferOne, schedule.OverlapBufferAll, schedule.OverlapCancelOther, schedule.OverlapTerminateOther, schedule.OverlapAllow} {
 		os := b.occurrences(string(o))
-		want(b, "on time beside the backfill, "+string(o), os[len(os)-1].Decision, schedule.DecidedJob)
+		want(b, "decision for the next time beside the backfill, "+string(o), os[len(os)-1].Decision, schedule.DecidedJob)
 		want(b, "runs", b.get(string(o)).Runs, 1)
 		want(b, "live", len(b.jobsOf(string(o), live...)), 12)
 	}
@@ -457,7 +455,7 @@ func caseADeletedScheduleEndsItsBackfill(b *bench) {
 	want(b, "row", backfills{b}.row(f), "canceled, done -10m, made 1, left out 0")
 	want(b, "ended", backfills{b}.state(f).EndedAt, Epoch)
 	s := b.session("tick")
-	want(b, "its job", b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK).State, job.Succeeded)
+	want(b, "state of the backfilled job", b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK).State, job.Succeeded)
 	backfills{b}.refill()
 	want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
 }
@@ -470,7 +468,7 @@ func caseABackfillThatCannotBeComputedHoldsUpNo(b *bench) {
 	f := backfills{b}.backfill("good", -time.Minute, 0, sideBySide)
 	b.sql(`update belfry.schedules set doc = replace(doc, '"UTC"', '"Mars/Olympus"') where name = 'bad'`)
 	if _, err := b.st.Refill(b.ctx); err == nil {
-		b.Fatal("nothing is said of it")
+		b.Fatal("refill of a schedule with an unknown zone: got no error")
 	}
-	want(b, "the other", backfills{b}.row(f), "completed, done 0s, made 2, left out 0")
+	want(b, "state of the other backfill", backfills{b}.row(f), "completed, done 0s, made 2, left out 0")
 }

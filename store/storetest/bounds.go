@@ -29,13 +29,13 @@ func init() {
 	addNodes("nodes that enqueue at the same moment drop exactly what is over the bound", boundDropsOverNodes)
 }
 
-// bound gives a queue a bound and nothing else.
+// bound gives a queue a bound and no other setting.
 func bound(b *bench, queue string, most int, full job.OnFull) {
 	b.Helper()
 	must(b.st.SaveQueue(b.ctx, job.Queue{Name: queue, MaxWaiting: most, OnFull: full}))(b)
 }
 
-// letIn asks again for as long as a queue has no room: a count that found none holds for a moment.
+// letIn repeats a request as long as the queue has no room: a count without room is cached for a moment.
 func letIn(b *bench, n int, like job.NewJob) {
 	b.Helper()
 	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -44,7 +44,7 @@ func letIn(b *bench, n int, like job.NewJob) {
 			return
 		}
 		if core.CodeOf(err) != core.QueueFull || time.Now().After(until) {
-			b.Fatal(err)
+			b.Fatalf("enqueue into a queue with room: %v", err)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func boundRefuses(b *bench) {
 	one := job.NewJob{Task: "t", Queue: "narrow"}
 	s := b.session("t")
 	ok(b, askFor(b, 1, one))
-	b.clock.Move(3 * time.Second) // so that all jobs from before the bound have been looked for
+	b.clock.Move(3 * time.Second) // until all jobs from before the bound have been looked for
 	ok(b, askFor(b, 1, one))
 	ok(b, askFor(b, 1, one))
 	later := one
@@ -73,17 +73,19 @@ func boundRefuses(b *bench) {
 	want(b, "jobs after a refused batch", waitingIn(b, "narrow"), 4)
 	want(b, "refused jobs that were told", b.tally.of("queue_full narrow"), 2)
 	want(b, "faults", b.tally.of("faults"), 0)
-	wantCode(b, askFor(b, 6, one), core.QueueFull, "enqueue at most 5 at once")
+	err = askFor(b, 6, one)
+	wantCode(b, err, core.QueueFull, "enqueue at most 5 at once")
+	want(b, "time after which a batch that never fits is asked for again", retryAfter(err), 0)
 	ok(b, askFor(b, 9, job.NewJob{Task: "t"})) // in a queue without a bound
 
-	// A batch for several queues is let in by all of them, or by none.
+	// A batch for several queues is admitted by all of them or by none.
 	_, err = b.st.Enqueue(b.ctx, []job.NewJob{one, {Task: "t", Queue: "other"}, {Task: "t", Queue: "other"}, {Task: "t", Queue: "other"}, {Task: "t", Queue: "other"}})
 	wantCode(b, err, core.QueueFull, `queue "other"`, "at most 3 at once")
 	want(b, "jobs of the others", waitingIn(b, "narrow")+waitingIn(b, "other"), 4)
 
 	leased := must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"narrow": 2}}))(b)
 	want(b, "leased", len(leased.Jobs), 2)
-	letIn(b, 3, one) // two run, two waited
+	letIn(b, 3, one) // 2 jobs run and 2 wait
 	wantCode(b, askFor(b, 1, one), core.QueueFull, "5 of 5 jobs wait")
 	b.finish(s, leased.Jobs[0], job.OutcomeOK)
 	wantCode(b, askFor(b, 1, one), core.QueueFull)
@@ -95,7 +97,7 @@ func boundRefuses(b *bench) {
 }
 
 func retryAfter(err error) core.Duration {
-	e, _ := err.(*core.Error) //nolint:errorlint // it is answered as it is
+	e, _ := err.(*core.Error) //nolint:errorlint // the error is returned unwrapped
 	if e == nil {
 		return 0
 	}
@@ -113,12 +115,12 @@ func boundDrops(b *bench) {
 	third := b.enqueue(narrow(0))
 	b.wantState(first.ID, job.Skipped)
 	got := b.job(first.ID)
-	want(b, "its reason", got.Reason, job.ReasonDropped)
-	want(b, "its note", got.Note, "queue narrow was full: 3 jobs may wait, and newer ones took its place")
+	want(b, "reason of the dropped job", got.Reason, job.ReasonDropped)
+	want(b, "note of the dropped job", got.Note, "queue narrow was full: 3 jobs may wait, and newer ones took its place")
 	want(b, "attempts", got.Attempt, 0)
 	want(b, "waiting", waitingIn(b, "narrow"), 3)
 
-	// A batch drops as many as it has no room for, in their order.
+	// A batch drops as many jobs as it lacks room for, in order.
 	ok(b, askFor(b, 2, narrow(1)))
 	b.wantState(second.ID, job.Skipped)
 	b.wantState(third.ID, job.Skipped)
@@ -130,7 +132,7 @@ func boundDrops(b *bench) {
 	want(b, "waiting after refusals", waitingIn(b, "narrow"), 3)
 	want(b, "dropped in all", b.count(`select count(*) from belfry.jobs_done where reason = 'dropped'`), 3)
 
-	// A job that is there for later counts and is dropped in its turn, and one that waits for a limit leaves it.
+	// An older job counts and is dropped in order, and one that waits for a limit leaves it.
 	later := narrow(0)
 	bound(b, "narrow", 1, "")
 	bound(b, "narrow", 4, job.OnFullDropOldest)
@@ -197,7 +199,7 @@ func boundLetsIn(b *bench) {
 	b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
 	bound(b, "default", 1, "")
 	ok(b, askFor(b, 1, job.NewJob{Task: "t"}))
-	g.run("w", "") // it is no job of the queue; its steps are
+	g.run("w", "") // the run is no job of the queue, but its steps are
 	wantCode(b, askFor(b, 1, job.NewJob{Task: "t"}), core.QueueFull)
 	s := b.session("t", "a")
 	l := must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 5}}))(b)
@@ -250,18 +252,18 @@ func boundAndSchedules(b *bench) {
 	want(b, "jobs with room for four", waitingIn(b, "narrow"), 6)
 	must(b.st.Refill(b.ctx))(b)
 	want(b, "a backfill drops nothing", b.count(`select count(*) from belfry.jobs_done where reason = 'dropped'`), 0)
-	want(b, "its state", must(b.st.Backfill(b.ctx, "default", f.ID))(b).State, schedule.BackfillActive)
+	want(b, "state of the backfill", must(b.st.Backfill(b.ctx, "default", f.ID))(b).State, schedule.BackfillActive)
 
-	// A full queue that drops the oldest does so for runs of schedules, and none is lost.
+	// A full queue that drops its oldest jobs does so for runs of schedules, and no run is lost.
 	for range 5 {
 		before := b.count(`select coalesce(max(id), 0) from belfry.jobs`)
 		b.clock.Move(time.Minute)
 		b.fire()
-		want(b, "waiting", waitingIn(b, "narrow"), 6)
+		want(b, "waiting jobs", waitingIn(b, "narrow"), 6)
 		want(b, "new runs are there", b.count(fmt.Sprintf(`select count(*) from belfry.jobs where id > %d`, before)) >= 3, true)
 	}
 	want(b, "dropped", b.count(`select count(*) from belfry.jobs_done where reason = 'dropped'`) >= 15, true)
-	want(b, "those that were dropped were skipped", b.count(`select count(*) from belfry.jobs_done where reason = 'dropped' and state <> 'skipped'`), 0)
+	want(b, "dropped jobs in another state than skipped", b.count(`select count(*) from belfry.jobs_done where reason = 'dropped' and state <> 'skipped'`), 0)
 	for _, name := range []string{"tick", "tock", "tuck", "loop"} {
 		want(b, "state of "+name, b.get(name).State, schedule.Active)
 	}
@@ -269,7 +271,7 @@ func boundAndSchedules(b *bench) {
 	bound(b, "narrow", 0, "")
 	must(b.st.Refill(b.ctx))(b)
 	must(b.st.Refill(b.ctx))(b)
-	want(b, "its state", must(b.st.Backfill(b.ctx, "default", f.ID))(b).State, schedule.BackfillCompleted)
+	want(b, "state of the backfill", must(b.st.Backfill(b.ctx, "default", f.ID))(b).State, schedule.BackfillCompleted)
 }
 
 func boundBelowWhatWaits(b *bench) {
@@ -287,7 +289,7 @@ func boundBelowWhatWaits(b *bench) {
 	ok(b, askFor(b, 10, narrow(0)))
 	want(b, "the bound", waitingIn(b, "narrow"), 10)
 
-	// Jobs that another node made before it had heard of the bound.
+	// Jobs that another node created before it knew of the bound.
 	bound(b, "narrow", 0, "")
 	ok(b, askFor(b, 5, narrow(0)))
 	bound(b, "narrow", 15, "")
@@ -317,12 +319,12 @@ func boundsThatCannotBe(b *bench) {
 	want(b, "on_full", q.OnFull, job.OnFullRefuse)
 	exported := must(b.st.Export(b.ctx, ""))(b).Queues
 	kept := slices.IndexFunc(exported, func(q job.Queue) bool { return q.Name == "narrow" })
-	want(b, "as it is exported", fmt.Sprint(exported[kept].MaxWaiting, exported[kept].OnFull), "5refuse")
+	want(b, "bound in the export", fmt.Sprint(exported[kept].MaxWaiting, exported[kept].OnFull), "5refuse")
 	ok(b, b.st.DeleteQueue(b.ctx, "narrow"))
 	want(b, "rows of bounds", b.count(`select count(*) from belfry.queue_bounds`), 0)
 }
 
-// crowdInto enqueues from all nodes at once, and answers how many jobs were let in and how many batches refused.
+// crowdInto enqueues from all nodes at once. It returns the number of admitted jobs and of rejected batches.
 func crowdInto(b *bench, nodes []*store.Store, callers int) (let, refused int64) {
 	var in, out atomic.Int64
 	b.crowd(nodes, callers, func(ctx context.Context, st *store.Store, i int) error {
@@ -352,7 +354,7 @@ func boundOverNodes(b *bench, nodes []*store.Store) {
 	let, refused := crowdInto(b, nodes, 20)
 	want(b, "jobs", waitingIn(b, "narrow"), let)
 	if let > 50 || let < 46 || refused == 0 {
-		b.Fatalf("%d jobs were let in of 50, and %d batches refused", let, refused)
+		b.Fatalf("got %d admitted jobs and %d rejected batches, want 46 to 50 jobs and at least 1 batch", let, refused)
 	}
 }
 
@@ -361,6 +363,6 @@ func boundDropsOverNodes(b *bench, nodes []*store.Store) {
 	bound(b, "narrow", 50, job.OnFullDropOldest)
 	let, refused := crowdInto(b, nodes, 10)
 	want(b, "refused", refused, 0)
-	want(b, "waiting", waitingIn(b, "narrow"), 50)
+	want(b, "waiting jobs", waitingIn(b, "narrow"), 50)
 	want(b, "dropped", b.count(`select count(*) from belfry.jobs_done where reason = 'dropped'`), let-50)
 }

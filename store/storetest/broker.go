@@ -15,8 +15,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Admin is what the cases of [RunBroker] need of an operator, beside the
-// broker that is tried.
+// Admin is the operator's interface that the cases of [RunBroker] need beside the broker under test.
 type Admin interface {
 	CreateTask(ctx context.Context, t task.Task) (task.Task, error)
 	SaveQueue(ctx context.Context, q job.Queue) (job.Queue, error)
@@ -38,7 +37,7 @@ type Admin interface {
 	Move(d time.Duration)
 }
 
-// NewAdmin is a store whose clock is the test's.
+// NewAdmin returns the operator's interface of a store with a test's clock.
 func NewAdmin(st *store.Store, clock *Clock) Admin { return admin{st, clock} }
 
 type admin struct {
@@ -48,42 +47,42 @@ type admin struct {
 
 func (a admin) Move(d time.Duration) { a.clock.Move(d) }
 
-// RunBroker runs the cases of a broker. open makes a broker on a fresh store
-// with the usual session time, and a way to operate that store.
+// RunBroker runs the cases of a broker. open returns a broker on a fresh store with the usual session time, and the operator's
+// interface of that store.
 func RunBroker(t *testing.T, open func(t *testing.T) (job.Leaser, Admin)) {
 	for name, fn := range brokerCases {
 		t.Run("broker: "+name, func(t *testing.T) {
 			t.Parallel()
-			d := &desk{T: t, ctx: t.Context(), settled: map[string]int64{}}
+			d := &brokerBench{T: t, ctx: t.Context(), settled: map[string]int64{}}
 			d.br, d.ad = open(t)
 			fn(d)
 		})
 	}
 }
 
-var brokerCases = map[string]func(*desk){}
+var brokerCases = map[string]func(*brokerBench){}
 
-func addBroker(sentence string, fn func(*desk)) {
+func addBroker(sentence string, fn func(*brokerBench)) {
 	if brokerCases[sentence] != nil {
 		panic("two cases say: " + sentence)
 	}
 	brokerCases[sentence] = fn
 }
 
-// desk is what a case of a broker works with.
-type desk struct {
+// brokerBench is the environment of a case of a broker.
+type brokerBench struct {
 	*testing.T
 	ctx context.Context
 	br  job.Leaser
 	ad  Admin
 
-	settled map[string]int64 // by session, of its last renewal
+	settled map[string]int64 // by session, from its last renewal
 }
 
-// lost is longer than a session lives without a renewal, grace included.
+// lost is longer than a session lives without a renewal, including the grace period.
 const lost = 30*time.Second + job.LostGrace + time.Second
 
-func (d *desk) task(name string, change ...func(*task.Task)) {
+func (d *brokerBench) task(name string, change ...func(*task.Task)) {
 	d.Helper()
 	t := task.Task{Name: name, Kind: task.KindFunc, Retry: task.Retry{Jitter: -1}}
 	for _, fn := range change {
@@ -94,7 +93,7 @@ func (d *desk) task(name string, change ...func(*task.Task)) {
 
 func attempts(n int) func(*task.Task) { return func(t *task.Task) { t.Retry.MaxAttempts = n } }
 
-func (d *desk) enqueue(ns ...job.NewJob) []int64 {
+func (d *brokerBench) enqueue(ns ...job.NewJob) []int64 {
 	d.Helper()
 	var ids []int64
 	for _, e := range must(d.ad.Enqueue(d.ctx, ns))(d) {
@@ -103,34 +102,34 @@ func (d *desk) enqueue(ns ...job.NewJob) []int64 {
 	return ids
 }
 
-func (d *desk) one(task string) int64 {
+func (d *brokerBench) one(task string) int64 {
 	d.Helper()
 	return d.enqueue(job.NewJob{Task: task})[0]
 }
 
-func (d *desk) session(funcs ...string) string {
+func (d *brokerBench) session(funcs ...string) string {
 	d.Helper()
 	return d.open(job.WorkerInfo{Kinds: []task.Kind{task.KindFunc}, Funcs: funcs, Queues: map[string]int{"default": 10}})
 }
 
-func (d *desk) open(w job.WorkerInfo) string {
+func (d *brokerBench) open(w job.WorkerInfo) string {
 	d.Helper()
 	w.Name = "tester"
 	return must(d.br.OpenSession(d.ctx, w))(d).ID
 }
 
-func (d *desk) claim(session string, n int) job.Claim {
+func (d *brokerBench) claim(session string, n int) job.Claim {
 	d.Helper()
 	return d.claimFrom(session, map[string]int{"default": n})
 }
 
-func (d *desk) claimFrom(session string, want map[string]int) job.Claim {
+func (d *brokerBench) claimFrom(session string, want map[string]int) job.Claim {
 	d.Helper()
 	return must(d.br.Claim(d.ctx, job.ClaimRequest{Session: session, Want: want}))(d)
 }
 
 // claimOne leases exactly one job.
-func (d *desk) claimOne(session string) job.Ref {
+func (d *brokerBench) claimOne(session string) job.Ref {
 	d.Helper()
 	c := d.claim(session, 1)
 	want(d, "jobs claimed", len(c.Jobs), 1)
@@ -138,7 +137,7 @@ func (d *desk) claimOne(session string) job.Ref {
 	return refOf(c.Jobs[0])
 }
 
-func (d *desk) finish(session string, ref job.Ref, outcome job.Outcome, change ...func(*job.Finish)) job.Finished {
+func (d *brokerBench) finish(session string, ref job.Ref, outcome job.Outcome, change ...func(*job.Finish)) job.Finished {
 	d.Helper()
 	f := job.Finish{Ref: ref, Outcome: outcome}
 	for _, fn := range change {
@@ -150,13 +149,13 @@ func (d *desk) finish(session string, ref job.Ref, outcome job.Outcome, change .
 	return got[0]
 }
 
-func (d *desk) renew(session string, refs ...job.Ref) job.Renewal {
+func (d *brokerBench) renew(session string, refs ...job.Ref) job.Renewal {
 	d.Helper()
 	return d.renewOf(session, job.Held(refs...))
 }
 
-// renewOf echoes, as workers do, what the renewal before was answered.
-func (d *desk) renewOf(session string, has job.Holdings) job.Renewal {
+// renewOf renews with the values that the previous renewal returned, as workers do.
+func (d *brokerBench) renewOf(session string, has job.Holdings) job.Renewal {
 	d.Helper()
 	has.Settled = d.settled[session]
 	r := must(d.br.Renew(d.ctx, session, has))(d)
@@ -164,20 +163,20 @@ func (d *desk) renewOf(session string, has job.Holdings) job.Renewal {
 	return r
 }
 
-func (d *desk) job(id int64) job.Job {
+func (d *brokerBench) job(id int64) job.Job {
 	d.Helper()
 	return must(d.ad.Job(d.ctx, core.AnyNamespace, id))(d)
 }
 
-func (d *desk) wantState(id int64, state job.State) job.Job {
+func (d *brokerBench) wantState(id int64, state job.State) job.Job {
 	d.Helper()
 	j := d.job(id)
 	want(d, fmt.Sprintf("state of job %d (%s %s)", id, j.Reason, j.Error), j.State, state)
 	return j
 }
 
-// outcomes are how the attempts of a job ended, oldest first.
-func (d *desk) outcomes(id int64) string {
+// outcomes returns how the attempts of a job ended, oldest first.
+func (d *brokerBench) outcomes(id int64) string {
 	d.Helper()
 	var all []string
 	for i, a := range must(d.ad.Attempts(d.ctx, core.AnyNamespace, id))(d) {
@@ -187,7 +186,7 @@ func (d *desk) outcomes(id int64) string {
 	return strings.Join(all, " ")
 }
 
-func (d *desk) texts(id int64) string {
+func (d *brokerBench) texts(id int64) string {
 	d.Helper()
 	var all []string
 	for _, l := range must(d.ad.Logs(d.ctx, core.AnyNamespace, id, job.LogFilter{}))(d).Items {
@@ -196,18 +195,18 @@ func (d *desk) texts(id int64) string {
 	return strings.Join(all, "|")
 }
 
-func (d *desk) promote() {
+func (d *brokerBench) promote() {
 	d.Helper()
 	must(d.ad.Promote(d.ctx))(d)
 }
 
-func (d *desk) release() int {
+func (d *brokerBench) release() int {
 	d.Helper()
 	return must(d.ad.ReleaseLost(d.ctx))(d).Jobs
 }
 
 // Move moves the clock that decides.
-func (d *desk) Move(by time.Duration) { d.ad.Move(by) }
+func (d *brokerBench) Move(by time.Duration) { d.ad.Move(by) }
 
 func jsonOf(v any) string {
 	b, err := json.Marshal(v)

@@ -10,8 +10,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// claimAhead wants n jobs, of which all but so many would have to wait.
-func (d *desk) claimAhead(session string, n, slots int) job.Claim {
+// claimAhead claims n jobs, all but slots of which would have to wait.
+func (d *brokerBench) claimAhead(session string, n, slots int) job.Claim {
 	d.Helper()
 	return must(d.br.Claim(d.ctx, job.ClaimRequest{
 		Session: session, Want: map[string]int{"default": n}, Ahead: map[string]int{"default": n - slots},
@@ -35,14 +35,14 @@ func waiting(c job.Claim) (has job.Holdings) {
 func init() {
 	addBroker("jobs that were claimed ahead are handed back when their worker is lost, and no attempt of theirs is counted", caseJobsThatWereClaimedAheadAreHandedBackWhen)
 	addBroker("a job that was claimed ahead is lost with its worker once a renewal said that it has begun", caseAJobThatWasClaimedAheadIsLostWith)
-	addBroker("what is claimed for a free slot is lost with its worker", caseWhatIsClaimedForAFreeSlotIsLost)
+	addBroker("a job claimed for a free slot is lost with its worker", caseAJobClaimedForAFreeSlotIsLost)
 	addBroker("a job that is lost must not be tried again, or had a try, is not claimed ahead, and nothing behind it", caseAJobThatIsLostMustNotBeTried)
 	addBroker("of many jobs a claim ahead leaves the first that must not wait, and all have their turn", caseOfManyJobsAClaimAheadLeavesTheFirst)
 	addBroker("a job that an enqueue brings to a claim that waits is leased ahead only if it may wait", caseAJobThatAnEnqueueBringsToAClaim)
 }
 
-func caseJobsThatWereClaimedAheadAreHandedBackWhen(d *desk) {
-	for _, jobs := range []int{3, 120} { // leases of their own, and some that share a row
+func caseJobsThatWereClaimedAheadAreHandedBackWhen(d *brokerBench) {
+	for _, jobs := range []int{3, 120} { // leases of their own, and leases that share a row
 		name := fmt.Sprintf("ahead-%d", jobs)
 		d.task(name)
 		ids := d.enqueue(slices.Repeat([]job.NewJob{{Task: name}}, jobs)...)
@@ -66,7 +66,7 @@ func caseJobsThatWereClaimedAheadAreHandedBackWhen(d *desk) {
 	}
 }
 
-func caseAJobThatWasClaimedAheadIsLostWith(d *desk) {
+func caseAJobThatWasClaimedAheadIsLostWith(d *brokerBench) {
 	d.task("told")
 	ids := d.enqueue(slices.Repeat([]job.NewJob{{Task: "told"}}, 2)...)
 	s := d.session("told")
@@ -75,10 +75,10 @@ func caseAJobThatWasClaimedAheadIsLostWith(d *desk) {
 	want(d, "waits", d.job(ids[0]).Ahead, true)
 	holding.Attempts[0].Waiting = false
 	d.Move(job.ClaimSettled + time.Second)
-	for range 2 { // the first takes a pack apart, if they are in one
+	for range 2 { // the first renewal splits the pack, if there is one
 		must(d.br.Renew(d.ctx, s, holding))(d)
 	}
-	want(d, "has begun", d.job(ids[0]).Ahead, false)
+	want(d, "job is claimed ahead after its start", d.job(ids[0]).Ahead, false)
 	d.Move(lost)
 	must(d.ad.ReleaseLost(d.ctx))(d)
 	want(d, "outcomes of what began", d.outcomes(ids[0]), "lost")
@@ -86,7 +86,7 @@ func caseAJobThatWasClaimedAheadIsLostWith(d *desk) {
 	want(d, "outcomes of what waited", d.outcomes(ids[1]), "handed_back")
 }
 
-func caseWhatIsClaimedForAFreeSlotIsLost(d *desk) {
+func caseAJobClaimedForAFreeSlotIsLost(d *brokerBench) {
 	d.task("slot")
 	ids := d.enqueue(slices.Repeat([]job.NewJob{{Task: "slot"}}, 2)...)
 	s := d.session("slot")
@@ -97,7 +97,7 @@ func caseWhatIsClaimedForAFreeSlotIsLost(d *desk) {
 	want(d, "failures", d.job(ids[0]).Failures, 1)
 }
 
-func caseAJobThatIsLostMustNotBeTried(d *desk) {
+func caseAJobThatIsLostMustNotBeTried(d *brokerBench) {
 	d.task("often")
 	d.task("single", attempts(1))
 	d.task("final", func(t *task.Task) { t.Retry.OnLost = task.OnLostFail })
@@ -118,19 +118,19 @@ func caseAJobThatIsLostMustNotBeTried(d *desk) {
 		d.finish(s, refOf(c.Jobs[0]), job.OutcomeOK)
 		if rest := first[i+1:]; len(rest) == 0 {
 			want(d, "claimed with it", len(c.Jobs), 4)
-			want(d, "of which waits", d.job(behind).Ahead, true)
+			want(d, "second job is claimed ahead", d.job(behind).Ahead, true)
 			continue
 		}
 		want(d, "claimed with it", len(c.Jobs), 1)
-		want(d, "what comes next", len(d.claimAhead(s, 10, 0).Jobs), 0)
+		want(d, "jobs of the next claim", len(d.claimAhead(s, 10, 0).Jobs), 0)
 	}
 }
 
-func caseOfManyJobsAClaimAheadLeavesTheFirst(d *desk) {
+func caseOfManyJobsAClaimAheadLeavesTheFirst(d *brokerBench) {
 	d.task("usual")
 	d.task("single", attempts(1))
 	s := d.session("usual", "single")
-	for range 4 { // claims learn what is usual
+	for range 4 { // claims learn the usual number
 		d.enqueue(slices.Repeat([]job.NewJob{{Task: "usual"}}, 12)...)
 		for _, j := range d.claimAhead(s, 12, 6).Jobs {
 			d.finish(s, refOf(j), job.OutcomeOK)
@@ -143,10 +143,10 @@ func caseOfManyJobsAClaimAheadLeavesTheFirst(d *desk) {
 	want(d, "up to the one", slices.Equal(idsOf(c), ids[:30]), true)
 	c = d.claimAhead(s, 100, 1)
 	want(d, "from the one", slices.Equal(idsOf(c), ids[30:]), true)
-	want(d, "the one waits", d.job(ids[30]).Ahead && len(c.Jobs) == 1, false)
+	want(d, "single job is claimed ahead", d.job(ids[30]).Ahead && len(c.Jobs) == 1, false)
 }
 
-func caseAJobThatAnEnqueueBringsToAClaim(d *desk) {
+func caseAJobThatAnEnqueueBringsToAClaim(d *brokerBench) {
 	d.task("single", attempts(1))
 	d.task("often")
 	s := d.session("single", "often")

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -13,15 +14,16 @@ import (
 
 func init() {
 	addBroker("snoozing and handing back do not count against the attempts", caseSnoozingAndHandingBackDoNotCountAgainstThe)
-	addBroker("what a worker says of an attempt is kept", caseWhatAWorkerSaysOfAnAttemptIsKept)
+	add("the newest 100 attempts that were handed back are kept, and all others", caseAttemptsThatWereHandedBackAreBounded)
+	addBroker("the report of an attempt is kept", caseTheReportOfAnAttemptIsKept)
 	addBroker("bad finishes, logs, claims and sessions are refused with the field, and nothing of their batch is written", caseBadFinishesLogsClaimsAndSessionsAreRefusedWith)
 	addBroker("a log keeps its order and drops what came twice, in one call or in two", caseALogKeepsItsOrderAndDropsWhatCame)
 	add("the log of an attempt ends where no task may let it go, and no other's does", caseTheLogOfAnAttemptEndsWhereNoTask)
-	add("the log of an attempt ends where its task says, whatever its worker sends", caseTheLogOfAnAttemptEndsWhereItsTask)
+	add("the log of an attempt is cut at the limit of its task", caseTheLogOfAnAttemptEndsWhereItsTask)
 	addBroker("a log takes any bytes and mends the time of a worker whose clock is off", caseALogTakesAnyBytesAndMendsTheTime)
 }
 
-func caseSnoozingAndHandingBackDoNotCountAgainstThe(d *desk) {
+func caseSnoozingAndHandingBackDoNotCountAgainstThe(d *brokerBench) {
 	d.task("shy", attempts(1))
 	id := d.one("shy")
 	s := d.session("shy")
@@ -39,7 +41,31 @@ func caseSnoozingAndHandingBackDoNotCountAgainstThe(d *desk) {
 	want(d, "outcomes", d.outcomes(id), "snoozed handed_back error")
 }
 
-func caseWhatAWorkerSaysOfAnAttemptIsKept(d *desk) {
+func caseAttemptsThatWereHandedBackAreBounded(b *bench) {
+	b.task("t")
+	other := b.enqueue(job.NewJob{Task: "t"})
+	s := b.session("t")
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeHandedBack)
+	b.cancel(other.ID)
+	id := b.enqueue(job.NewJob{Task: "t"}).ID
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeHandedBack)
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeSnoozed, func(f *job.Finish) { f.Snooze = core.Duration(time.Second) })
+	b.clock.Move(time.Second)
+	b.promote()
+	for range 120 {
+		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeHandedBack)
+	}
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
+	all := must(b.st.Attempts(b.ctx, "default", id))(b)
+	want(b, "attempts", len(all), 102)
+	want(b, "first", fmt.Sprint(all[0].Number, all[0].Outcome), "2snoozed")
+	want(b, "oldest that was handed back", fmt.Sprint(all[1].Number, all[1].Outcome), "23handed_back")
+	want(b, "newest that was handed back", fmt.Sprint(all[100].Number, all[100].Outcome), "122handed_back")
+	want(b, "last", fmt.Sprint(all[101].Number, all[101].Outcome), "123ok")
+	want(b, "attempts of the other job", len(must(b.st.Attempts(b.ctx, "default", other.ID))(b)), 1)
+}
+
+func caseTheReportOfAnAttemptIsKept(d *brokerBench) {
 	d.task("exit", attempts(1))
 	id := d.one("exit")
 	s := d.session("exit")
@@ -52,10 +78,10 @@ func caseWhatAWorkerSaysOfAnAttemptIsKept(d *desk) {
 	})
 	a := must(d.ad.Attempts(d.ctx, "default", id))(d)[0]
 	if a.Error != "it broke\uFFFD" || *a.ExitCode != code || a.Signal != "SIGTERM" || !a.LogCut || a.Worker != "tester" || a.Session != s || a.Lease != ref.Lease {
-		d.Fatalf("%+v", a)
+		d.Fatalf("attempt: got %+v, want what the worker reported, as text", a)
 	}
 	if !a.ClaimedAt.Equal(Epoch) || !a.StartedAt.Equal(Epoch.Add(time.Second)) || !a.EndedAt.Equal(Epoch.Add(3*time.Second)) {
-		d.Fatalf("%+v", a)
+		d.Fatalf("times of the attempt: got %+v, want claim, start and end", a)
 	}
 	want(d, "output", string(d.job(id).Output), `{"half":"\u0000done"}`)
 	id = d.one("exit")
@@ -63,7 +89,7 @@ func caseWhatAWorkerSaysOfAnAttemptIsKept(d *desk) {
 	want(d, "exit code", *must(d.ad.Attempts(d.ctx, "default", id))(d)[0].ExitCode, code)
 }
 
-func caseBadFinishesLogsClaimsAndSessionsAreRefusedWith(d *desk) {
+func caseBadFinishesLogsClaimsAndSessionsAreRefusedWith(d *brokerBench) {
 	d.task("picky")
 	id := d.one("picky")
 	s := d.session("picky")
@@ -74,7 +100,7 @@ func caseBadFinishesLogsClaimsAndSessionsAreRefusedWith(d *desk) {
 		"snooze":  {Ref: ref, Outcome: job.OutcomeSnoozed},
 	} {
 		if field == "output" && !canSend(f.Output) {
-			continue // a client that cannot even encode it has refused it
+			continue // a client that cannot encode it has rejected it
 		}
 		_, err := d.br.Finish(d.ctx, s, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK}, f})
 		wantCode(d, err, core.Invalid, field)
@@ -106,7 +132,7 @@ func caseBadFinishesLogsClaimsAndSessionsAreRefusedWith(d *desk) {
 	}
 }
 
-func caseALogKeepsItsOrderAndDropsWhatCame(d *desk) {
+func caseALogKeepsItsOrderAndDropsWhatCame(d *brokerBench) {
 	d.task("chatty", attempts(2))
 	id := d.one("chatty")
 	s := d.session("chatty")
@@ -132,7 +158,7 @@ func caseALogKeepsItsOrderAndDropsWhatCame(d *desk) {
 	want(d, "log", d.texts(id), "a|b|c|d|second try")
 	lines := must(d.ad.Logs(d.ctx, "default", id, job.LogFilter{Attempt: 2}))(d).Items
 	if len(lines) != 1 || lines[0].Attempt != 2 || lines[0].Stream != job.Stdout {
-		d.Fatalf("%+v", lines)
+		d.Fatalf("log of attempt 2: got %+v, want 1 line of stdout", lines)
 	}
 }
 
@@ -147,7 +173,7 @@ func caseTheLogOfAnAttemptEndsWhereNoTask(b *bench) {
 	}
 	ok(b, write(b.st, 0, 0, "begin"))
 	b.sql(`update belfry.logs set size = $1`, task.MaxLog-3)
-	other := store.New(b.st.DB(), store.Options{Clock: b.clock.Now}) // which learns how long it is
+	other := store.New(b.st.DB(), store.Options{Clock: b.clock.Now}) // a new store has to learn the length of the log
 	ok(b, write(other, 0, 1, "abc"))
 	wantCode(b, write(other, 0, 2, "d"), core.TooLarge, "the log of job")
 	ok(b, write(other, 1, 0, "d"))
@@ -167,11 +193,11 @@ func caseTheLogOfAnAttemptEndsWhereItsTask(b *bench) {
 	wantCode(b, write(seq), core.TooLarge, "the log of job", "1048586 bytes")
 	want(b, "bytes", b.count(`select sum(size) from belfry.logs`), 1<<20)
 	if kept := b.count(`select sum(octet_length(body)) from belfry.logs`); kept > 1<<16 {
-		b.Fatalf("a megabyte of one letter takes %d bytes", kept)
+		b.Fatalf("size of a stored megabyte of one letter: got %d bytes, want at most 64 KiB", kept)
 	}
 }
 
-func caseALogTakesAnyBytesAndMendsTheTime(d *desk) {
+func caseALogTakesAnyBytesAndMendsTheTime(d *brokerBench) {
 	d.task("dirty")
 	id := d.one("dirty")
 	s := d.session("dirty")

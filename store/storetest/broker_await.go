@@ -21,14 +21,14 @@ func init() {
 	add("a job that waits for another says which, and jobs that end while attempts end to wait wake each", caseJobsEndBesideWaits)
 }
 
-func (d *desk) awaits(session string, ref job.Ref, number int, child int64) job.Step {
+func (d *brokerBench) awaits(session string, ref job.Ref, number int, child int64) job.Step {
 	d.Helper()
 	got := d.save(session, ref, job.NewStep{Number: number, Name: fmt.Sprint("wait ", number), Kind: job.StepAwait, Child: child})
 	want(d, "stale", got.Stale, false)
 	return got.Step
 }
 
-func (d *desk) claimTask(session, task string) job.Ref {
+func (d *brokerBench) claimTask(session, task string) job.Ref {
 	d.Helper()
 	d.promote()
 	c := d.claim(session, 1)
@@ -37,7 +37,7 @@ func (d *desk) claimTask(session, task string) job.Ref {
 	return refOf(c.Jobs[0])
 }
 
-func caseAStepWaitsForAJob(d *desk) {
+func caseAStepWaitsForAJob(d *brokerBench) {
 	d.task("t", attempts(1))
 	d.task("child", attempts(1))
 	s, c := d.session("t"), d.session("child")
@@ -73,7 +73,7 @@ func caseAStepWaitsForAJob(d *desk) {
 		want(d, "waits", fmt.Sprint(step.EndedAt.IsZero(), step.Child, step.TimedOut), fmt.Sprint(true, child, false))
 		d.putOff(s, ref, time.Hour)
 		end(child)
-		d.wantState(id, job.Scheduled) // and due: it is claimed
+		d.wantState(id, job.Scheduled) // and due, so that it can be claimed
 		ref = d.claimTask(s, "t")
 		step = must(d.keeper().Steps(d.ctx, s, ref))(d).Steps[1]
 		want(d, fmt.Sprintf("%s begins with %s", step.Result, say), strings.HasPrefix(string(step.Result), say), true)
@@ -83,7 +83,7 @@ func caseAStepWaitsForAJob(d *desk) {
 	}
 }
 
-func caseAJobEndsAfterItsParent(d *desk) {
+func caseAJobEndsAfterItsParent(d *brokerBench) {
 	d.task("t", attempts(1))
 	d.task("child")
 	id := d.one("t")
@@ -99,7 +99,7 @@ func caseAJobEndsAfterItsParent(d *desk) {
 	want(d, "after a retry", string(must(d.keeper().Steps(d.ctx, s, ref))(d).Steps[1].Result), `{"state":"succeeded"}`)
 }
 
-func caseAJobThatEndsBeforeItsWait(d *desk) {
+func caseAJobThatEndsBeforeItsWait(d *brokerBench) {
 	d.task("t")
 	d.task("child")
 	id := d.one("t")
@@ -113,7 +113,7 @@ func caseAJobThatEndsBeforeItsWait(d *desk) {
 	d.finish(c, d.claimTask(c, "child"), job.OutcomeOK)
 	d.putOff(s, ref, time.Hour)
 	want(d, "due", d.wantState(id, job.Scheduled).DueAt, Epoch)
-	// A retry of the job by hand changes nothing for those that know how it ended.
+	// A manual retry of the job changes nothing for jobs that already know how it ended.
 	ref = d.claimTask(s, "t")
 	want(d, "recorded", string(must(d.keeper().Steps(d.ctx, s, ref))(d).Steps[3].Result), `{"state":"succeeded"}`)
 	third := d.spawns(s, ref, 5, "third", job.NewJob{Task: "child"})
@@ -126,7 +126,7 @@ func caseAJobThatEndsBeforeItsWait(d *desk) {
 	want(d, "lease grows", ref.Lease > 0, true)
 }
 
-func caseAStepWaitsForNoOther(d *desk) {
+func caseAStepWaitsForNoOther(d *brokerBench) {
 	d.task("t")
 	d.task("child")
 	id := d.one("t")
@@ -146,7 +146,7 @@ func caseAStepWaitsForNoOther(d *desk) {
 	refused(core.Invalid, "child", job.NewStep{Kind: job.StepSleep, Child: other})
 	refused(core.Invalid, "result", job.NewStep{Kind: job.StepAwait, Child: other, Result: json.RawMessage(`1`)})
 	c := d.session("child")
-	d.finish(c, d.claimTask(c, "child"), job.OutcomeOK) // how it ended is not told to those who did not enqueue it
+	d.finish(c, d.claimTask(c, "child"), job.OutcomeOK) // its end is not reported to jobs that did not enqueue it
 	refused(core.Conflict, "was not enqueued by a step", job.NewStep{Kind: job.StepAwait, Child: other})
 	child := d.spawns(s, ref, 1, "next", job.NewJob{Task: "t"})
 	d.awaits(s, ref, 2, child)
@@ -171,7 +171,7 @@ func caseAStepWaitsForNoOther(d *desk) {
 	wantCode(d, err, core.Conflict, "of the kind await, and waits for no signal")
 }
 
-func caseAJobEndsWithItsParent(d *desk) {
+func caseAJobEndsWithItsParent(d *brokerBench) {
 	for _, outcome := range []job.Outcome{job.OutcomeOK, job.OutcomeError} {
 		name := "t-" + string(outcome)
 		d.task(name, attempts(1))
@@ -230,7 +230,7 @@ func caseJobsEndBesideWaits(b *bench) {
 	for _, p := range parents {
 		want(b, "ended", must(b.st.JobSteps(b.ctx, "default", p.Job.ID))(b)[1].EndedAt.IsZero(), false)
 		if now := b.job(p.Job.ID); now.State == job.Scheduled {
-			b.Errorf("job %d sleeps until %s", now.ID, now.DueAt)
+			b.Errorf("job %d is scheduled until %s, want it ready after the end of its child", now.ID, now.DueAt)
 		}
 	}
 	id := b.enqueue(job.NewJob{Task: "t"}).ID

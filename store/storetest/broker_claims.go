@@ -21,17 +21,17 @@ func init() {
 	addBroker("a claim that waits returns when a job comes", caseAClaimThatWaitsReturnsWhenAJobComes)
 }
 
-func caseASessionIsToldItsQueuesByPriorityAnd(d *desk) {
+func caseASessionIsToldItsQueuesByPriorityAnd(d *brokerBench) {
 	must(d.ad.SaveQueue(d.ctx, job.Queue{Name: "urgent", Priority: 500, Concurrency: 3}))(d)
 	s := must(d.br.OpenSession(d.ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc},
 		Queues: map[string]int{"default": 2, "urgent": 0, "checks": 0}}))(d)
 	if !slices.Equal(s.Order, []string{"urgent", "checks", "default"}) || s.Queues["urgent"] != 3 || s.Queues["default"] != 2 || s.Queues["checks"] != 200 {
-		d.Fatalf("%+v", s)
+		d.Fatalf("session: got %+v, want the queues by priority, with their slots", s)
 	}
 	want(d, "ttl", s.TTL, job.DefaultSessionTTL)
 }
 
-func caseASessionLivesAsLongAsItsWorkerAsked(d *desk) {
+func caseASessionLivesAsLongAsItsWorkerAsked(d *brokerBench) {
 	d.task("t")
 	s := must(d.br.OpenSession(d.ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"},
 		Queues: map[string]int{"default": 0, "checks": 3, "gone": 0}, TTL: core.Duration(2 * time.Minute)}))(d)
@@ -45,7 +45,7 @@ func caseASessionLivesAsLongAsItsWorkerAsked(d *desk) {
 		want(d, "released", d.release(), 0)
 		r := d.renew(s.ID, ref)
 		if r.Lost || r.Queues["default"] != 77 || r.Queues["checks"] != 3 {
-			d.Fatalf("%+v", r)
+			d.Fatalf("renewal: got %+v, want the new slots of the queues", r)
 		}
 	}
 	d.Move(2*time.Minute + job.LostGrace + time.Second)
@@ -55,7 +55,7 @@ func caseASessionLivesAsLongAsItsWorkerAsked(d *desk) {
 	wantCode(d, err, core.Invalid, "ttl")
 }
 
-func caseAWorkerGetsOnlyJobsOfItsKinds(d *desk) {
+func caseAWorkerGetsOnlyJobsOfItsKinds(d *brokerBench) {
 	must(d.ad.SaveQueue(d.ctx, job.Queue{Name: "aside"}))(d)
 	d.task("mine")
 	d.task("yours")
@@ -93,12 +93,12 @@ func caseAWorkerGetsOnlyJobsOfItsKinds(d *desk) {
 		{job.WorkerInfo{Namespace: "default", Kinds: funcs, Funcs: []string{"mine"}, Queues: map[string]int{"aside": 5}}, []int{5}},
 	} {
 		if got := claimed(c.w); !slices.Equal(got, c.want) {
-			d.Fatalf("%+v claimed %v, want %v", c.w, got, c.want)
+			d.Fatalf("claim of worker %+v: got %v, want %v", c.w, got, c.want)
 		}
 	}
 }
 
-func caseOneClaimOverSeveralQueuesServesTheHighestFirst(d *desk) {
+func caseOneClaimOverSeveralQueuesServesTheHighestFirst(d *brokerBench) {
 	must(d.ad.SaveQueue(d.ctx, job.Queue{Name: "high", Priority: 9}))(d)
 	must(d.ad.SaveQueue(d.ctx, job.Queue{Name: "low", Priority: -9}))(d)
 	d.task("any")
@@ -114,7 +114,7 @@ func caseOneClaimOverSeveralQueuesServesTheHighestFirst(d *desk) {
 	want(d, "order", strings.Join(got, " "), "high high high default default low")
 }
 
-func caseManySessionsThatClaimAtOnceNeverGetThe(d *desk) {
+func caseManySessionsThatClaimAtOnceNeverGetThe(d *brokerBench) {
 	const jobs, workers = 120, 6
 	d.task("rush")
 	d.enqueue(slices.Repeat([]job.NewJob{{Task: "rush"}}, jobs)...)
@@ -141,7 +141,7 @@ func caseManySessionsThatClaimAtOnceNeverGetThe(d *desk) {
 		}
 	})
 	if len(faults) > 0 {
-		d.Fatal(faults[0])
+		d.Fatalf("claims of many sessions: %v", faults[0])
 	}
 	want(d, "jobs handed out", len(holders), jobs)
 	for id, n := range holders {
@@ -149,7 +149,7 @@ func caseManySessionsThatClaimAtOnceNeverGetThe(d *desk) {
 	}
 }
 
-func caseAClaimThatWaitsReturnsWhenAJobComes(d *desk) {
+func caseAClaimThatWaitsReturnsWhenAJobComes(d *brokerBench) {
 	d.task("soon")
 	s := d.session("soon")
 	got := make(chan job.Claim, 1)
@@ -162,6 +162,6 @@ func caseAClaimThatWaitsReturnsWhenAJobComes(d *desk) {
 	id := d.one("soon")
 	ok(d, <-fault)
 	if c := <-got; len(c.Jobs) != 1 || c.Jobs[0].Job.ID != id {
-		d.Fatalf("%+v", c)
+		d.Fatalf("claim that waited: got %+v, want the new job", c)
 	}
 }

@@ -24,20 +24,20 @@ func init() {
 	addBroker("the same attempt twice in one batch counts once", caseTheSameAttemptTwiceInOneBatchCountsOnce)
 	addBroker("answers stand in the order of the question, stale ones among good ones", caseAnswersStandInTheOrderOfTheQuestion)
 	addBroker("a finish after the session's end but before it is given up is accepted, once", caseAFinishAfterTheSessionsEndButBeforeIt)
-	addBroker("a finish after the session was given up is refused, though nobody has the job yet", caseAFinishAfterTheSessionWasGivenUpIs)
+	addBroker("a finish after the session was given up is refused, also before another claim of the job", caseAFinishAfterTheSessionWasGivenUpIs)
 	addBroker("a session that is late but not given up renews and goes on", caseASessionThatIsLateButNotGivenUp)
-	addBroker("a session that ended is told so, whatever it asks", caseASessionThatEndedIsToldSo)
+	addBroker("each call of an ended session is answered with its end", caseASessionThatEndedIsToldSo)
 	addBroker("an attempt is settled by the session that holds it alone", caseAnAttemptIsSettledByTheSessionThatHolds)
 	addBroker("a renewal that is carried out late hands back nothing that was claimed since it was sent", caseALateRenewalKeepsWhatWasClaimedSinceItWasSent)
 	addBroker("jobs of a claim that never arrived are handed back once it must have, and not before", caseJobsOfAClaimThatNeverArrivedAreHanded)
 	addBroker("a renewal lists what was asked to end and what ended over the worker's head", caseARenewalListsWhatWasAskedToEndAnd)
-	addBroker("a job asked to end counts as canceled whatever its worker says, but for a success", caseAJobAskedToEndCountsAsCanceledWhatever)
+	addBroker("a job asked to end counts as canceled for each report of its worker except a success", caseAJobAskedToEndCountsAsCanceledWhatever)
 	addBroker("a job whose deadline passed ends as timed out though its worker lives", caseAJobWhoseDeadlinePassedEndsAsTimedOut)
 	addBroker("closing a session hands its jobs back without counting, and closing again is harmless", caseClosingASessionHandsItsJobsBackWithoutCounting)
 	addBroker("a draining worker is told, claims nothing more, and may finish", caseADrainingWorkerIsTold)
 }
 
-func caseTheLeaseNumbersOfAJobOnlyGrow(d *desk) {
+func caseTheLeaseNumbersOfAJobOnlyGrow(d *brokerBench) {
 	d.task("worn", attempts(100), func(t *task.Task) { t.Timeout = core.Duration(time.Second) })
 	id, last := d.one("worn"), int64(0)
 	s := d.session("worn")
@@ -46,7 +46,7 @@ func caseTheLeaseNumbersOfAJobOnlyGrow(d *desk) {
 		d.promote()
 		ref := d.claimOne(s)
 		if ref.JobID != id || ref.Lease <= last {
-			d.Fatalf("leased %+v after lease %d", ref, last)
+			d.Fatalf("lease: got %+v, want a larger number than %d", ref, last)
 		}
 		last = ref.Lease
 		return ref
@@ -82,7 +82,7 @@ func caseTheLeaseNumbersOfAJobOnlyGrow(d *desk) {
 	want(d, "outcomes", d.outcomes(id), "error snoozed handed_back handed_back lost timeout error ok")
 }
 
-func caseAFinishUnderAnOlderLeaseIsRefusedAnd(d *desk) {
+func caseAFinishUnderAnOlderLeaseIsRefusedAnd(d *brokerBench) {
 	d.task("slow")
 	id := d.one("slow")
 	zombie := d.session("slow")
@@ -96,7 +96,7 @@ func caseAFinishUnderAnOlderLeaseIsRefusedAnd(d *desk) {
 	before := d.job(id)
 	for _, o := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeCanceled, job.OutcomeHandedBack} {
 		if f := d.finish(zombie, old, o, func(f *job.Finish) { f.Output = json.RawMessage(`"late"`) }); !f.Stale || f.State != "" {
-			d.Fatalf("%s: %+v", o, f)
+			d.Fatalf("finish %s under an older lease: got %+v, want stale", o, f)
 		}
 	}
 	f := d.finish(zombie, old, job.OutcomeSnoozed, func(f *job.Finish) { f.Snooze = core.Duration(time.Hour) })
@@ -104,11 +104,11 @@ func caseAFinishUnderAnOlderLeaseIsRefusedAnd(d *desk) {
 	after := d.job(id)
 	want(d, "job before and after", jsonOf(after), jsonOf(before))
 	want(d, "outcomes", d.outcomes(id), "lost")
-	want(d, "the second worker's finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
+	want(d, "state after the second worker's finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
 }
 
-// The session is the same, so nothing but the number tells the attempts apart.
-func caseAFinishUnderALeaseBeforeThisOneIsRefused(d *desk) {
+// The session is the same, so only the lease number distinguishes the attempts.
+func caseAFinishUnderALeaseBeforeThisOneIsRefused(d *brokerBench) {
 	d.task("again", attempts(9))
 	id := d.one("again")
 	s := d.session("again")
@@ -128,7 +128,7 @@ func caseAFinishUnderALeaseBeforeThisOneIsRefused(d *desk) {
 	want(d, "the finish under the lease that holds", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
 }
 
-func caseAFinishThatComesTwiceIsAnsweredStaleThe(d *desk) {
+func caseAFinishThatComesTwiceIsAnsweredStaleThe(d *brokerBench) {
 	d.task("twice")
 	id := d.one("twice")
 	s := d.session("twice")
@@ -139,7 +139,7 @@ func caseAFinishThatComesTwiceIsAnsweredStaleThe(d *desk) {
 	want(d, "outcomes", d.outcomes(id), "ok")
 }
 
-func caseAFinishThatIsRepeatedIsAnsweredWithWhatIs(d *desk) {
+func caseAFinishThatIsRepeatedIsAnsweredWithWhatIs(d *brokerBench) {
 	d.task("repeated", attempts(3))
 	id := d.one("repeated")
 	s, other := d.session("repeated"), d.session("repeated")
@@ -163,7 +163,7 @@ func caseAFinishThatIsRepeatedIsAnsweredWithWhatIs(d *desk) {
 		want(d, "by another session", d.finish(other, ref, o, change).Stale, true)
 		want(d, "with another outcome", d.finish(s, ref, job.OutcomeHandedBack).Stale, true)
 		late := job.Ref{JobID: id, Lease: ref.Lease - 1}
-		want(d, "under another lease", d.finish(s, late, o, change).Stale, true)
+		want(d, "finish under another lease is stale", d.finish(s, late, o, change).Stale, true)
 		want(d, "job before and after", jsonOf(d.job(id)), before)
 		d.Move(time.Minute)
 		d.renew(s)
@@ -173,20 +173,20 @@ func caseAFinishThatIsRepeatedIsAnsweredWithWhatIs(d *desk) {
 	want(d, "outcomes", d.outcomes(id), "error snoozed ok")
 }
 
-func caseTheSameAttemptTwiceInOneBatchCountsOnce(d *desk) {
+func caseTheSameAttemptTwiceInOneBatchCountsOnce(d *brokerBench) {
 	d.task("twice", attempts(1))
 	id := d.one("twice")
 	s := d.session("twice")
 	ref := d.claimOne(s)
 	fs := must(d.br.Finish(d.ctx, s, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK}, {Ref: ref, Outcome: job.OutcomeError}}))(d)
 	if fs[0].Stale || !fs[1].Stale {
-		d.Fatalf("%+v", fs)
+		d.Fatalf("answers to the same attempt twice: got %+v, want the second stale", fs)
 	}
 	d.wantState(id, job.Succeeded)
 	want(d, "outcomes", d.outcomes(id), "ok")
 }
 
-func caseAnswersStandInTheOrderOfTheQuestion(d *desk) {
+func caseAnswersStandInTheOrderOfTheQuestion(d *brokerBench) {
 	d.task("many")
 	d.enqueue(slices.Repeat([]job.NewJob{{Task: "many"}}, 6)...)
 	s := d.session("many")
@@ -208,20 +208,20 @@ func caseAnswersStandInTheOrderOfTheQuestion(d *desk) {
 	}
 }
 
-func caseAFinishAfterTheSessionsEndButBeforeIt(d *desk) {
+func caseAFinishAfterTheSessionsEndButBeforeIt(d *brokerBench) {
 	d.task("late")
 	id := d.one("late")
 	s := d.session("late")
 	ref := d.claimOne(s)
 	d.Move(lost)
 	want(d, "finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
-	want(d, "again", d.finish(s, ref, job.OutcomeOK), job.Finished{Ref: ref, State: job.Succeeded})
+	want(d, "repeated finish", d.finish(s, ref, job.OutcomeOK), job.Finished{Ref: ref, State: job.Succeeded})
 	want(d, "otherwise is stale", d.finish(s, ref, job.OutcomeError).Stale, true)
 	want(d, "released", d.release(), 0)
 	want(d, "outcomes", d.outcomes(id), "ok")
 }
 
-func caseAFinishAfterTheSessionWasGivenUpIs(d *desk) {
+func caseAFinishAfterTheSessionWasGivenUpIs(d *brokerBench) {
 	d.task("late")
 	id := d.one("late")
 	s := d.session("late")
@@ -233,7 +233,7 @@ func caseAFinishAfterTheSessionWasGivenUpIs(d *desk) {
 	want(d, "outcomes", d.outcomes(id), "lost")
 }
 
-func caseASessionThatIsLateButNotGivenUp(d *desk) {
+func caseASessionThatIsLateButNotGivenUp(d *brokerBench) {
 	d.task("late")
 	d.one("late")
 	s := d.session("late")
@@ -244,7 +244,7 @@ func caseASessionThatIsLateButNotGivenUp(d *desk) {
 	want(d, "finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
 }
 
-func caseASessionThatEndedIsToldSo(d *desk) {
+func caseASessionThatEndedIsToldSo(d *brokerBench) {
 	d.task("gone")
 	id := d.one("gone")
 	s := d.session("gone")
@@ -262,9 +262,9 @@ func caseASessionThatEndedIsToldSo(d *desk) {
 	wantCode(d, err, core.Unauthorized)
 }
 
-func caseAnAttemptIsSettledByTheSessionThatHolds(d *desk) {
+func caseAnAttemptIsSettledByTheSessionThatHolds(d *brokerBench) {
 	d.task("held", attempts(5))
-	for _, n := range []int{1, 100} { // a claim of many may be kept otherwise
+	for _, n := range []int{1, 100} { // a claim of many jobs may be stored in another form
 		d.enqueue(slices.Repeat([]job.NewJob{{Task: "held"}}, n)...)
 		own, other := d.session("held"), d.session("held")
 		c := d.claim(own, n)
@@ -283,7 +283,7 @@ func caseAnAttemptIsSettledByTheSessionThatHolds(d *desk) {
 		}
 		for i, j := range c.Jobs {
 			if ref := refOf(j); i == 0 {
-				want(d, "its own", d.finish(own, ref, job.OutcomeOK).State, job.Succeeded)
+				want(d, "state after a finish by the own session", d.finish(own, ref, job.OutcomeOK).State, job.Succeeded)
 				want(d, "output", string(d.job(ref.JobID).Output), "")
 			} else {
 				want(d, "attempts", d.wantState(ref.JobID, job.Running).Failures, 0)
@@ -294,7 +294,7 @@ func caseAnAttemptIsSettledByTheSessionThatHolds(d *desk) {
 	}
 }
 
-func caseJobsOfAClaimThatNeverArrivedAreHanded(d *desk) {
+func caseJobsOfAClaimThatNeverArrivedAreHanded(d *brokerBench) {
 	d.task("void", attempts(1))
 	ids := d.enqueue(job.NewJob{Task: "void"}, job.NewJob{Task: "void"})
 	s := d.session("void")
@@ -304,9 +304,9 @@ func caseJobsOfAClaimThatNeverArrivedAreHanded(d *desk) {
 	d.renew(s, held)
 	d.wantState(missed.JobID, job.Running)
 	d.Move(time.Second)
-	d.renew(s, held) // which answers what has settled, and believes nothing of it yet
+	d.renew(s, held) // it returns which leases have settled, and does not rely on them yet
 	d.wantState(missed.JobID, job.Running)
-	want(d, "nothing to cancel", len(d.renew(s, held).Cancel), 0)
+	want(d, "attempts to cancel", len(d.renew(s, held).Cancel), 0)
 	j := d.wantState(missed.JobID, job.Ready)
 	want(d, "failures", j.Failures, 0)
 	d.wantState(held.JobID, job.Running)
@@ -318,7 +318,7 @@ func caseJobsOfAClaimThatNeverArrivedAreHanded(d *desk) {
 	want(d, "jobs", len(ids), 2)
 }
 
-func caseALateRenewalKeepsWhatWasClaimedSinceItWasSent(d *desk) {
+func caseALateRenewalKeepsWhatWasClaimedSinceItWasSent(d *brokerBench) {
 	d.task("late")
 	d.enqueue(slices.Repeat([]job.NewJob{{Task: "late"}}, 3)...)
 	s := d.session("late")
@@ -326,19 +326,19 @@ func caseALateRenewalKeepsWhatWasClaimedSinceItWasSent(d *desk) {
 	d.Move(job.ClaimSettled + time.Second)
 	sent := job.Holdings{Settled: d.renew(s).Settled}
 	runs := d.claimOne(s)
-	for range 3 { // as long as it takes: the session is renewed meanwhile
+	for range 3 { // a long delay, in which the session is renewed
 		d.Move(job.ClaimSettled)
 		d.renew(s, runs)
 	}
 	d.wantState(lost.JobID, job.Ready)
 	want(d, "to cancel", len(must(d.br.Renew(d.ctx, s, sent))(d).Cancel), 0)
-	must(d.br.Renew(d.ctx, s, job.Held()))(d) // which says nothing of what has settled
+	must(d.br.Renew(d.ctx, s, job.Held()))(d) // a renewal without the settled lease
 	d.wantState(runs.JobID, job.Running)
 	want(d, "stale", d.finish(s, runs, job.OutcomeOK).Stale, false)
 	want(d, "attempts", d.outcomes(runs.JobID), "ok")
 }
 
-func caseARenewalListsWhatWasAskedToEndAnd(d *desk) {
+func caseARenewalListsWhatWasAskedToEndAnd(d *brokerBench) {
 	d.task("busy")
 	d.enqueue(slices.Repeat([]job.NewJob{{Task: "busy"}}, 4)...)
 	s := d.session("busy")
@@ -352,13 +352,13 @@ func caseARenewalListsWhatWasAskedToEndAnd(d *desk) {
 	d.finish(s, refs[2], job.OutcomeOK)
 	got := d.renew(s, refs...).Cancel
 	if !slices.Equal(got, []job.Ref{refs[1], refs[2]}) {
-		d.Fatalf("to cancel: %+v of %+v", got, refs)
+		d.Fatalf("attempts to cancel: got %+v, want the second and third of %+v", got, refs)
 	}
 	want(d, "canceled", d.finish(s, refs[1], job.OutcomeCanceled).State, job.Canceled)
-	want(d, "the others go on", d.finish(s, refs[0], job.OutcomeOK).State, job.Succeeded)
+	want(d, "state of another job of the claim", d.finish(s, refs[0], job.OutcomeOK).State, job.Succeeded)
 }
 
-func caseAJobAskedToEndCountsAsCanceledWhatever(d *desk) {
+func caseAJobAskedToEndCountsAsCanceledWhatever(d *brokerBench) {
 	d.task("asked")
 	for outcome, state := range map[job.Outcome]job.State{
 		job.OutcomeOK: job.Succeeded, job.OutcomeError: job.Canceled, job.OutcomeTimeout: job.Canceled,
@@ -370,7 +370,7 @@ func caseAJobAskedToEndCountsAsCanceledWhatever(d *desk) {
 		must(d.ad.CancelJobs(d.ctx, "default", view.Selection{IDs: []int64{id}, Note: "wrong input"}))(d)
 		want(d, string(outcome), d.finish(s, ref, outcome).State, state)
 		if j := d.job(id); state == job.Canceled && (j.Reason != schedule.ReasonCanceled || !strings.Contains(j.Note, "wrong input")) {
-			d.Fatalf("%s: %s %q", outcome, j.Reason, j.Note)
+			d.Fatalf("finish %s after a cancel: got reason %s and note %q, want canceled and the note of the cancel", outcome, j.Reason, j.Note)
 		}
 	}
 	id := d.one("asked")
@@ -381,7 +381,7 @@ func caseAJobAskedToEndCountsAsCanceledWhatever(d *desk) {
 	d.wantState(id, job.Canceled)
 }
 
-func caseAJobWhoseDeadlinePassedEndsAsTimedOut(d *desk) {
+func caseAJobWhoseDeadlinePassedEndsAsTimedOut(d *brokerBench) {
 	d.task("stuck", attempts(2), func(t *task.Task) { t.Timeout = core.Duration(10 * time.Second) })
 	id := d.one("stuck")
 	s := d.session("stuck")
@@ -392,17 +392,17 @@ func caseAJobWhoseDeadlinePassedEndsAsTimedOut(d *desk) {
 		d.renew(s, ref)
 	}
 	d.Move(10*time.Second - time.Microsecond)
-	want(d, "told before", len(d.renew(s, ref).Cancel), 0)
+	want(d, "attempts to cancel before the deadline", len(d.renew(s, ref).Cancel), 0)
 	d.Move(time.Microsecond)
 	if got := d.renew(s, ref).Cancel; !slices.Equal(got, []job.Ref{ref}) {
-		d.Fatalf("the worker was not told at the deadline: %+v", got)
+		d.Fatalf("attempts to cancel at the deadline: got %+v, want the attempt", got)
 	}
 	d.wantState(id, job.Scheduled)
 	want(d, "late finish is stale", d.finish(s, ref, job.OutcomeOK).Stale, true)
 	want(d, "outcomes", d.outcomes(id), "timeout")
 }
 
-func caseClosingASessionHandsItsJobsBackWithoutCounting(d *desk) {
+func caseClosingASessionHandsItsJobsBackWithoutCounting(d *brokerBench) {
 	d.task("brief", attempts(1))
 	id := d.one("brief")
 	s := d.session("brief")
@@ -417,20 +417,20 @@ func caseClosingASessionHandsItsJobsBackWithoutCounting(d *desk) {
 	want(d, "outcomes", d.outcomes(id), "handed_back error")
 }
 
-func caseADrainingWorkerIsTold(d *desk) {
+func caseADrainingWorkerIsTold(d *brokerBench) {
 	d.task("calm")
 	d.enqueue(job.NewJob{Task: "calm"}, job.NewJob{Task: "calm"})
 	s := d.session("calm")
 	ref := d.claimOne(s)
-	want(d, "before", d.renew(s, ref).Drain, false)
+	want(d, "drain before the request", d.renew(s, ref).Drain, false)
 	ok(d, d.ad.DrainWorker(d.ctx, s))
-	want(d, "told", d.renew(s, ref).Drain, true)
+	want(d, "drain after the request", d.renew(s, ref).Drain, true)
 	want(d, "claimed", len(d.claim(s, 5).Jobs), 0)
 	want(d, "finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
 	wantCode(d, d.ad.DrainWorker(d.ctx, "0195f2a4-0000-7000-8000-000000000000"), core.NotFound)
 }
 
-func caseARenewalSaysWhichQueues(d *desk) {
+func caseARenewalSaysWhichQueues(d *brokerBench) {
 	d.task("moved")
 	must(d.ad.SaveQueue(d.ctx, job.Queue{Name: "late", Concurrency: 3}))(d)
 	s := d.session("moved")
@@ -447,6 +447,6 @@ func caseARenewalSaysWhichQueues(d *desk) {
 	d.wantState(first, job.Running)
 	has.Queues = map[string]int{"late": -1}
 	if _, err := d.br.Renew(d.ctx, s, has); core.CodeOf(err) != core.Invalid {
-		d.Errorf("a number of slots below zero is answered %v", err)
+		d.Errorf("renewal with a negative number of slots: got %v, want an invalid field", err)
 	}
 }

@@ -16,16 +16,16 @@ func init() {
 	add("housekeeping removes the progress of jobs that are gone, and no other", caseHousekeepingRemovesProgress)
 }
 
-func (d *desk) say(session string, ref job.Ref, percent float64, message string) {
+func (d *brokerBench) sendProgress(session string, ref job.Ref, percent float64, message string) {
 	d.Helper()
 	k, is := d.br.(job.ProgressKeeper)
 	if !is {
-		d.Fatalf("%T keeps no progress", d.br)
+		d.Fatalf("%T does not implement ProgressKeeper", d.br)
 	}
 	ok(d, k.SaveProgress(d.ctx, session, []job.AttemptProgress{{Ref: ref, Progress: job.Progress{Percent: percent, Message: message, Counters: map[string]int64{"rows": int64(percent)}}}}))
 }
 
-func (d *desk) progress(id int64) string {
+func (d *brokerBench) progress(id int64) string {
 	d.Helper()
 	g := d.job(id).Progress
 	if g == nil {
@@ -38,28 +38,28 @@ func (d *desk) progress(id int64) string {
 	return fmt.Sprintf("%.2f %s %d, ends %s", g.Percent, g.Message, g.Counters["rows"], end)
 }
 
-func caseProgressIsTheLast(d *desk) {
+func caseProgressIsTheLast(d *brokerBench) {
 	d.task("t", attempts(3))
 	id := d.one("t")
 	s := d.session("t")
 	ref := d.claimOne(s)
 	want(d, "at first", d.progress(id), "none")
-	d.say(s, ref, 10, "reads")
-	want(d, "once", d.progress(id), "10.00 reads 10, ends unknown")
+	d.sendProgress(s, ref, 10, "reads")
+	want(d, "progress after one report", d.progress(id), "10.00 reads 10, ends unknown")
 	d.Move(10 * time.Second)
-	d.say(s, ref, 30.25, "writes")
-	want(d, "later", d.progress(id), "30.25 writes 30, ends in 34s")
+	d.sendProgress(s, ref, 30.25, "writes")
+	want(d, "progress after the second report", d.progress(id), "30.25 writes 30, ends in 34s")
 	d.Move(10 * time.Second)
-	d.say(s, ref, 30.25, "")
-	want(d, "no further", d.progress(id), "30.25  30, ends in 1m8s")
+	d.sendProgress(s, ref, 30.25, "")
+	want(d, "progress after a report without a change", d.progress(id), "30.25  30, ends in 1m8s")
 	d.finish(s, ref, job.OutcomeError)
-	want(d, "while it waits", d.progress(id), "30.25  30, ends unknown")
+	want(d, "progress of a waiting job", d.progress(id), "30.25  30, ends unknown")
 	d.Move(time.Minute)
 	d.promote()
 	ref = d.claimOne(s)
-	d.say(s, ref, 50, "again")
-	want(d, "of the next attempt", d.progress(id), "50.00 again 50, ends unknown")
-	d.say(s, ref, 100, "done")
+	d.sendProgress(s, ref, 50, "again")
+	want(d, "progress of the next attempt", d.progress(id), "50.00 again 50, ends unknown")
+	d.sendProgress(s, ref, 100, "done")
 	d.finish(s, ref, job.OutcomeOK)
 	want(d, "in the end", d.progress(id), "100.00 done 100, ends unknown")
 	k := d.br.(job.ProgressKeeper)
@@ -67,24 +67,24 @@ func caseProgressIsTheLast(d *desk) {
 		wantCode(d, k.SaveProgress(d.ctx, s, []job.AttemptProgress{{Ref: ref, Progress: bad}}), core.Invalid, "")
 	}
 	if (job.Progress{Percent: math.NaN()}).Validate() == nil {
-		d.Error("a percent that is no number is fine")
+		d.Error("progress of NaN percent: got no error")
 	}
 }
 
-func caseProgressUnderALostLease(d *desk) {
+func caseProgressUnderALostLease(d *brokerBench) {
 	d.task("t", attempts(3))
 	id := d.one("t")
 	s, other := d.session("t"), d.session("t")
 	ref := d.claimOne(s)
-	d.say(other, ref, 10, "forged")
+	d.sendProgress(other, ref, 10, "forged")
 	want(d, "by another session", d.progress(id), "none")
-	d.say(s, ref, 20, "own")
+	d.sendProgress(s, ref, 20, "own")
 	d.finish(s, ref, job.OutcomeError)
-	d.say(s, ref, 30, "late")
+	d.sendProgress(s, ref, 30, "late")
 	d.Move(time.Minute)
 	d.promote()
 	d.claimOne(s)
-	d.say(s, ref, 40, "later")
+	d.sendProgress(s, ref, 40, "later")
 	want(d, "under a lost lease", d.progress(id), "20.00 own 20, ends unknown")
 }
 

@@ -26,25 +26,25 @@ func init() {
 	add("a job has a bounded number of signals, and they go with it", caseSignalsAreBounded)
 }
 
-// waits saves a step that waits for a signal for an hour.
-func (d *desk) waits(session string, ref job.Ref, number int, name string) job.Step {
+// waits records a step that waits for a signal for an hour.
+func (d *brokerBench) waits(session string, ref job.Ref, number int, name string) job.Step {
 	d.Helper()
 	got := d.save(session, ref, job.NewStep{Number: number, Name: name, Kind: job.StepSignal, Type: "int", Sleep: core.Duration(time.Hour)})
 	want(d, "stale", got.Stale, false)
 	return got.Step
 }
 
-func (d *desk) putOff(session string, ref job.Ref, by time.Duration) {
+func (d *brokerBench) putOff(session string, ref job.Ref, by time.Duration) {
 	d.Helper()
 	d.finish(session, ref, job.OutcomeSnoozed, func(f *job.Finish) { f.Snooze = core.Duration(by) })
 }
 
-func (d *desk) signal(id int64, name, input string) job.SentSignal {
+func (d *brokerBench) signal(id int64, name, input string) job.SentSignal {
 	d.Helper()
 	return must(d.ad.SignalJob(d.ctx, "default", id, job.Signal{Name: name, Input: json.RawMessage(input)}))(d)
 }
 
-// over says how a wait stands.
+// over describes the state of a wait.
 func over(s job.Step) string {
 	switch {
 	case s.EndedAt.IsZero():
@@ -55,14 +55,14 @@ func over(s job.Step) string {
 	return "brought " + string(s.Result)
 }
 
-func caseASignalEndsItsWait(d *desk) {
+func caseASignalEndsItsWait(d *brokerBench) {
 	d.task("t", attempts(1))
 	id := d.one("t")
 	s := d.session("t")
 	ref := d.claimOne(s)
 	step := d.waits(s, ref, 1, "paid")
 	want(d, "at first", over(step), "waits")
-	want(d, "its end", step.WakeAt, Epoch.Add(time.Hour))
+	want(d, "end of the wait", step.WakeAt, Epoch.Add(time.Hour))
 	d.putOff(s, ref, time.Hour)
 	want(d, "due", d.wantState(id, job.Scheduled).DueAt, Epoch.Add(time.Hour))
 	d.Move(time.Minute)
@@ -82,7 +82,7 @@ func caseASignalEndsItsWait(d *desk) {
 	want(d, "to a job that has taken it and ended", fmt.Sprint(again.Existing, again.Taken, again.At.Equal(sent.At)), "true true true")
 }
 
-func caseASignalBeforeItsWait(d *desk) {
+func caseASignalBeforeItsWait(d *brokerBench) {
 	d.task("t")
 	id := d.one("t")
 	first := d.signal(id, "go", ``)
@@ -94,16 +94,16 @@ func caseASignalBeforeItsWait(d *desk) {
 	ref := d.claimOne(s)
 	d.saved(s, ref, 1, "a", `1`)
 	want(d, "at once", over(d.waits(s, ref, 2, "go")), "brought null")
-	want(d, "of another name", over(d.waits(s, ref, 3, "other")), "waits")
+	want(d, "wait for another name", over(d.waits(s, ref, 3, "other")), "waits")
 	third := d.signal(id, "go", `3`)
 	want(d, "third", fmt.Sprint(third.Existing, third.Taken), "true true")
-	want(d, "as people see them", stepsText(must(d.ad.JobSteps(d.ctx, "default", id))(d)), "1 step a=1, 2 signal go=null, 3 signal other=")
+	want(d, "steps as the API shows them", stepsText(must(d.ad.JobSteps(d.ctx, "default", id))(d)), "1 step a=1, 2 signal go=null, 3 signal other=")
 	d.signal(id, "other", `4`)
 	nothing := job.NewStep{Number: 4, Name: "no time", Kind: job.StepSignal}
-	want(d, "no time to wait", over(d.save(s, ref, nothing).Step), "timed out")
+	want(d, "wait with a timeout of zero", over(d.save(s, ref, nothing).Step), "timed out")
 }
 
-func caseASignalBeforeTheSleep(d *desk) {
+func caseASignalBeforeTheSleep(d *brokerBench) {
 	d.task("t")
 	id := d.one("t")
 	s := d.session("t")
@@ -118,7 +118,7 @@ func caseASignalBeforeTheSleep(d *desk) {
 	want(d, "recorded", d.steps(s, ref), "1 signal go=1")
 	d.putOff(s, ref, time.Hour)
 	want(d, "due when it is put off for another reason", d.wantState(id, job.Scheduled).DueAt, Epoch.Add(time.Hour+time.Second))
-	// One that asked again, and knows, is put off for what it says.
+	// An attempt that asked again, and knows, is snoozed as long as it says.
 	d.Move(time.Hour)
 	d.promote()
 	ref = d.claimOne(s)
@@ -129,7 +129,7 @@ func caseASignalBeforeTheSleep(d *desk) {
 	want(d, "due when it knew", d.wantState(id, job.Scheduled).DueAt, Epoch.Add(2*time.Hour+time.Second))
 }
 
-func caseAWaitEndsAtItsTime(d *desk) {
+func caseAWaitEndsAtItsTime(d *brokerBench) {
 	d.task("t", attempts(1))
 	id := d.one("t")
 	s := d.session("t")
@@ -160,7 +160,7 @@ func caseAWaitEndsAtItsTime(d *desk) {
 	late("after a retry by hand")
 }
 
-func caseASignalHastensNothingElse(d *desk) {
+func caseASignalHastensNothingElse(d *brokerBench) {
 	d.task("t", attempts(3), func(t *task.Task) {
 		t.Retry.Backoff, t.Retry.Delay = task.BackoffFixed, core.Duration(10*time.Minute)
 	})
@@ -174,7 +174,7 @@ func caseASignalHastensNothingElse(d *desk) {
 	later := d.enqueue(job.NewJob{Task: "t", Delay: core.Duration(time.Hour)})[0]
 	want(d, "kept", d.signal(later, "go", `1`).Taken, false)
 	want(d, "due", d.wantState(later, job.Scheduled).DueAt, Epoch.Add(time.Hour))
-	// A worker that dies between the signal and the end of its attempt leaves nothing to wait for.
+	// A worker that dies between the signal and the end of its attempt leaves no wait behind.
 	d.Move(10 * time.Minute)
 	d.promote()
 	s = d.session("t")
@@ -191,7 +191,7 @@ func caseASignalHastensNothingElse(d *desk) {
 	want(d, "after a loss", d.steps(s, ref), "1 signal go=1, 2 signal next=2")
 }
 
-func caseASignalThatNoJobCanTake(d *desk) {
+func caseASignalThatNoJobCanTake(d *brokerBench) {
 	d.task("t", attempts(1))
 	d.task("site", func(t *task.Task) { t.Kind, t.HTTP = task.KindHTTP, &task.HTTP{URL: "http://example.com"} })
 	id := d.one("t")
@@ -216,7 +216,7 @@ func caseASignalThatNoJobCanTake(d *desk) {
 	refused(core.Conflict, "has ended: it failed", "default", id, job.Signal{Name: "other"})
 }
 
-func caseAResetWaitsAnew(d *desk) {
+func caseAResetWaitsAnew(d *brokerBench) {
 	d.task("t", attempts(1))
 	id := d.one("t")
 	d.signal(id, "later", `9`)
@@ -243,16 +243,16 @@ func caseAResetWaitsAnew(d *desk) {
 	again := must(d.ad.RunJobAgain(d.ctx, "default", d.endedWith(s, ref, id), job.RunAgain{}))(d).Job.ID
 	ref = d.claimOne(s)
 	want(d, "job", ref.JobID, again)
-	want(d, "of a new job", over(d.waits(s, ref, 1, "later")), "waits")
+	want(d, "wait of a new job", over(d.waits(s, ref, 1, "later")), "waits")
 }
 
-func (d *desk) endedWith(session string, ref job.Ref, id int64) int64 {
+func (d *brokerBench) endedWith(session string, ref job.Ref, id int64) int64 {
 	d.Helper()
 	d.finish(session, ref, job.OutcomeOK)
 	return id
 }
 
-func caseAWaitIsAskedAbout(d *desk) {
+func caseAWaitIsAskedAbout(d *brokerBench) {
 	d.task("t", attempts(3))
 	id := d.one("t")
 	s, other := d.session("t"), d.session("t")
@@ -296,7 +296,7 @@ func caseAWaitingJobSaysWhy(b *bench) {
 	must(b.st.Finish(b.ctx, s.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeSnoozed, Snooze: core.Duration(time.Hour)}}))(b)
 	w := must(b.st.Why(b.ctx, "default", id))(b)
 	want(b, "why", w.Summary, fmt.Sprintf("Waiting: signal it's paid has not come (step 1 waits for it until %s).", core.Stamp(b.clock.Now().Add(time.Hour))))
-	want(b, "next", w.Next, fmt.Sprintf(`belfry job signal %d 'it'\''s paid'`, id))
+	want(b, "next step of job why", w.Next, fmt.Sprintf(`belfry job signal %d 'it'\''s paid'`, id))
 	must(b.st.SignalJob(b.ctx, "default", id, job.Signal{Name: "it's paid"}))(b)
 	w = must(b.st.Why(b.ctx, "default", id))(b)
 	want(b, "says signal", strings.Contains(w.Summary, "signal"), false)
@@ -314,7 +314,7 @@ func caseSignalsBesideWaits(b *bench) {
 	errs, counts := make([]error, 3*n), make([]int, 3*n)
 	together(3*n, func(i int) {
 		ref := refOf(jobs[i%n])
-		if i >= n { // two of each
+		if i >= n { // two signals for each job
 			sent, err := b.st.SignalJob(b.ctx, "default", ref.JobID, job.Signal{Name: "go", Input: json.RawMessage(fmt.Sprint(i))})
 			if errs[i] = err; !sent.Existing {
 				counts[i] = 1
@@ -338,9 +338,9 @@ func caseSignalsBesideWaits(b *bench) {
 	must(b.st.Promote(b.ctx))(b)
 	for _, j := range jobs {
 		step := must(b.st.JobSteps(b.ctx, "default", j.Job.ID))(b)[0]
-		want(b, "it has come", !step.EndedAt.IsZero() && !step.TimedOut, true)
+		want(b, "wait has ended with its signal", !step.EndedAt.IsZero() && !step.TimedOut, true)
 		if now := b.job(j.Job.ID); now.State == job.Scheduled {
-			b.Errorf("job %d sleeps until %s", now.ID, now.DueAt)
+			b.Errorf("job %d sleeps until %s, want it woken by its signal", now.ID, now.DueAt)
 		}
 	}
 }
@@ -353,10 +353,10 @@ func caseSignalsAreBounded(b *bench) {
 	}
 	_, err := b.st.SignalJob(b.ctx, "default", id, job.Signal{Name: "more"})
 	wantCode(b, err, core.TooLarge, "the most is")
-	want(b, "one that is there", must(b.st.SignalJob(b.ctx, "default", id, job.Signal{Name: "s0"}))(b).Existing, true)
+	want(b, "repeated signal is an existing one", must(b.st.SignalJob(b.ctx, "default", id, job.Signal{Name: "s0"}))(b).Existing, true)
 	must(b.st.Prune(b.ctx))(b)
-	want(b, "while it lives", b.count(`select count(*) from belfry.signals`), int64(job.MaxSignals))
+	want(b, "signals of a live job", b.count(`select count(*) from belfry.signals`), int64(job.MaxSignals))
 	b.sql(`delete from belfry.jobs where id = $1`, id)
 	must(b.st.Prune(b.ctx))(b)
-	want(b, "when it is gone", b.count(`select count(*) from belfry.signals`), int64(0))
+	want(b, "signals of a removed job", b.count(`select count(*) from belfry.signals`), int64(0))
 }

@@ -18,15 +18,15 @@ func init() {
 	add("a step enqueues jobs of its own namespace, within its quota, and under no lost lease", caseAStepEnqueuesInItsNamespace)
 }
 
-// spawns saves a step that enqueues a job, and answers its id.
-func (d *desk) spawns(session string, ref job.Ref, number int, name string, n job.NewJob) int64 {
+// spawns saves a step that enqueues a job, and returns the job's id.
+func (d *brokerBench) spawns(session string, ref job.Ref, number int, name string, n job.NewJob) int64 {
 	d.Helper()
 	got := d.save(session, ref, job.NewStep{Number: number, Name: name, Kind: job.StepSpawn, Job: &n})
 	want(d, "stale", got.Stale, false)
 	return got.Step.Child
 }
 
-func caseAStepEnqueuesAJobOnce(d *desk) {
+func caseAStepEnqueuesAJobOnce(d *brokerBench) {
 	d.task("t", attempts(2))
 	d.task("child")
 	id := d.one("t")
@@ -62,7 +62,7 @@ func caseAStepEnqueuesAJobOnce(d *desk) {
 	d.wantState(child, job.Scheduled)
 }
 
-func caseAStepThatMayNotEnqueue(d *desk) {
+func caseAStepThatMayNotEnqueue(d *brokerBench) {
 	d.task("t")
 	d.task("child")
 	d.one("t")
@@ -89,7 +89,7 @@ func caseAStepThatMayNotEnqueue(d *desk) {
 	d.spawnedNothing(s)
 }
 
-func (d *desk) spawnedNothing(session string) {
+func (d *brokerBench) spawnedNothing(session string) {
 	d.Helper()
 	d.promote()
 	want(d, "jobs", len(d.claim(session, 5).Jobs), 0)
@@ -112,12 +112,12 @@ func caseAStepEnqueuesInItsNamespace(b *bench) {
 	wantCode(b, err, core.OverQuota, "quota")
 	want(b, "recorded", len(must(b.st.JobSteps(b.ctx, "team", ref.JobID))(b)), 1)
 	must(b.st.CancelJobs(b.ctx, "team", view.Selection{IDs: []int64{child}}))(b)
-	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) { // a count that found no room is not repeated at once
+	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) { // a count without room is not repeated at once
 		saved, err := spawn(2)
 		if core.CodeOf(err) == core.OverQuota && time.Now().Before(until) {
 			continue
 		}
-		want(b, "once there is room", must(saved, err)(b).Step.Number, 2)
+		want(b, "number of the step when the quota has room", must(saved, err)(b).Step.Number, 2)
 		return
 	}
 }

@@ -25,29 +25,29 @@ func init() {
 	addNodes("a clock that is set back moves the ends of sleeps with it", caseAClockSetBackMovesSleeps)
 }
 
-func (d *desk) keeper() job.StepKeeper {
+func (d *brokerBench) keeper() job.StepKeeper {
 	d.Helper()
 	k, ok := d.br.(job.StepKeeper)
 	if !ok {
-		d.Fatalf("%T keeps no steps", d.br)
+		d.Fatalf("broker %T does not store steps", d.br)
 	}
 	return k
 }
 
-func (d *desk) save(session string, ref job.Ref, n job.NewStep) job.SavedStep {
+func (d *brokerBench) save(session string, ref job.Ref, n job.NewStep) job.SavedStep {
 	d.Helper()
 	return must(d.keeper().SaveStep(d.ctx, session, ref, n))(d)
 }
 
-func (d *desk) saved(session string, ref job.Ref, number int, name, result string) job.Step {
+func (d *brokerBench) saved(session string, ref job.Ref, number int, name, result string) job.Step {
 	d.Helper()
 	got := d.save(session, ref, job.NewStep{Number: number, Name: name, Type: "string", Result: json.RawMessage(result), Took: core.Duration(time.Second)})
 	want(d, "stale", got.Stale, false)
 	return got.Step
 }
 
-// steps are those that an attempt sees, in one line.
-func (d *desk) steps(session string, ref job.Ref) string {
+// steps returns the steps that an attempt sees, in one line.
+func (d *brokerBench) steps(session string, ref job.Ref) string {
 	d.Helper()
 	return stepsText(must(d.keeper().Steps(d.ctx, session, ref))(d).Steps)
 }
@@ -60,7 +60,7 @@ func stepsText(all []job.Step) string {
 	return strings.Join(texts, ", ")
 }
 
-func caseAStepThatIsSavedIsThere(d *desk) {
+func caseAStepThatIsSavedIsThere(d *brokerBench) {
 	d.task("t", attempts(9))
 	id := d.one("t")
 	s := d.session("t")
@@ -86,19 +86,19 @@ func caseAStepThatIsSavedIsThere(d *desk) {
 	ref = d.claimOne(s)
 	want(d, "after a loss", d.steps(s, ref), `1 step charge={"id":"c1"}, 2 step ship="s1"`)
 	d.finish(s, ref, job.OutcomeOK)
-	want(d, "as people see them", stepsText(must(d.ad.JobSteps(d.ctx, "default", id))(d)), `1 step charge={"id":"c1"}, 2 step ship="s1"`)
+	want(d, "steps as the API shows them", stepsText(must(d.ad.JobSteps(d.ctx, "default", id))(d)), `1 step charge={"id":"c1"}, 2 step ship="s1"`)
 	_, err := d.ad.JobSteps(d.ctx, "other", id)
 	wantCode(d, err, core.NotFound, "no job")
 }
 
-func caseAStepThatIsSavedTwice(d *desk) {
+func caseAStepThatIsSavedTwice(d *brokerBench) {
 	d.task("t", attempts(3))
 	d.one("t")
 	s := d.session("t")
 	ref := d.claimOne(s)
 	first := d.saved(s, ref, 1, "a", `1`)
 	d.Move(time.Second)
-	want(d, "again", d.saved(s, ref, 1, "a", `1`).SavedAt, first.SavedAt)
+	want(d, "time of a step that is saved again", d.saved(s, ref, 1, "a", `1`).SavedAt, first.SavedAt)
 	for _, other := range []job.NewStep{
 		{Number: 1, Name: "a", Type: "string", Result: json.RawMessage(`2`)},
 		{Number: 1, Name: "b", Type: "string", Result: json.RawMessage(`1`)},
@@ -120,7 +120,7 @@ func caseAStepThatIsSavedTwice(d *desk) {
 	want(d, "recorded", d.steps(s, next), "1 step a=1")
 }
 
-func caseAStepUnderALostLease(d *desk) {
+func caseAStepUnderALostLease(d *brokerBench) {
 	d.task("t", attempts(3))
 	id := d.one("t")
 	s, other := d.session("t"), d.session("t")
@@ -155,7 +155,7 @@ func caseAStepUnderALostLease(d *desk) {
 	want(d, "in the end", stepsText(must(d.ad.JobSteps(d.ctx, "default", id))(d)), "1 step a=1")
 }
 
-func caseStepsAreNumbered(d *desk) {
+func caseStepsAreNumbered(d *brokerBench) {
 	d.task("t")
 	d.one("t")
 	s := d.session("t")
@@ -188,7 +188,7 @@ func caseStepsAreNumbered(d *desk) {
 	d.saved(s, ref, 3+most, "none", ``)
 }
 
-func caseTheStepsOfAJobAreThoseOfNoOther(d *desk) {
+func caseTheStepsOfAJobAreThoseOfNoOther(d *brokerBench) {
 	d.task("t")
 	d.one("t")
 	d.one("t")
@@ -196,20 +196,20 @@ func caseTheStepsOfAJobAreThoseOfNoOther(d *desk) {
 	c := d.claim(s, 2)
 	one, two := refOf(c.Jobs[0]), refOf(c.Jobs[1])
 	d.saved(s, one, 1, "a", `1`)
-	want(d, "of the other", d.steps(s, two), "")
+	want(d, "steps of the other job", d.steps(s, two), "")
 	d.saved(s, two, 1, "a", `2`)
-	want(d, "of one", d.steps(s, one), "1 step a=1")
-	want(d, "of the other", d.steps(s, two), "1 step a=2")
+	want(d, "steps of one job", d.steps(s, one), "1 step a=1")
+	want(d, "steps of the other job", d.steps(s, two), "1 step a=2")
 }
 
-func caseASleepEndsByTheClock(d *desk) {
+func caseASleepEndsByTheClock(d *brokerBench) {
 	d.task("t", attempts(1))
 	id := d.one("t")
 	s := d.session("t")
 	ref := d.claimOne(s)
 	nap := job.NewStep{Number: 1, Name: "a month", Kind: job.StepSleep, Sleep: core.Duration(31 * 24 * time.Hour)}
 	step := d.save(s, ref, nap).Step
-	want(d, "its end", step.WakeAt, Epoch.Add(31*24*time.Hour))
+	want(d, "end of the sleep", step.WakeAt, Epoch.Add(31*24*time.Hour))
 	d.Move(time.Second)
 	want(d, "saved again", d.save(s, ref, nap).Step.WakeAt, step.WakeAt)
 	d.finish(s, ref, job.OutcomeSnoozed, func(f *job.Finish) { f.Snooze = nap.Sleep })
@@ -226,7 +226,7 @@ func caseASleepEndsByTheClock(d *desk) {
 	d.wantState(id, job.Succeeded)
 }
 
-func caseARetryByHandKeepsSteps(d *desk) {
+func caseARetryByHandKeepsSteps(d *brokerBench) {
 	d.task("t", attempts(1))
 	id := d.one("t")
 	s := d.session("t")
@@ -257,10 +257,10 @@ func caseARetryByHandKeepsSteps(d *desk) {
 	again := must(d.ad.RunJobAgain(d.ctx, "default", id, job.RunAgain{}))(d).Job.ID
 	ref = d.claimOne(s)
 	want(d, "job", ref.JobID, again)
-	want(d, "of a new job", d.steps(s, ref), "")
+	want(d, "steps of a new job", d.steps(s, ref), "")
 }
 
-func caseAForgottenSleep(d *desk) {
+func caseAForgottenSleep(d *brokerBench) {
 	d.task("t", attempts(2))
 	id := d.one("t")
 	s := d.session("t")
@@ -278,7 +278,7 @@ func caseAForgottenSleep(d *desk) {
 	d.finish(s, ref, job.OutcomeError)
 	due := d.wantState(id, job.Scheduled).DueAt
 	must(d.ad.ResetSteps(d.ctx, "default", id, job.StepReset{}))(d)
-	want(d, "before its next try", d.wantState(id, job.Scheduled).DueAt, due)
+	want(d, "due time of a sleeping job", d.wantState(id, job.Scheduled).DueAt, due)
 }
 
 func caseHousekeepingRemovesSteps(b *bench) {
@@ -297,12 +297,12 @@ func caseHousekeepingRemovesSteps(b *bench) {
 		must(b.st.Prune(b.ctx))(b)
 		return b.count(`select count(*) from belfry.steps where job_id = $1`, j.Job.ID)
 	}
-	want(b, "of one that has ended", left(jobs[0]), 1)
+	want(b, "steps of an ended job", left(jobs[0]), 1)
 	b.sql(`delete from belfry.jobs_done where id = $1`, jobs[0].Job.ID)
-	want(b, "of one that is gone", left(jobs[0]), 0)
-	want(b, "of the other that has ended", left(jobs[1]), 1)
+	want(b, "steps of a removed job", left(jobs[0]), 0)
+	want(b, "steps of another ended job", left(jobs[1]), 1)
 	b.sql(`update belfry.steps set saved_at = 1`)
-	want(b, "of one that runs, however old", left(jobs[2]), 1)
+	want(b, "steps of an old running job", left(jobs[2]), 1)
 }
 
 func caseAClockSetBackMovesSleeps(b *bench, nodes []*store.Store) {

@@ -16,7 +16,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// closes is a calendar that closes every week.
+// closes returns a calendar that closes every week.
 func closes(name string, weekly ...string) schedule.Calendar {
 	c := schedule.Calendar{Name: name}
 	for _, w := range weekly {
@@ -59,7 +59,7 @@ func init() {
 	add("a calendar with the name of one that was deleted is another calendar", caseACalendarWithTheNameOfOneThatWas)
 	add("next_open moves when a run is due and keeps its nominal time", caseNextOpenMovesWhenARunIsDueAnd)
 	add("a manifest carries calendars: applied before their schedules, exported, pruned after them", caseAManifestCarriesCalendars)
-	add("what a dry run made of a calendar is forgotten by those who compute with it", caseWhatADryRunMadeOfACalendarIs)
+	add("a calendar of a dry run is not cached for schedules", caseACalendarOfADryRunIsNotCached)
 	addNodes("a schedule made while its calendar is deleted has it or is refused", caseAScheduleMadeWhileItsCalendarIsDeletedHas)
 	add("a manifest whose one-shot has fired is applied again and changes nothing", caseAManifestWhoseOneShotHasFiredIsApplied)
 	add("a completed schedule that is given a new time runs again, once", caseACompletedScheduleThatIsGivenANewTime)
@@ -77,7 +77,7 @@ func caseACalendarIsSaved(b *bench) {
 	want(b, "saved as it is", jsonOf(b.calendar("lunch", "* 12:00-13:00")), jsonOf(c))
 	edited := b.calendar("lunch", "* 12:00-14:00")
 	if edited.ID != c.ID || edited.Generation != 2 || !edited.CreatedAt.Equal(Epoch) || !edited.UpdatedAt.Equal(Epoch.Add(time.Minute)) {
-		b.Fatalf("%+v", edited)
+		b.Fatalf("edited calendar: got %+v, want generation 2 under the same id", edited)
 	}
 	want(b, "read", jsonOf(must(b.st.Calendar(b.ctx, "default", "lunch"))(b)), jsonOf(edited))
 	other := closes("lunch", "MON")
@@ -101,7 +101,7 @@ func caseACalendarIsSaved(b *bench) {
 	_, err := b.st.Calendar(b.ctx, "default", "lunch")
 	wantCode(b, err, core.NotFound, "lunch")
 	wantCode(b, b.st.DeleteCalendar(b.ctx, "default", "lunch"), core.NotFound, "lunch")
-	want(b, "the others stay", list(schedule.CalendarFilter{Namespace: core.AnyNamespace}), "default/annual other/lunch ")
+	want(b, "other calendars", list(schedule.CalendarFilter{Namespace: core.AnyNamespace}), "default/annual other/lunch ")
 	want(b, "audit", b.count(`select count(*) from belfry.audit where noun = 'calendar'`), 5)
 }
 
@@ -131,7 +131,7 @@ func caseACalendarThatAScheduleRefersToIsNot(b *bench) {
 	b.schedule("in", "tick", cron("* * * * *"), within("day"))
 	wantCode(b, b.st.DeleteCalendar(b.ctx, "default", "lunch"), core.Conflict, `schedule "out" refers to calendar "lunch"`)
 	wantCode(b, b.st.DeleteCalendar(b.ctx, "default", "day"), core.Conflict, `schedule "in"`)
-	ok(b, b.st.DeleteCalendar(b.ctx, "default", "tick")) // a task of that name is no calendar
+	ok(b, b.st.DeleteCalendar(b.ctx, "default", "tick")) // a task of that name is not a calendar
 	sc := b.get("out")
 	sc.Blackout = nil
 	must(b.st.UpdateSchedule(b.ctx, sc))(b)
@@ -152,7 +152,7 @@ func caseACalendarThatAMonitor(b *bench) {
 	for calendar, user := range map[string]string{"site": `"monitor:site"`, "backup": `monitor "backup"`, "night": `alert rule "to-pager"`} {
 		wantCode(b, b.st.DeleteCalendar(b.ctx, "default", calendar), core.Conflict, user)
 	}
-	ok(b, b.st.DeleteCalendar(b.ctx, "default", "spare")) // a monitor of that name is no calendar
+	ok(b, b.st.DeleteCalendar(b.ctx, "default", "spare")) // a monitor of that name is not a calendar
 	must(b.st.Apply(b.ctx, view.Manifest{}, view.ApplyOptions{Prune: true}))(b)
 	want(b, "calendars of an empty file", b.count(`select count(*) from belfry.calendars`), 0)
 }
@@ -174,7 +174,7 @@ func caseAScheduleThatNamesAnUnknownCalendarIsRefused(b *bench) {
 	s := schedule.Schedule{Name: "tick", Task: "tick", Rules: []schedule.Rule{{Cron: "* * * * *"}}}
 	for field, change := range map[string]func(*schedule.Schedule){
 		"blackout[0]": blackout("nobody"),
-		"blackout[1]": blackout("lunch", "elsewhere"), // it is in another namespace
+		"blackout[1]": blackout("lunch", "elsewhere"), // exists in another namespace
 		"within[0]":   within("nobody"),
 	} {
 		bad := s
@@ -200,14 +200,15 @@ func caseBlackoutsATimeThatACalendarKeepsOutIs(b *bench) {
 		b.fire()
 		b.clock.Move(time.Minute)
 	}
-	want(b, "out", schedules{b}.said("out"), "0s skipped blackout, 1m skipped blackout, 2m job, 3m job")
-	want(b, "in", schedules{b}.said("in"), "0s skipped blackout, 1m skipped blackout, 2m skipped blackout, 3m job")
+	want(b, "occurrences of out", schedules{b}.said("out"), "0s skipped blackout, 1m skipped blackout, 2m job, 3m job")
+	want(b, "occurrences of in", schedules{b}.said("in"), "0s skipped blackout, 1m skipped blackout, 2m skipped blackout, 3m job")
 	want(b, "note", b.occurrences("out")[0].Note, "calendar lunch: closed * 12:00-12:02")
 	want(b, "note", b.occurrences("in")[0].Note, "outside calendar tea")
 	want(b, "runs", b.get("out").Runs, 2)
 }
 
-// caseACalendarThatCannotBeComputed is of an older Belfry, or names a zone that is gone: what is saved can be computed.
+// caseACalendarThatCannotBeComputed has a calendar of an older Belfry, or with a zone that no longer exists: saved calendars
+// can be computed.
 func caseACalendarThatCannotBeComputed(b *bench) {
 	b.task("tick")
 	b.calendar("lunch", "* 13:00-14:00")
@@ -219,8 +220,8 @@ func caseACalendarThatCannotBeComputed(b *bench) {
 		b.fire()
 		b.clock.Move(time.Minute)
 	}
-	want(b, "out", schedules{b}.said("out"), "")
-	want(b, "in", schedules{b}.said("in"), "")
+	want(b, "occurrences of out", schedules{b}.said("out"), "")
+	want(b, "occurrences of in", schedules{b}.said("in"), "")
 	want(b, "plain", schedules{b}.said("plain"), "0s job, 1m job, 2m job")
 	want(b, "listed", len(must(b.st.Schedules(b.ctx, schedule.Filter{}))(b).Items), 3)
 	for _, c := range must(b.st.Upcoming(b.ctx, schedule.Ahead{Namespace: "default", Within: time.Hour}))(b) {
@@ -234,8 +235,8 @@ func caseACalendarThatCannotBeComputed(b *bench) {
 		b.fire()
 		b.clock.Move(time.Minute)
 	}
-	want(b, "out", schedules{b}.said("out"), "0s skipped catchup_latest x3, 3m job, 4m skipped blackout")
-	want(b, "in", schedules{b}.said("in"), "0s skipped blackout, 1m skipped blackout, 2m skipped blackout, 3m skipped blackout, 4m job")
+	want(b, "occurrences of out", schedules{b}.said("out"), "0s skipped catchup_latest x3, 3m job, 4m skipped blackout")
+	want(b, "occurrences of in", schedules{b}.said("in"), "0s skipped blackout, 1m skipped blackout, 2m skipped blackout, 3m skipped blackout, 4m job")
 }
 
 func caseTheNextRunOfAScheduleIsOneThat(b *bench) {
@@ -245,8 +246,8 @@ func caseTheNextRunOfAScheduleIsOneThat(b *bench) {
 	made := b.schedule("tick", "tick", every(time.Minute), blackout("lunch"))
 	one := Epoch.Add(time.Hour)
 	want(b, "created", made.NextRunAt, one)
-	want(b, "moved", b.schedule("moved", "tick", every(7*time.Minute), blackout("lunch"), nextOpen).NextRunAt, one)
-	want(b, "never", b.schedule("shut", "tick", every(time.Minute), blackout("never")).NextRunAt.IsZero(), true)
+	want(b, "next time of moved", b.schedule("moved", "tick", every(7*time.Minute), blackout("lunch"), nextOpen).NextRunAt, one)
+	want(b, "a schedule that never runs has no next time", b.schedule("shut", "tick", every(time.Minute), blackout("never")).NextRunAt.IsZero(), true)
 	want(b, "shown", b.get("tick").NextRunAt, one)
 	want(b, "next fire", b.get("tick").NextAt, Epoch)
 	b.schedule("plain", "tick", every(time.Minute))
@@ -328,7 +329,7 @@ func caseAManifestCarriesCalendars(b *bench) {
 		}
 	}
 	want(b, "plan", manifests{b}.apply(m(), view.ApplyOptions{}), "create calendar lunch, create calendar spare, create task a, create schedule s")
-	want(b, "again", manifests{b}.apply(m(), view.ApplyOptions{}), "keep calendar lunch, keep calendar spare, keep task a, keep schedule s")
+	want(b, "second apply", manifests{b}.apply(m(), view.ApplyOptions{}), "keep calendar lunch, keep calendar spare, keep task a, keep schedule s")
 	edited := m()
 	edited.Calendars[0].Description = "d"
 	want(b, "edit", manifests{b}.apply(edited, view.ApplyOptions{DryRun: true}), `update calendar lunch (description: (none) -> "d"), keep calendar spare, keep task a, keep schedule s`)
@@ -353,10 +354,10 @@ func caseAManifestCarriesCalendars(b *bench) {
 	bad.Schedules[0].Blackout = []string{"nobody"}
 	_, err = b.st.Apply(b.ctx, bad, view.ApplyOptions{})
 	wantCode(b, err, core.Invalid, "schedules[0].blackout[0]")
-	want(b, "nothing of it", b.count(`select count(*) from belfry.calendars`), 1)
+	want(b, "calendars after a refused apply", b.count(`select count(*) from belfry.calendars`), 1)
 }
 
-func caseWhatADryRunMadeOfACalendarIs(b *bench) {
+func caseACalendarOfADryRunIsNotCached(b *bench) {
 	b.task("tick")
 	b.calendar("lunch", "* 12:00-12:01")
 	b.schedule("tick", "tick", every(time.Minute), blackout("lunch"), overlap(schedule.OverlapAllow))
@@ -394,7 +395,7 @@ func caseAScheduleMadeWhileItsCalendarIsDeletedHas(b *bench, nodes []*store.Stor
 	}
 	for _, sc := range must(b.st.Schedules(b.ctx, schedule.Filter{Paging: core.Paging{Limit: 1000}}))(b).Items {
 		if _, err := b.st.Calendar(b.ctx, "default", sc.Blackout[0]); err != nil {
-			b.Errorf("schedule %s: %v", sc.Name, err)
+			b.Errorf("calendar of schedule %s: %v", sc.Name, err)
 		}
 	}
 }
@@ -411,9 +412,9 @@ func caseAManifestWhoseOneShotHasFiredIsApplied(b *bench) {
 		want(b, name, b.get(name).State, schedule.Completed)
 	}
 	before := manifests{b}.everything()
-	want(b, "again", manifests{b}.apply(m, view.ApplyOptions{Prune: true}), "keep task a, keep schedule once, keep schedule until")
-	want(b, "after it", manifests{b}.everything(), before)
-	m.Schedules[0].Description = "done" // what does not touch the times is an edit like any
+	want(b, "second apply", manifests{b}.apply(m, view.ApplyOptions{Prune: true}), "keep task a, keep schedule once, keep schedule until")
+	want(b, "database after the second apply", manifests{b}.everything(), before)
+	m.Schedules[0].Description = "done" // an edit that keeps the times is an edit like any other
 	want(b, "described", manifests{b}.apply(m, view.ApplyOptions{}), `keep task a, update schedule once (description: (none) -> "done"), keep schedule until`)
 	want(b, "jobs", b.fire().Jobs, 0)
 	want(b, "occurrences", schedules{b}.said("once"), "1m job")
@@ -427,7 +428,7 @@ func caseACompletedScheduleThatIsGivenANewTime(b *bench) {
 	sc := b.get("once")
 	sc.Rules[0].At = append(sc.Rules[0].At, Epoch.Add(3*time.Minute))
 	sc = must(b.st.UpdateSchedule(b.ctx, sc))(b)
-	want(b, "next", sc.NextAt, Epoch.Add(3*time.Minute))
+	want(b, "next time", sc.NextAt, Epoch.Add(3*time.Minute))
 	for range 4 {
 		schedules{b}.next()
 	}
@@ -465,7 +466,7 @@ func caseACompletedScheduleThatIsGivenMoreRunsGoes(b *bench) {
 	want(b, "state", sc.State, schedule.Completed)
 	sc.MaxRuns = 2
 	sc = must(b.st.UpdateSchedule(b.ctx, sc))(b)
-	want(b, "next", sc.NextAt, Epoch.Add(2*time.Minute))
+	want(b, "next time", sc.NextAt, Epoch.Add(2*time.Minute))
 	schedules{b}.next()
 	schedules{b}.next()
 	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 2m job")

@@ -34,7 +34,7 @@ func caseJobsThatAreClaimedTogetherAreEachWhatThey(b *bench) {
 		want(b, "claimed", len(claimed), n)
 		for _, j := range claimed {
 			if row := must(b.st.Job(b.ctx, "default", j.Job.ID))(b); !reflect.DeepEqual(j.Job, row) {
-				b.Errorf("claimed as\n%+v, and is\n%+v", j.Job, row)
+				b.Errorf("claimed job:\ngot %+v\nwant %+v", j.Job, row)
 			}
 		}
 	}
@@ -42,6 +42,6 @@ func caseJobsThatAreClaimedTogetherAreEachWhatThey(b *bench) {
 	asTheyAre(c.Jobs, 11)
 	b.enqueue(job.NewJob{Task: "t"})
 	asTheyAre(b.claim(s, 20).Jobs, 1)
-	b.finish(s, c.Jobs[1], job.OutcomeHandedBack) // and has an attempt behind it
+	b.finish(s, c.Jobs[1], job.OutcomeHandedBack) // the job has an attempt already
 	asTheyAre(b.claim(s, 20).Jobs, 1)
 }

@@ -12,14 +12,14 @@ import (
 
 func init() {
 	addNodes("a clock that is set forward takes no job from a worker that lives, whichever node looks first", caseAClockThatIsSetForwardTakesNoJob)
-	addNodes("what was written after the clock was set is left as it is, whoever notices late", caseWhatWasWrittenAfterTheClockWasSetIs)
+	addNodes("rows written after the clock was set stay unchanged, also when a node notices late", caseRowsAfterAClockStepStayUnchanged)
 	addNodes("a renewal that comes first after the clock was set forward ends nothing", caseARenewalThatComesFirstAfterTheClockWas)
 	addNodes("a clock that is set while a claim is being committed ends nothing of it", caseAClockThatIsSetWhileAClaimIs)
 	addNodes("a clock that is set forward while a claim's answer is under way takes no job back, also on a node that has just started", caseAClockThatIsSetForwardWhileAClaims)
 	addNodes("a clock that is set twice between two looks of a node is followed by both steps, whichever node stops in between", caseAClockThatIsSetTwiceBetweenTwoLooks)
-	addNodes("what was under way when the clock was set forward, with a time from before, is taken from nobody", caseWhatWasUnderWayWhenTheClockWasSet)
+	addNodes("running jobs stay with their workers when the clock is set forward, also those with a time from before", caseRunningJobsStayWhenTheClockIsSetForward)
 	addNodes("a clock that is set back stalls no retry, and is followed once for all nodes", caseAClockThatIsSetBackStallsNoRetry)
-	addNodes("what was ready before the clock was set back is still claimed, and before what comes now", caseWhatWasReadyBeforeTheClockWasSetBack)
+	addNodes("jobs ready before the clock was set back are claimed, and before newer ones", caseJobsReadyBeforeAStepBackAreClaimedFirst)
 	addNodes("a clock that was set back while no node ran is followed by the first that starts", caseAClockThatWasSetBackWhileNoNodeRan)
 	addNodes("sessions end later by as much as the clock was set forward", caseSessionsEndLaterByAsMuch)
 	addNodes("a rule from the finish goes on however often the clock is set back", caseARuleFromTheFinishGoesOnHoweverOften)
@@ -45,12 +45,12 @@ func caseAClockThatIsSetForwardTakesNoJob(b *bench, nodes []*store.Store) {
 	}
 	r := b.renew(s, c.Jobs...)
 	want(b, "lost", r.Lost, false)
-	want(b, "told to end", len(r.Cancel), 0)
+	want(b, "attempts to cancel", len(r.Cancel), 0)
 	b.wantState(j.ID, job.Running)
 	want(b, "released once it is lost", b.lose(), 1)
 }
 
-func caseWhatWasWrittenAfterTheClockWasSetIs(b *bench, nodes []*store.Store) {
+func caseRowsAfterAClockStepStayUnchanged(b *bench, nodes []*store.Store) {
 	b.task("t")
 	for range 2 {
 		b.enqueue(job.NewJob{Task: "t"})
@@ -60,12 +60,12 @@ func caseWhatWasWrittenAfterTheClockWasSetIs(b *bench, nodes []*store.Store) {
 	follow(b, nodes)
 	for _, step := range []time.Duration{-time.Hour, time.Hour} {
 		b.clock.Set(step)
-		fresh := b.session("t") // before anybody has noticed
+		fresh := b.session("t") // before any node has noticed
 		c := b.claim(fresh, 1)
 		follow(b, nodes)
 		want(b, "released", b.release(), 0)
-		want(b, "the fresh one is lost", b.renew(fresh, c.Jobs...).Lost, false)
-		want(b, "the old one is lost", b.renew(old, before.Jobs...).Lost, false)
+		want(b, "fresh session is lost", b.renew(fresh, c.Jobs...).Lost, false)
+		want(b, "old session is lost", b.renew(old, before.Jobs...).Lost, false)
 		for _, j := range c.Jobs {
 			b.finish(fresh, j, job.OutcomeOK)
 			b.enqueue(job.NewJob{Task: "t"})
@@ -82,7 +82,7 @@ func caseARenewalThatComesFirstAfterTheClockWas(b *bench, nodes []*store.Store) 
 	c := b.claim(s, 1)
 	follow(b, nodes)
 	b.clock.Set(time.Hour)
-	want(b, "told to end", len(b.renew(s, c.Jobs...).Cancel), 0)
+	want(b, "attempts to cancel", len(b.renew(s, c.Jobs...).Cancel), 0)
 	b.wantState(j.ID, job.Running)
 }
 
@@ -97,16 +97,16 @@ func caseAClockThatIsSetWhileAClaimIs(b *bench, nodes []*store.Store) {
 	late, held := b.claim(s, 1).Jobs[0], b.claim(s, 1).Jobs[0]
 	b.sql(`update belfry.leases set session = 'not to be seen yet' where job_id = $1`, late.Job.ID)
 	b.clock.Set(time.Hour)
-	want(b, "told to end", len(b.renew(s, held).Cancel), 0)
+	want(b, "attempts to cancel", len(b.renew(s, held).Cancel), 0)
 	b.sql(`update belfry.leases set session = $2 where job_id = $1`, late.Job.ID, s.ID)
-	want(b, "told to end, once the claim is there", len(b.renew(s, late, held).Cancel), 0)
+	want(b, "attempts to cancel after the late claim arrived", len(b.renew(s, late, held).Cancel), 0)
 }
 
 func caseAClockThatIsSetForwardWhileAClaims(b *bench, nodes []*store.Store) {
 	b.task("t")
-	unsure := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono}) // which could not look as it opened
+	unsure := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono}) // could not look when it opened
 	for _, st := range append(nodes, unsure) {
-		for _, other := range nodes { // as each does every second
+		for _, other := range nodes { // as each node does every second
 			ok(b, other.FollowClock(b.ctx))
 		}
 		j := b.enqueue(job.NewJob{Task: "t"})
@@ -132,7 +132,7 @@ func caseAClockThatIsSetTwiceBetweenTwoLooks(b *bench, nodes []*store.Store) {
 		ok(b, dies.FollowClock(b.ctx))
 		b.clock.Set(steps[1])
 		at := b.clock.Now().UnixMicro()
-		for range 2 { // that it was set back to where it was shows after a while
+		for range 2 { // that the clock was set back again shows only after a while
 			ok(b, other.FollowClock(b.ctx))
 			b.clock.Move(31 * time.Second)
 		}
@@ -144,11 +144,11 @@ func caseAClockThatIsSetTwiceBetweenTwoLooks(b *bench, nodes []*store.Store) {
 	want(b, "followed by", b.count(`select total from belfry.clock`), (4*time.Hour).Microseconds()-(2*time.Hour).Microseconds())
 }
 
-func caseWhatWasUnderWayWhenTheClockWasSet(b *bench, nodes []*store.Store) {
+func caseRunningJobsStayWhenTheClockIsSetForward(b *bench, nodes []*store.Store) {
 	b.task("t", func(t *task.Task) { t.Timeout = core.Duration(time.Minute) })
 	b.enqueue(job.NewJob{Task: "t"})
 	s := b.session("t")
-	for range 10 { // so long that the nodes could give up what does not renew
+	for range 10 { // so long that the nodes could give up a session that does not renew
 		follow(b, nodes)
 		for _, st := range nodes {
 			must(st.ReleaseLost(b.ctx))(b)
@@ -160,17 +160,17 @@ func caseWhatWasUnderWayWhenTheClockWasSet(b *bench, nodes []*store.Store) {
 	follow(b, nodes)
 	b.clock.Set(time.Hour)
 	follow(b, nodes)
-	// A claim and a renewal that are committed now had their time before the step.
+	// A claim and a renewal that commit now read the clock before the step.
 	b.sql(`update belfry.leases set claimed_at = claimed_at - $1, deadline_at = deadline_at - $1`, time.Hour.Microseconds())
 	b.sql(`update belfry.sessions set renewed_at = renewed_at - $1, expires_at = expires_at - $1`, time.Hour.Microseconds())
 	for _, st := range nodes {
 		want(b, "released", must(st.ReleaseLost(b.ctx))(b).Jobs, 0)
-		must(st.Renew(b.ctx, s.ID, job.Held()))(b) // its answer is under way as well
+		must(st.Renew(b.ctx, s.ID, job.Held()))(b) // its commit is in progress too
 		r := must(st.Renew(b.ctx, s.ID, job.Held(refOf(c.Jobs[0]))))(b)
-		want(b, "told to end", len(r.Cancel), 0)
+		want(b, "attempts to cancel", len(r.Cancel), 0)
 	}
-	b.clock.Move(3 * time.Minute) // beyond its deadline
-	want(b, "told to end in the end", len(b.renew(s, c.Jobs...).Cancel), 1)
+	b.clock.Move(3 * time.Minute) // beyond the job's deadline
+	want(b, "attempts to cancel after the deadline", len(b.renew(s, c.Jobs...).Cancel), 1)
 	want(b, "released once it is lost", b.lose(), 0)
 }
 
@@ -203,7 +203,7 @@ func caseAClockThatWasSetBackWhileNoNodeRan(b *bench, nodes []*store.Store) {
 	follow(b, nodes)
 	due := b.job(j.ID).DueAt
 	b.clock.Set(-time.Hour)
-	for range 2 { // the second finds it followed
+	for range 2 { // the second call finds the clock followed
 		fresh := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono})
 		ok(b, fresh.FollowClock(b.ctx))
 		want(b, "due", b.job(j.ID).DueAt, due.Add(-time.Hour))
@@ -221,11 +221,11 @@ func caseSessionsEndLaterByAsMuch(b *bench, nodes []*store.Store) {
 	want(b, "renewal", b.count(renewed, s.ID)-renewal, time.Hour.Microseconds())
 }
 
-func caseWhatWasReadyBeforeTheClockWasSetBack(b *bench, nodes []*store.Store) {
+func caseJobsReadyBeforeAStepBackAreClaimedFirst(b *bench, nodes []*store.Store) {
 	b.task("t")
 	s := b.session("t")
 	b.enqueue(job.NewJob{Task: "t"})
-	b.claim(s, 1) // the mark is here
+	b.claim(s, 1) // the mark is at this job
 	b.clock.Move(time.Minute)
 	first := b.enqueue(job.NewJob{Task: "t"})
 	follow(b, nodes)

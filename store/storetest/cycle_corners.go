@@ -10,8 +10,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// remake saves a cycle with other members.
-func (r ring) remake(cycle string, members ...task.Member) error {
+// remake replaces the members of a cycle.
+func (r cycleBench) remake(cycle string, members ...task.Member) error {
 	_, err := r.st.UpdateTask(r.ctx, task.Task{Name: cycle, Cycle: &task.Cycle{Members: members}})
 	return err
 }
@@ -82,7 +82,7 @@ func caseARingOfCyclesIsRefused(b *bench) {
 	r.ring("c2", members("c1")...)
 	r.ring("c3", members("b", "c2")...)
 	wantCode(b, r.remake("c1", members("a", "c3")...), core.Invalid, "cycle.members[1].task", "has this one for a member")
-	ok(b, r.remake("c3", members("c1", "c2")...)) // the same one on two ways is no ring
+	ok(b, r.remake("c3", members("c1", "c2")...)) // a shared member is not a loop
 }
 
 func caseACycleThatWasTurnedAroundUnderWayWaits(b *bench) {
@@ -90,7 +90,7 @@ func caseACycleThatWasTurnedAroundUnderWayWaits(b *bench) {
 	r.ring("middle", members("inner", "b")...)
 	r.ring("outer", members("middle", "c")...)
 	outer := r.run("outer")
-	must(b.st.StartCycles(b.ctx))(b) // middle; inner is ready and has not begun
+	must(b.st.StartCycles(b.ctx))(b) // middle starts; inner is ready and has not begun
 	ok(b, r.remake("middle", members("b")...))
 	ok(b, r.remake("inner", members("middle", "a")...))
 	want(b, "order", r.works(well), "a b c")
@@ -107,7 +107,7 @@ func caseTheIntervalOfAMemberCountsFromWhenIts(b *bench) {
 	b.clock.Move(46 * time.Minute)
 	r.run("all")
 	want(b, "order", r.works(well), "a")
-	// A second try is no second run: the interval counts from the first.
+	// A second attempt is not a second run: the interval counts from the first.
 	b.clock.Move(time.Hour)
 	must(b.st.UpdateTask(b.ctx, task.Task{Name: "a", Kind: task.KindFunc, Retry: task.Retry{MaxAttempts: 2, Jitter: -1}}))(b)
 	began := b.clock.Now()
@@ -142,7 +142,7 @@ func caseAMemberThatIsDeletedUnderWayIsPassed(b *bench) {
 	ok(b, b.st.DeleteTask(b.ctx, "default", "b"))
 	r.finish(r.session, r.claim(r.session, 1).Jobs[0], job.OutcomeOK)
 	held := r.claim(r.session, 1).Jobs[0]
-	want(b, "next", held.Job.Task, "c")
+	want(b, "task of the next member", held.Job.Task, "c")
 	ok(b, r.remake("all", members("a")...))
 	ok(b, b.st.DeleteTask(b.ctx, "default", "c")) // while it runs
 	r.finish(r.session, held, job.OutcomeError)
@@ -184,7 +184,7 @@ func caseACycleThatIsRetriedBeginsAgain(b *bench) {
 	select {
 	case <-woken:
 	default:
-		b.Fatal("nobody is told that a cycle is ready")
+		b.Fatal("the engine is not woken for a ready cycle")
 	}
 	want(b, "order", r.works(well), "b c")
 	want(b, "results", r.output(j.ID), "a skipped; b ok; c ok")
@@ -201,12 +201,12 @@ func caseAClockThatIsSetIsNoticedBeforeA(b *bench, nodes []*store.Store) {
 	for range 3 {
 		b.clock.Move(time.Minute)
 		b.clock.Set(2 * time.Hour)
-		r.run("all") // no loop has looked at the clock yet
+		r.run("all") // no node has noticed the step yet
 		order += " " + r.works(well)
 		b.clock.Move(time.Second)
 		j := b.enqueue(job.NewJob{Task: "all"})
 		must(nodes[len(nodes)-1].StartCycles(b.ctx))(b)
-		b.clock.Set(-2 * time.Hour) // and now the settling of b is the first to see it
+		b.clock.Set(-2 * time.Hour) // the settling of b is the first to see the new clock
 		order += " " + r.works(well)
 		b.wantState(j.ID, job.Succeeded)
 	}

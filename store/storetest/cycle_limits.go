@@ -16,7 +16,7 @@ func init() {
 	add("a cycle that takes as long as it may fails, its member is asked to end, and the others do not run", caseACycleThatTakesAsLongAsItMay)
 	add("a cycle whose member no worker can run ends at its timeout, and a clock that is set does not end it", caseACycleWhoseMemberNoWorkerCanRunEnds)
 	add("a second run of a cycle is refused, or skipped with a reason, on every path", caseASecondRunOfACycleIsRefused)
-	add("a cycle within another waits for a run of it that somebody asked for", caseACycleWithinAnotherWaitsForARunOf)
+	add("a cycle within another waits for a run of it that was started by hand", caseACycleWithinAnotherWaitsForARunOf)
 }
 
 func caseACycleThatTakesAsLongAsItMay(b *bench) {
@@ -37,13 +37,13 @@ func caseACycleThatTakesAsLongAsItMay(b *bench) {
 	j := b.wantState(late.ID, job.Failed)
 	want(b, "reason", j.Reason, cycle.ReasonTimeout)
 	if !strings.Contains(j.Error, "longer than its timeout of 1m") {
-		b.Fatal(j.Error)
+		b.Fatalf("error of the late cycle: got %q, want its timeout", j.Error)
 	}
 	want(b, "results", r.output(late.ID), "a ok; b failed; c skipped")
 	want(b, "asked to end", b.count(`select count(*) from belfry.leases where cancel_at > 0 and job_id = $1`, held.Job.ID), 1)
 	r.finish(r.session, held, job.OutcomeCanceled)
-	want(b, "behind it", r.works(well), "")
-	second := r.run("all") // nothing of it is left behind
+	want(b, "work after the cycle", r.works(well), "")
+	second := r.run("all") // the first run leaves nothing behind
 	want(b, "order", r.works(well), "a b c")
 	b.wantState(second.ID, job.Succeeded)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// carousel is several cycles over the same members, at several nodes.
-type carousel struct {
+// cycleCluster has several cycles over the same members, on several nodes.
+type cycleCluster struct {
 	*bench
 	nodes    []*store.Store
 	sessions []job.Session
@@ -28,19 +28,19 @@ type carousel struct {
 	every    map[string]time.Duration
 
 	mu    sync.Mutex
-	now   map[string]int64 // the job that runs a member at this moment
+	now   map[string]int64 // the running job of each member
 	wrong []string
 }
 
-var rides = []string{"a", "b", "c", "d", "e"}
+var memberNames = []string{"a", "b", "c", "d", "e"}
 
-// eachNode is how many goroutines each node has.
+// eachNode is the number of goroutines on each node.
 const eachNode = 3
 
-func newCarousel(b *bench, nodes []*store.Store) *carousel {
+func newCycleCluster(b *bench, nodes []*store.Store) *cycleCluster {
 	b.Helper()
-	c := &carousel{bench: b, nodes: nodes, now: map[string]int64{}, every: map[string]time.Duration{"b": time.Hour, "d": 3 * time.Hour}}
-	for _, name := range rides {
+	c := &cycleCluster{bench: b, nodes: nodes, now: map[string]int64{}, every: map[string]time.Duration{"b": time.Hour, "d": 3 * time.Hour}}
+	for _, name := range memberNames {
 		b.task(name, func(t *task.Task) { t.Retry.MaxAttempts = 2 })
 	}
 	members := func(names ...string) *task.Cycle {
@@ -58,22 +58,22 @@ func newCarousel(b *bench, nodes []*store.Store) *carousel {
 		name    string
 		members []string
 	}{
-		{"up", rides}, {"down", []string{"e", "d", "c", "b", "a"}}, {"odd", []string{"c", "a", "e"}}, {"even", []string{"d", "b"}},
-		{"again", rides}, {"outer", []string{"b", "odd", "a"}}, {"over", []string{"even", "odd"}},
+		{"up", memberNames}, {"down", []string{"e", "d", "c", "b", "a"}}, {"odd", []string{"c", "a", "e"}}, {"even", []string{"d", "b"}},
+		{"again", memberNames}, {"outer", []string{"b", "odd", "a"}}, {"over", []string{"even", "odd"}},
 	} {
 		must(b.st.CreateTask(b.ctx, task.Task{Name: d.name, Cycle: members(d.members...)}))(b)
 		c.cycles = append(c.cycles, d.name)
 	}
 	for range eachNode * len(nodes) {
 		c.sessions = append(c.sessions, must(b.st.OpenSession(b.ctx, job.WorkerInfo{
-			Name: "tester", Kinds: []task.Kind{task.KindFunc}, Funcs: rides, Queues: map[string]int{"default": 10}, TTL: job.MaxSessionTTL,
+			Name: "tester", Kinds: []task.Kind{task.KindFunc}, Funcs: memberNames, Queues: map[string]int{"default": 10}, TTL: job.MaxSessionTTL,
 		}))(b))
 	}
 	return c
 }
 
-// begins notes that a member runs, and whether it ran already.
-func (c *carousel) begins(j job.Job) {
+// recordStart records that a member runs, and whether it was running already.
+func (c *cycleCluster) recordStart(j job.Job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if other := c.now[j.Task]; other != 0 {
@@ -82,21 +82,21 @@ func (c *carousel) begins(j job.Job) {
 	c.now[j.Task] = j.ID
 }
 
-func (c *carousel) ends(j job.Job) {
+func (c *cycleCluster) recordEnd(j job.Job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.now, j.Task)
 }
 
-// work claims what there is at a node and settles it, each job twice at once.
-func (c *carousel) work(ctx context.Context, st *store.Store, i int, r *rand.Rand) error {
+// work claims the jobs at a node and settles each of them twice at once.
+func (c *cycleCluster) work(ctx context.Context, st *store.Store, i int, r *rand.Rand) error {
 	session := c.sessions[i].ID
 	got, err := st.Claim(ctx, job.ClaimRequest{Session: session, Want: map[string]int{"default": 2}})
 	if err != nil {
 		return err
 	}
 	for _, j := range got.Jobs {
-		c.begins(j.Job)
+		c.recordStart(j.Job)
 	}
 	var fs []job.Finish
 	for _, j := range got.Jobs {
@@ -108,7 +108,7 @@ func (c *carousel) work(ctx context.Context, st *store.Store, i int, r *rand.Ran
 			f.Outcome, f.Error, f.NoRetry = job.OutcomeError, "it broke for good", true
 		}
 		fs = append(fs, f)
-		c.ends(j.Job)
+		c.recordEnd(j.Job)
 	}
 	if len(fs) == 0 {
 		return nil
@@ -124,13 +124,13 @@ func (c *carousel) work(ctx context.Context, st *store.Store, i int, r *rand.Ran
 		}
 	}
 	if late > 0 {
-		return fmt.Errorf("%d jobs were settled by nobody", late)
+		return fmt.Errorf("%d jobs were settled by no finish", late)
 	}
 	return errs[max(0, slices.IndexFunc(errs[:], func(err error) bool { return err != nil }))]
 }
 
-// turn lets all nodes work at the same moment, and then a while pass.
-func (c *carousel) turn(seed uint64, meddle func(ctx context.Context, st *store.Store, i int, r *rand.Rand) error) {
+// runNodes makes all nodes work at the same time, and then moves the clock.
+func (c *cycleCluster) runNodes(seed uint64, meddle func(ctx context.Context, st *store.Store, i int, r *rand.Rand) error) {
 	c.Helper()
 	c.crowd(c.nodes, eachNode, func(ctx context.Context, st *store.Store, i int) error {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
@@ -150,20 +150,20 @@ func (c *carousel) turn(seed uint64, meddle func(ctx context.Context, st *store.
 	})
 	c.clock.Move(5 * time.Second)
 	for _, why := range c.wrong {
-		c.Fatal(why)
+		c.Fatalf("cycles on several nodes: %v", why)
 	}
 }
 
-// rest goes on until every cycle has ended.
-func (c *carousel) rest(seed uint64) {
+// runToEnd continues until every cycle has ended.
+func (c *cycleCluster) runToEnd(seed uint64) {
 	c.Helper()
 	for i := range uint64(400) {
 		if c.count(`select count(*) from belfry.jobs`) == 0 {
 			want(c, "progress of cycles that ended", c.count(`select count(*) from belfry.cycle_runs`), 0)
-			want(c, "members held by nobody", c.count(`select count(*) from belfry.member_timing where running_job > 0`), 0)
+			want(c, "members still marked as running", c.count(`select count(*) from belfry.member_timing where running_job > 0`), 0)
 			return
 		}
-		c.turn(seed+i, nil)
+		c.runNodes(seed+i, nil)
 	}
 	for _, j := range must(c.st.Jobs(c.ctx, job.Filter{States: []job.State{job.Waiting, job.Ready, job.Scheduled, job.Running}}))(c).Items {
 		c.Logf("job %d of %s is %s: %s", j.ID, j.Task, j.State, j.Note)
@@ -173,18 +173,18 @@ func (c *carousel) rest(seed uint64) {
 			c.Logf("%s: job %d, current %s, member job %d, waits for %d, %d results", name, run.JobID, run.Current, run.MemberJob, run.WaitsFor, len(run.Results))
 		}
 	}
-	c.Fatal("cycles go on without an end")
+	c.Fatal("cycles run without end")
 }
 
-// judge reads what became of every cycle: whole, in order, each step once.
-func (c *carousel) judge() (ended int) {
+// checkRuns checks the result of every cycle: complete, in order, each step once.
+func (c *cycleCluster) checkRuns() (ended int) {
 	c.Helper()
 	steps := map[int64]string{}
 	starts := map[string][]time.Time{}
 	for _, name := range c.cycles {
 		for _, j := range must(c.st.Jobs(c.ctx, job.Filter{Task: name, Paging: core.Paging{Limit: 1000}}))(c).Items {
 			if !j.State.Final() {
-				c.Fatalf("cycle %s, job %d, is %s", name, j.ID, j.State)
+				c.Fatalf("job %[2]d of cycle %[1]s: got state %[3]s, want an end", name, j.ID, j.State)
 			}
 			output := c.job(j.ID).Output
 			if len(output) == 0 {
@@ -196,7 +196,7 @@ func (c *carousel) judge() (ended int) {
 			seen := map[string]bool{}
 			for _, m := range out.Members {
 				if seen[m.Task] {
-					c.Fatalf("cycle %s, job %d, has %s twice", name, j.ID, m.Task)
+					c.Fatalf("job %[2]d of cycle %[1]s: got member %[3]s twice, want once", name, j.ID, m.Task)
 				}
 				seen[m.Task] = true
 				if m.JobID == 0 {
@@ -211,7 +211,7 @@ func (c *carousel) judge() (ended int) {
 				}
 			}
 			if n := out.OK + out.Failed + out.Skipped; n != len(out.Members) {
-				c.Fatalf("cycle %s, job %d, counts %d of %d members", name, j.ID, n, len(out.Members))
+				c.Fatalf("job %[2]d of cycle %[1]s: got %[3]d counted members, want %[4]d", name, j.ID, n, len(out.Members))
 			}
 		}
 	}
@@ -221,7 +221,7 @@ func (c *carousel) judge() (ended int) {
 		least := every - task.Member{Every: core.Duration(every)}.Slack().D()
 		for i := 1; i < len(list); i++ {
 			if gap := list[i].Sub(list[i-1]); gap < least {
-				c.Fatalf("%s ran twice within %s, at %s and at %s", t, gap, list[i-1], list[i])
+				c.Fatalf("task %s ran twice within %s, want at least %s between its runs: at %s and at %s", t, gap, least, list[i-1], list[i])
 			}
 		}
 	}
@@ -231,20 +231,20 @@ func (c *carousel) judge() (ended int) {
 
 func init() {
 	addNodes("cycles that share members, started and settled at the same moment, double no step, lose none and all end", caseCyclesThatShareMembers)
-	addNodes("cycles end whoever cancels, skips, pauses, edits, resets and retries at the same moment", caseCyclesEndWhoeverCancels)
+	addNodes("cycles end under cancels, skips, pauses, edits, resets and retries at the same moment", caseCyclesEndWhoeverCancels)
 }
 
 func caseCyclesThatShareMembers(b *bench, nodes []*store.Store) {
-	c := newCarousel(b, nodes)
+	c := newCycleCluster(b, nodes)
 	const rounds = 5
 	for round := range uint64(rounds) {
 		for _, name := range c.cycles {
 			b.enqueue(job.NewJob{Task: name})
 		}
-		c.rest(1000 * round)
+		c.runToEnd(1000 * round)
 		b.clock.Move(50 * time.Minute)
 	}
-	ended := c.judge()
+	ended := c.checkRuns()
 	want(b, "cycles that ended", int64(ended), b.count(`select count(*) from belfry.jobs_done where kind = 'cycle'`))
 	for _, name := range c.cycles {
 		members := must(b.st.Task(b.ctx, "default", name))(b).Cycle.Members
@@ -265,29 +265,29 @@ func caseCyclesThatShareMembers(b *bench, nodes []*store.Store) {
 }
 
 func caseCyclesEndWhoeverCancels(b *bench, nodes []*store.Store) {
-	c := newCarousel(b, nodes)
+	c := newCycleCluster(b, nodes)
 	for i, o := range []schedule.Overlap{schedule.OverlapCancelOther, schedule.OverlapTerminateOther, schedule.OverlapBufferOne} {
 		b.schedule(string(o), c.cycles[i], every(time.Minute), overlap(o))
 	}
 	b.schedule("loop", "outer", afterFinish(time.Minute))
 	for seed := range uint64(60) {
-		c.turn(seed, c.meddle)
+		c.runNodes(seed, c.meddle)
 	}
 	for _, name := range []string{"cancel_other", "terminate_other", "buffer_one", "loop"} {
 		must(b.st.PauseSchedule(b.ctx, "default", name, "the end"))(b)
 	}
 	must(b.st.ResumeQueue(b.ctx, "default"))(b)
-	c.rest(1 << 20)
-	c.every = nil // a changed timing has it run again
-	if c.judge() < 3 {
-		b.Fatal("hardly a cycle came to its end")
+	c.runToEnd(1 << 20)
+	c.every = nil // a changed timing makes it run again
+	if c.checkRuns() < 3 {
+		b.Fatal("fewer than 3 cycles reached their end")
 	}
 }
 
-// meddle does what people do, and other schedules.
-func (c *carousel) meddle(ctx context.Context, st *store.Store, i int, r *rand.Rand) error {
+// meddle does the actions of people and of other schedules.
+func (c *cycleCluster) meddle(ctx context.Context, st *store.Store, i int, r *rand.Rand) error {
 	name := c.cycles[r.IntN(len(c.cycles))]
-	member := rides[r.IntN(len(rides))]
+	member := memberNames[r.IntN(len(memberNames))]
 	if i == 0 {
 		_, err := st.FireDue(ctx)
 		return err
@@ -330,7 +330,7 @@ func (c *carousel) meddle(ctx context.Context, st *store.Store, i int, r *rand.R
 		_, err = st.RetryJobs(ctx, "default", view.Selection{Filter: &f})
 	}
 	switch core.CodeOf(err) {
-	case core.Conflict, core.NotFound: // it was too late
+	case core.Conflict, core.NotFound: // another action was faster
 		return nil
 	}
 	return err

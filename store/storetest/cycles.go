@@ -16,15 +16,15 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// ring is a bench with a cycle of three members and a worker for them.
-type ring struct {
+// cycleBench is a bench with a cycle of three members and their worker.
+type cycleBench struct {
 	*bench
 	session job.Session
 }
 
-func (b *bench) ring(cycle string, members ...task.Member) ring {
+func (b *bench) ring(cycle string, members ...task.Member) cycleBench {
 	b.Helper()
-	r := ring{bench: b}
+	r := cycleBench{bench: b}
 	for _, m := range members {
 		if _, err := b.st.Task(b.ctx, "default", m.Task); err != nil {
 			b.task(m.Task, func(t *task.Task) { t.Retry.MaxAttempts = 1 })
@@ -37,15 +37,15 @@ func (b *bench) ring(cycle string, members ...task.Member) ring {
 	return r
 }
 
-func (r ring) run(cycle string) job.Job {
+func (r cycleBench) run(cycle string) job.Job {
 	r.Helper()
 	j := r.enqueue(job.NewJob{Task: cycle})
 	must(r.st.StartCycles(r.ctx))(r)
 	return j
 }
 
-// works runs what there is to run, as it comes, and answers the order.
-func (r ring) works(outcome func(task string) job.Outcome) (order string) {
+// works runs all jobs as they become ready, and returns their order.
+func (r cycleBench) works(outcome func(task string) job.Outcome) (order string) {
 	r.Helper()
 	for {
 		must(r.st.StartCycles(r.ctx))(r)
@@ -67,7 +67,7 @@ func (r ring) works(outcome func(task string) job.Outcome) (order string) {
 
 func well(string) job.Outcome { return job.OutcomeOK }
 
-func (r ring) output(id int64) (out string) {
+func (r cycleBench) output(id int64) (out string) {
 	r.Helper()
 	var o cycle.Output
 	ok(r, json.Unmarshal(r.job(id).Output, &o))
@@ -77,7 +77,7 @@ func (r ring) output(id int64) (out string) {
 	return strings.TrimSuffix(out, "; ")
 }
 
-func (r ring) status(cycle string) cycle.Status {
+func (r cycleBench) status(cycle string) cycle.Status {
 	r.Helper()
 	return must(r.st.CycleStatus(r.ctx, "default", cycle))(r)
 }
@@ -137,7 +137,7 @@ func caseAMemberThatFailsLetsTheOthersRun(b *bench) {
 	want(b, "order", r.works(fails("b")), "a b")
 	want(b, "results", r.output(second.ID), "a ok; b failed; c skipped")
 	if j := b.wantState(second.ID, job.Failed); !strings.Contains(j.Error, "1 of 3 members failed: b") {
-		b.Fatal(j.Error)
+		b.Fatalf("error of the cycle: got %q, want the failed member b", j.Error)
 	}
 }
 
@@ -163,7 +163,7 @@ func caseMembersOfDifferentIntervalsRunWhenEachIsDue(b *bench) {
 	want(b, "why", skipped[0].Reason, cycle.ReasonNothingDue)
 	s := r.status("all")
 	if s.Members[0].Due && s.Members[1].Due || !strings.Contains(s.Members[1].Why, "due again at") {
-		b.Fatalf("%+v", s.Members)
+		b.Fatalf("members: got %+v, want the second due again later", s.Members)
 	}
 }
 
@@ -190,9 +190,9 @@ func caseTwoCyclesNeverRunAMemberAtTheSame(b *bench) {
 	want(b, "results of the one", r.output(one.ID), "a ok; b ok")
 	want(b, "results of the other", r.output(two.ID), "a skipped; b ok; c ok")
 	if strings.Contains(order, "a+") || strings.Contains(order, "b+b") {
-		b.Fatal(order)
+		b.Fatalf("order: got %q, want no member beside itself", order)
 	}
-	// The one that was waited for fails: the other runs it.
+	// The cycle that was waited for fails: the other runs the member.
 	b.clock.Move(2 * time.Hour)
 	r.run("one")
 	two = r.run("two")
@@ -240,7 +240,7 @@ func caseACycleThatIsCanceledEndsItsMember(b *bench) {
 	b.wantState(j.ID, job.Canceled)
 	want(b, "progress", b.count(`select count(*) from belfry.cycle_runs`), 0)
 	if renewal := b.renew(r.session, held); len(renewal.Cancel) != 1 {
-		b.Fatalf("%+v", renewal)
+		b.Fatalf("renewal: got %+v, want 1 job to cancel", renewal)
 	}
 	b.finish(r.session, held, job.OutcomeCanceled)
 	want(b, "members held", b.count(`select count(*) from belfry.member_timing where running_job > 0`), 0)
@@ -259,9 +259,9 @@ func caseAMemberCanBeLeftOutOfTheRun(b *bench) {
 	want(b, "b is due", r.status("all").Members[1].Due, false)
 	want(b, "reset", strings.Join(must(b.st.ResetTiming(b.ctx, "default", "all", "b"))(b), ","), "b")
 	want(b, "b is due", r.status("all").Members[1].Due, true)
-	want(b, "and why", r.status("all").Members[1].Why, "its timing was reset at "+b.clock.Now().UTC().Format("2006-01-02 15:04:05 MST")+", and it has not succeeded since")
+	want(b, "reason why the member is due", r.status("all").Members[1].Why, "its timing was reset at "+b.clock.Now().UTC().Format("2006-01-02 15:04:05 MST")+", and it has not succeeded since")
 	must(b.st.ResetTiming(b.ctx, "default", "all"))(b)
-	want(b, "what never succeeded", r.status("all").Members[2].Why, "it has never succeeded")
+	want(b, "reason why a member without a success is due", r.status("all").Members[2].Why, "it has never succeeded")
 	wantCode(b, second(b.st.ResetTiming(b.ctx, "default", "all", "x")), core.NotFound)
 	wantCode(b, second(b.st.CycleStatus(b.ctx, "default", "a")), core.Conflict, "no cycle")
 }
@@ -279,7 +279,7 @@ func caseAMemberThatIsRetriedHoldsBackCyclesThat(b *bench) {
 	want(b, "waits", r.status("all").Run.WaitsFor, failed.Job.ID)
 	want(b, "order", r.works(well), "a b")
 	want(b, "last", r.status("all").Last.Skipped, 1)
-	// While a cycle runs it, it is not retried.
+	// A member that a cycle runs is not retried.
 	b.clock.Move(2 * time.Hour)
 	r.run("all")
 	second := r.claim(r.session, 1).Jobs[0]
@@ -287,7 +287,7 @@ func caseAMemberThatIsRetriedHoldsBackCyclesThat(b *bench) {
 	r.works(well)
 	r.run("all")
 	if left := b.retry(second.Job.ID).Left[second.Job.ID]; !strings.Contains(left, "a cycle runs its task now") {
-		b.Fatal(left)
+		b.Fatalf("reason not to retry: got %q, want that a cycle runs the task", left)
 	}
 }
 
@@ -323,7 +323,7 @@ func caseAPauseBetweenMembersIsKept(b *bench) {
 	b.clock.Move(56 * time.Minute)
 	r.run("all")
 	if order := r.works(well); !strings.HasPrefix(order, "a") {
-		b.Fatal(order)
+		b.Fatalf("order: got %q, want a first", order)
 	}
 }
 
@@ -346,7 +346,7 @@ func caseACycleIsToldOnce(b *bench) {
 	want(b, "messages", len(messages), 2)
 	for _, m := range messages {
 		if !strings.Contains(m.Message.Text, "a: failed") || !strings.Contains(m.Message.Text, "b: ok") || !strings.Contains(m.Message.Title, "all") {
-			b.Fatalf("%+v", m.Message)
+			b.Fatalf("message: got %+v, want the results of a and b of all", m.Message)
 		}
 	}
 }
@@ -368,7 +368,7 @@ func caseCyclesAreListedByName(b *bench) {
 	names, p := list("")
 	want(b, "first page", names, "one three ")
 	one := p.Items[0]
-	want(b, "its run", one.Run.JobID, j.ID)
+	want(b, "run of the cycle", one.Run.JobID, j.ID)
 	want(b, "current", one.Run.Current, "c")
 	want(b, "done", one.Done, 1)
 	want(b, "a is due in the one", one.Members[0].Due, false)
@@ -395,7 +395,7 @@ func caseACycleIsRunBesideItsPlan(b *bench) {
 	wantCode(b, second(b.st.RunCycle(b.ctx, "default", "all")), core.Conflict, fmt.Sprintf("job %d", j.ID))
 	want(b, "canceled", must(b.st.CancelCycle(b.ctx, "default", "all", "enough"))(b).IDs[0], j.ID)
 	if done := b.wantState(j.ID, job.Canceled); !strings.Contains(done.Note, "enough") {
-		b.Fatal(done.Note)
+		b.Fatalf("note of the canceled cycle: got %q, want \"enough\"", done.Note)
 	}
 	want(b, "order", r.works(well), "")
 }
@@ -407,7 +407,7 @@ func caseWhyACycleWaitsIsToldByItsMember(b *bench) {
 		b.Helper()
 		w := must(b.st.Why(b.ctx, "default", id))(b)
 		if !strings.Contains(w.Summary, summary) || !strings.Contains(w.Next, next) {
-			b.Fatalf("%+v", w)
+			b.Fatalf("why: got %+v, want the wait of the member", w)
 		}
 	}
 	one := must(b.st.RunCycle(b.ctx, "default", "one"))(b)

@@ -21,7 +21,7 @@ func init() {
 	add("a debounced program that waits for its upload is joined", debounceUpload)
 	add("a debounce and the keys of requests answer the same job, and a held active key is never debounced", debounceAndKeys)
 	add("a debounced batch of unlike items makes one job of each key, queue and active key", debounceBatch)
-	add("a debounce and the bound of its queue: who joins takes no room, and is not dropped by its own batch", debounceAndBounds)
+	add("a debounce and the bound of its queue: a joined request takes no room, and is not dropped by its own batch", debounceAndBounds)
 	add("an edit of a debounce concerns requests from then on, and a job that waits stays", debounceEdited)
 	add("schedules, retries and steps are not debounced", debounceOthers)
 	add("debounces that cannot be are refused by their field", debouncesThatCannotBe)
@@ -38,10 +38,10 @@ func numbered(customer string, n int) job.NewJob {
 	return job.NewJob{Task: "t", Input: json.RawMessage(fmt.Sprintf(`{"customer":%q,"n":%d}`, customer, n))}
 }
 
-// words are values with one space between them.
+// words joins values with spaces.
 func words(values ...any) string { return strings.TrimSpace(fmt.Sprintln(values...)) }
 
-// dueIn is when a job starts, from now on.
+// dueIn returns the time until a job starts.
 func dueIn(b *bench, j job.Job) time.Duration { return j.DueAt.Sub(b.clock.Now()) }
 
 func debounceWindow(b *bench) {
@@ -49,15 +49,15 @@ func debounceWindow(b *bench) {
 	b.task("u", debounced("input.customer", 30*time.Second, 0))
 	s := b.session("t")
 	first := b.ask(numbered("a", 1))
-	want(b, "the first", words(first.Existing, first.Reason, first.Joined, first.Job.State, dueIn(b, first.Job)), "false  0 scheduled 30s")
+	want(b, "first request", words(first.Existing, first.Reason, first.Joined, first.Job.State, dueIn(b, first.Job)), "false  0 scheduled 30s")
 	want(b, "claimed in the window", len(b.claim(s, 10).Jobs), 0)
 	b.clock.Move(20 * time.Second)
 	next := numbered("a", 2)
 	next.Priority, next.Tags, next.MaxAttempts, next.Timeout = new(7), []string{"x"}, 9, core.Duration(time.Minute)
 	again := b.ask(next)
-	want(b, "a later one", words(again.Existing, again.Reason, again.Joined, again.Job.ID, again.Job.State, dueIn(b, again.Job)),
+	want(b, "later request", words(again.Existing, again.Reason, again.Joined, again.Job.ID, again.Job.State, dueIn(b, again.Job)),
 		words("true debounced 1", first.Job.ID, "scheduled 30s"))
-	want(b, "what counts", words(string(again.Job.Input), again.Job.Priority, again.Job.Tags, again.Job.MaxAttempts, again.Job.Timeout), `{"customer":"a","n":2} 7 [x] 9 1m`)
+	want(b, "settings of the debounced job", words(string(again.Job.Input), again.Job.Priority, again.Job.Tags, again.Job.MaxAttempts, again.Job.Timeout), `{"customer":"a","n":2} 7 [x] 9 1m`)
 	want(b, "another key", b.ask(numbered("b", 1)).Existing, false)
 	other := numbered("a", 3)
 	other.Task = "u"
@@ -69,7 +69,7 @@ func debounceWindow(b *bench) {
 	want(b, "shown", words(shown.Debounced.Joined, b.clock.Now().Sub(shown.Debounced.LastAt)), "1 29s")
 	why := must(b.st.Why(b.ctx, "default", first.Job.ID))(b)
 	if !strings.Contains(why.Summary, "1 request has joined") || !strings.Contains(why.Summary, `key "a" of input.customer`) {
-		b.Fatal(why.Summary)
+		b.Fatalf("why: got %q, want the joined request and the key", why.Summary)
 	}
 	b.clock.Move(time.Second)
 	want(b, "made ready after it", b.promote(), 3)
@@ -92,19 +92,19 @@ func debounceMax(b *bench) {
 	}
 	b.clock.Move(19 * time.Second)
 	last = b.ask(numbered("a", 3))
-	want(b, "before the end", words(last.Job.ID, last.Joined, dueIn(b, last.Job)), words(first.Job.ID, 3, "1s"))
+	want(b, "request before the longest window ends", words(last.Job.ID, last.Joined, dueIn(b, last.Job)), words(first.Job.ID, 3, "1s"))
 	b.clock.Move(time.Second)
 	want(b, "at its end, before it is made ready", b.ask(numbered("a", 4)).Existing, false)
 	want(b, "made ready", b.promote(), 1)
 
-	// A request may ask for later, and the next one for less.
+	// A request may ask for a later start, and the next one for an earlier one.
 	later := numbered("z", 1)
 	later.Delay = core.Duration(time.Hour)
 	want(b, "delayed", dueIn(b, b.ask(later).Job), time.Hour)
 	b.clock.Move(30 * time.Minute)
 	joined := b.ask(later)
 	want(b, "delayed again", words(joined.Joined, dueIn(b, joined.Job)), "1 1h0m0s")
-	want(b, "no delay, later than what is asked at the latest", dueIn(b, b.ask(numbered("z", 2)).Job) < time.Second, true)
+	want(b, "a window at its longest adds no delay", dueIn(b, b.ask(numbered("z", 2)).Job) < time.Second, true)
 	b.clock.Move(time.Second)
 	want(b, "made ready, and the second of the others", b.promote(), 2)
 
@@ -113,7 +113,7 @@ func debounceMax(b *bench) {
 	id := b.ask(ask).Job.ID
 	for range 9 {
 		b.clock.Move(999 * time.Millisecond)
-		want(b, "one of ten windows", b.ask(ask).Job.ID, id)
+		want(b, "job of one of ten windows", b.ask(ask).Job.ID, id)
 	}
 	b.clock.Move(999 * time.Millisecond)
 	want(b, "the end of ten windows", dueIn(b, b.ask(ask).Job), 10*time.Millisecond)
@@ -131,28 +131,28 @@ func debounceBegun(b *bench) {
 	}
 	running, leased := begin("a")
 	second := b.ask(numbered("a", 2))
-	want(b, "while it runs", second.Existing, false)
-	want(b, "what runs", string(b.job(running.ID).Input), `{"customer":"a","n":1}`)
+	want(b, "request joins a running job", second.Existing, false)
+	want(b, "input of the running job", string(b.job(running.ID).Input), `{"customer":"a","n":1}`)
 	b.finish(s, leased, job.OutcomeError)
-	want(b, "before a retry", b.ask(numbered("a", 3)).Job.ID, second.Job.ID)
+	want(b, "job of a request before the retry", b.ask(numbered("a", 3)).Job.ID, second.Job.ID)
 	b.cancel(second.Job.ID)
 	third := b.ask(numbered("a", 4))
-	want(b, "after it was canceled", words(third.Existing, third.Joined, b.job(second.Job.ID).State), "false 0 canceled")
-	want(b, "the next", words(b.ask(numbered("a", 5)).Job.ID == third.Job.ID, b.job(running.ID).State), "true scheduled")
+	want(b, "request after a cancel", words(third.Existing, third.Joined, b.job(second.Job.ID).State), "false 0 canceled")
+	want(b, "next request", words(b.ask(numbered("a", 5)).Job.ID == third.Job.ID, b.job(running.ID).State), "true scheduled")
 
-	// One that is brought back by hand is ready.
+	// A manually retried job is ready.
 	b.retry(second.Job.ID)
 	want(b, "brought back", string(b.job(second.Job.ID).State), "ready")
-	want(b, "beside it", b.ask(numbered("a", 6)).Job.ID, third.Job.ID)
+	want(b, "job of a request beside the retried one", b.ask(numbered("a", 6)).Job.ID, third.Job.ID)
 	back := b.ask(numbered("b", 1)).Job
 	b.cancel(back.ID)
 	b.retry(back.ID)
 	want(b, "after one that was brought back in its window", b.ask(numbered("b", 2)).Existing, false)
-	want(b, "its input", string(b.job(back.ID).Input), `{"customer":"b","n":1}`)
+	want(b, "input of the retried job", string(b.job(back.ID).Input), `{"customer":"b","n":1}`)
 }
 
-// windowStays has the windows of keys not end with the clock, as where a node's request came at the instant at which another
-// made the job ready.
+// windowStays keeps the windows of keys from ending with the clock. So it is when a request on one node meets another node that
+// makes the job ready at the same instant.
 func windowStays(b *bench) {
 	b.Helper()
 	b.sql(`update belfry.job_keys set expires_at = expires_at + 3600000000`)
@@ -168,7 +168,7 @@ func debounceUnderWay(b *bench) {
 	b.task("rate", debounced("", time.Second, 0), limited(flow.Limit{Rate: "1/1h"}))
 	for _, name := range []string{"w", "ring", "one", "rate"} {
 		ask := job.NewJob{Task: name, Input: []byte(`1`)}
-		if name == "one" || name == "rate" { // another is there before
+		if name == "one" || name == "rate" { // another job exists before
 			b.enqueue(ask)
 			b.clock.Move(time.Second)
 			b.promote()
@@ -191,15 +191,15 @@ func debounceUnderWay(b *bench) {
 	}
 }
 
-// A job that waits for an upload has its time still to come.
+// A job that waits for an upload still has its start ahead.
 func debounceUpload(b *bench) {
 	b.task("p", runs("bytes"), debounced("", time.Minute, 0))
 	ask := func(n int) job.NewJob { return job.NewJob{Task: "p", Input: json.RawMessage(fmt.Sprint(n))} }
 	first := b.ask(ask(1)).Job
-	want(b, "the first", first.State, job.Waiting)
+	want(b, "state of the first job", first.State, job.Waiting)
 	b.clock.Move(50 * time.Second)
 	e := b.ask(ask(2))
-	want(b, "a later one", words(e.Job.ID, e.Joined, e.Job.State, string(e.Job.Input), dueIn(b, e.Job)), words(first.ID, "1 waiting 2 1m0s"))
+	want(b, "later request", words(e.Job.ID, e.Joined, e.Job.State, string(e.Job.Input), dueIn(b, e.Job)), words(first.ID, "1 waiting 2 1m0s"))
 	programs{b}.upload("bytes")
 	want(b, "uploaded", b.job(first.ID).State, job.Scheduled)
 	want(b, "joined then", words(b.ask(ask(3)).Joined, string(b.job(first.ID).Input)), "2 3")
@@ -213,14 +213,14 @@ func debounceAndKeys(b *bench) {
 	keyed.Key = "k"
 	want(b, "under a key", words(b.ask(keyed).Job.ID, b.job(first.Job.ID).Debounced.Joined), words(first.Job.ID, 1))
 	b.ask(numbered("a", 3))
-	again := b.ask(keyed) // it was asked for before, and joins no more
+	again := b.ask(keyed) // the key was used before, so it does not join again
 	want(b, "under the key again", words(again.Job.ID, string(again.Job.Input), again.Reason, b.job(first.Job.ID).Debounced.Joined),
 		words(first.Job.ID, `{"customer":"a","n":3}`, "", 2))
 	b.clock.Move(time.Minute)
 	b.promote()
 	want(b, "under the key, after the window", b.ask(keyed).Job.ID, first.Job.ID)
 
-	// An active key that another job has answers, and that job is not changed.
+	// An active key that another job holds returns that job, which does not change.
 	holder := b.enqueue(job.NewJob{Task: "plain", ActiveKey: "x", Delay: core.Duration(time.Hour), Input: []byte(`"kept"`)})
 	active := numbered("c", 1)
 	active.ActiveKey = "x"
@@ -228,20 +228,20 @@ func debounceAndKeys(b *bench) {
 		e := b.ask(active)
 		want(b, "held", words(e.Job.ID, e.Existing, e.Reason, e.Joined), words(holder.ID, true, "", 0))
 	}
-	want(b, "who holds it", words(string(b.job(holder.ID).Input), dueIn(b, b.job(holder.ID))), `"kept" 1h0m0s`)
+	want(b, "holder of the active key", words(string(b.job(holder.ID).Input), dueIn(b, b.job(holder.ID))), `"kept" 1h0m0s`)
 	two := must(b.st.Enqueue(b.ctx, []job.NewJob{active, active}))(b)
 	want(b, "held, of a batch", words(two[0].Job.ID, two[1].Job.ID, two[1].Reason), words(holder.ID, holder.ID))
-	one, other := active, active // of a batch too their keys are answered with it later
+	one, other := active, active // their keys later return it too, also from a batch
 	one.Key, other.Key = "one", "other"
 	both := must(b.st.Enqueue(b.ctx, []job.NewJob{one, other}))(b)
 	want(b, "held, of a batch under keys", words(both[0].Job.ID, both[1].Job.ID, b.ask(one).Job.ID, b.ask(other).Job.ID), words(holder.ID, holder.ID, holder.ID, holder.ID))
 	b.cancel(holder.ID)
 	mine := b.ask(active)
-	want(b, "when it is free", mine.Existing, false)
-	want(b, "and again", words(b.ask(active).Reason, b.ask(active).Job.ID), words("debounced", mine.Job.ID))
+	want(b, "request joins when the active key is free", mine.Existing, false)
+	want(b, "next request under the active key", words(b.ask(active).Reason, b.ask(active).Job.ID), words("debounced", mine.Job.ID))
 	active.Input = numbered("d", 1).Input
 	elsewhere := b.ask(active)
-	want(b, "under another value, held by the first", words(elsewhere.Job.ID, elsewhere.Reason), words(mine.Job.ID))
+	want(b, "request with another value while the first holds the key", words(elsewhere.Job.ID, elsewhere.Reason), words(mine.Job.ID))
 	want(b, "rows of windows", b.count(`select count(*) from belfry.job_keys where name like '%debounce%'`), 2)
 }
 
@@ -283,7 +283,7 @@ func debounceBatch(b *bench) {
 12 "","n":1} d 1m0s 0`)
 	for _, e := range out {
 		j := b.job(e.Job.ID)
-		want(b, "as it is kept", words(string(j.Input), j.DueAt, j.State), words(string(e.Job.Input), e.Job.DueAt, e.Job.State))
+		want(b, "stored job", words(string(j.Input), j.DueAt, j.State), words(string(e.Job.Input), e.Job.DueAt, e.Job.State))
 	}
 	long := must(b.st.Enqueue(b.ctx, []job.NewJob{numbered(strings.Repeat("k", 10_000), 1), numbered(strings.Repeat("k", 10_001), 1), numbered(strings.Repeat("k", 10_000), 2)}))(b)
 	want(b, "long keys", words(long[0].Existing, long[1].Existing, long[2].Existing), "false false true")
@@ -292,7 +292,7 @@ func debounceBatch(b *bench) {
 func wantText(b *bench, what, got, wanted string) {
 	b.Helper()
 	if got != wanted {
-		b.Fatalf("%s:\n%s\nwanted:\n%s", what, got, wanted)
+		b.Fatalf("%s: got\n%s\nwant\n%s", what, got, wanted)
 	}
 }
 
@@ -307,7 +307,7 @@ func debounceAndBounds(b *bench) {
 	first := b.ask(in("a", 1)).Job
 	b.ask(in("b", 1))
 	want(b, "joins a job of a full queue", b.ask(in("a", 2)).Job.ID, first.ID)
-	// A batch that is refused changes nothing, and takes no window.
+	// A rejected batch changes nothing, and takes no window.
 	b.clock.Move(time.Second)
 	_, err := b.st.Enqueue(b.ctx, []job.NewJob{in("a", 3), in("c", 1)})
 	wantCode(b, err, core.QueueFull)
@@ -320,7 +320,7 @@ func debounceAndBounds(b *bench) {
 	want(b, "joins what would be dropped", words(out[0].Job.ID, out[1].Existing, b.job(first.ID).State), words(first.ID, false, "scheduled"))
 	b.ask(in("e", 1))
 	want(b, "dropped by another", b.job(first.ID).State, job.Skipped)
-	want(b, "the next", b.ask(in("a", 5)).Existing, false)
+	want(b, "next request joins", b.ask(in("a", 5)).Existing, false)
 }
 
 func debounceEdited(b *bench) {
@@ -346,9 +346,9 @@ func debounceEdited(b *bench) {
 	want(b, "another key", b.ask(numbered("b", 1)).Existing, false)
 	edit(nil)
 	now := b.ask(numbered("b", 1))
-	want(b, "no debounce", words(now.Existing, now.Job.State, b.job(second.ID).State), "false ready scheduled")
+	want(b, "job of a task without debounce", words(now.Existing, now.Job.State, b.job(second.ID).State), "false ready scheduled")
 	b.clock.Move(time.Second)
-	want(b, "those that waited", b.promote(), 2)
+	want(b, "promoted jobs", b.promote(), 2)
 }
 
 func debounceClock(b *bench, nodes []*store.Store) {
@@ -360,14 +360,14 @@ func debounceClock(b *bench, nodes []*store.Store) {
 	b.clock.Set(-time.Hour)
 	follow(b, nodes)
 	follow(b, nodes)
-	want(b, "its window", dueIn(b, b.job(j.ID)), time.Minute)
+	want(b, "window of the job", dueIn(b, b.job(j.ID)), time.Minute)
 	want(b, "an instant", dueIn(b, b.job(later.ID)), time.Hour+time.Minute)
 	b.clock.Move(30 * time.Second)
 	joined := b.ask(job.NewJob{Task: "t"})
-	want(b, "its window then", words(joined.Job.ID, joined.Joined, dueIn(b, joined.Job)), words(j.ID, 1, "1m0s"))
+	want(b, "window after another request", words(joined.Job.ID, joined.Joined, dueIn(b, joined.Job)), words(j.ID, 1, "1m0s"))
 	b.clock.Move(time.Minute)
 	want(b, "made ready", b.promote(), 1)
-	want(b, "the next", b.ask(job.NewJob{Task: "t"}).Existing, false)
+	want(b, "next request joins", b.ask(job.NewJob{Task: "t"}).Existing, false)
 }
 
 func debounceOthers(b *bench) {

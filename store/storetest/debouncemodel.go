@@ -18,7 +18,7 @@ func init() {
 	addNodes("nodes that enqueue for a debounced task while its jobs begin lose no request", debounceWhileJobsBegin)
 }
 
-// waitingModel is a job that waits for its window, as the model has it.
+// waitingModel is the model's job that waits for its window.
 type waitingModel struct {
 	id     int64
 	first  time.Time
@@ -27,7 +27,7 @@ type waitingModel struct {
 	joined int64
 }
 
-// debounceRandom holds random histories to a model that knows nothing of rows.
+// debounceRandom compares random histories with a model that has no rows.
 func debounceRandom(b *bench) {
 	seed := rand.Uint64()
 	b.Logf("seed %d", seed)
@@ -35,8 +35,8 @@ func debounceRandom(b *bench) {
 	window, most := time.Second, 3*time.Second
 	t := b.task("t", debounced("input.customer", window, most))
 	s := b.session("t")
-	waiting, begun := map[string]*waitingModel{}, map[int64]int{} // what runs or has run, by job: its input
-	past := func() {                                              // windows end by themselves
+	waiting, begun := map[string]*waitingModel{}, map[int64]int{} // inputs of jobs that run or have run
+	past := func() {                                              // windows end by time
 		for customer, w := range waiting {
 			if !w.due.After(b.clock.Now()) {
 				begun[w.id] = w.n
@@ -88,7 +88,7 @@ func debounceRandom(b *bench) {
 			b.promote()
 		case what < 10:
 			for _, j := range b.claim(s, 1+r.IntN(3)).Jobs {
-				want(b, "what runs", string(j.Job.Input[len(`{"customer":"a","n":`):]), fmt.Sprint(begun[j.Job.ID], "}"))
+				want(b, "input of the started job", string(j.Job.Input[len(`{"customer":"a","n":`):]), fmt.Sprint(begun[j.Job.ID], "}"))
 				b.finish(s, j, []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeHandedBack}[r.IntN(3)])
 			}
 		case what < 11:
@@ -146,6 +146,6 @@ func debounceWhileJobsBegin(b *bench, nodes []*store.Store) {
 	want(b, "requests", b.count(`select sum(joined + 1) from belfry.debounced`), int64(each*len(nodes)/2))
 	want(b, "jobs", b.count(`select (select count(*) from belfry.jobs) + (select count(*) from belfry.jobs_done)`), b.count(`select count(*) from belfry.debounced`))
 	if n := b.count(`select count(*) from belfry.jobs where state = 'scheduled' and due_at > ` + fmt.Sprint(base.Micros(b.clock.Now()))); n > 1 {
-		b.Fatalf("%d jobs wait for one window", n)
+		b.Fatalf("jobs that wait for one window: got %d, want at most 1", n)
 	}
 }

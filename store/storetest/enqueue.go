@@ -16,13 +16,13 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// ask enqueues one job and answers all that comes back.
+// ask enqueues one job and returns the whole answer.
 func (b *bench) ask(n job.NewJob) job.Enqueued {
 	b.Helper()
 	return must(b.st.Enqueue(b.ctx, []job.NewJob{n}))(b)[0]
 }
 
-// settle claims the one job that is ready and ends it.
+// settle claims the only ready job and ends it.
 func (b *bench) settle(funcName string, outcome job.Outcome) job.Job {
 	b.Helper()
 	s := b.session(funcName)
@@ -35,7 +35,7 @@ func (b *bench) settle(funcName string, outcome job.Outcome) job.Job {
 func init() {
 	add("a batch is enqueued whole or not at all", caseABatchIsEnqueuedWholeOrNotAtAll)
 	add("inputs, batches and tags over their limits are refused, and at their limits accepted", caseInputsBatchesAndTagsOverTheirLimitsAreRefused)
-	add("what a job leaves out comes from its task, and what it says wins", caseWhatAJobLeavesOutComesFromItsTask)
+	add("a new job takes missing fields from its task, and its own fields win", caseANewJobTakesMissingFieldsFromItsTask)
 	add("a delayed job and one for an instant wait for their time", caseADelayedJobAndOneForAnInstantWait)
 	add("a job for a handler without a task makes the task, once, and a job without either is refused", caseAJobForAHandlerWithoutATaskMakes)
 	add("within its window an idempotency key answers the first job, ended or not, and afterwards a new one", caseWithinItsWindowAnIdempotencyKeyAnswersTheFirst)
@@ -44,7 +44,7 @@ func init() {
 	add("attempts asked for a run of a workflow or of a cycle are refused at their field", caseAttemptsOfARunAreRefused)
 	add("batches with the same keys in different orders do not stand in each other's way", caseBatchesWithTheSameKeysInDifferentOrdersDo)
 	add("an active key lets one job live, whatever it goes through, and is free again after its end", caseAnActiveKeyLetsOneJobLive)
-	add("a job asked for with both keys answers whoever has one of them, and the key remembers whom", caseAJobAskedForWithBothKeysAnswersWhoever)
+	add("a job with both keys returns the job that has one of them, and the key keeps that answer", caseAJobAskedForWithBothKeysAnswersWhoever)
 	add("bulk cancel and retry do what fits, say why not for the rest, and change nothing in a dry run", caseBulkCancelAndRetryDoWhatFits)
 	add("an exhausted job is never claimed again by itself, and names its last error", caseAnExhaustedJobIsNeverClaimedAgainByItself)
 	add("a job that must not start twice fails when its worker is lost", caseAJobThatMustNotStartTwiceFailsWhen)
@@ -109,7 +109,7 @@ func caseInputsBatchesAndTagsOverTheirLimitsAreRefused(b *bench) {
 	want(b, "a full batch", len(must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "t"}}, most)))(b)), most)
 }
 
-func caseWhatAJobLeavesOutComesFromItsTask(b *bench) {
+func caseANewJobTakesMissingFieldsFromItsTask(b *bench) {
 	must(b.st.SaveQueue(b.ctx, job.Queue{Name: "q"}))(b)
 	b.task("t", func(t *task.Task) {
 		t.Priority, t.Queue, t.Timeout, t.Tags = 4, "q", core.Duration(time.Minute), []string{"of-task"}
@@ -117,12 +117,12 @@ func caseWhatAJobLeavesOutComesFromItsTask(b *bench) {
 	})
 	j := b.enqueue(job.NewJob{Task: "t"})
 	if j.Priority != 4 || j.Queue != "q" || j.Timeout != core.Duration(time.Minute) || string(j.Input) != `{"of":"task"}` || j.MaxAttempts != 7 || !slices.Equal(j.Tags, []string{"of-task"}) {
-		b.Fatalf("%+v", j)
+		b.Fatalf("job with the defaults of its task: got %+v", j)
 	}
 	zero := 0
 	j = b.enqueue(job.NewJob{Task: "t", Priority: &zero, Queue: "default", Timeout: core.Duration(time.Second), Tags: []string{"own"}, Input: json.RawMessage(`1`), MaxAttempts: 1})
 	if j.Priority != 0 || j.Queue != "default" || j.Timeout != core.Duration(time.Second) || string(j.Input) != `1` || j.MaxAttempts != 1 || !slices.Equal(j.Tags, []string{"own"}) {
-		b.Fatalf("%+v", j)
+		b.Fatalf("job with values of its own: got %+v", j)
 	}
 	want(b, "answer and row", jsonOf(b.job(j.ID)), jsonOf(j))
 }
@@ -130,18 +130,18 @@ func caseWhatAJobLeavesOutComesFromItsTask(b *bench) {
 func caseADelayedJobAndOneForAnInstantWait(b *bench) {
 	b.task("t")
 	d := b.enqueue(job.NewJob{Task: "t", Delay: core.Duration(time.Minute)})
-	a := b.enqueue(job.NewJob{Task: "t", DueAt: Epoch.Add(2*time.Minute + 1)}) // a nanosecond more than is kept
+	a := b.enqueue(job.NewJob{Task: "t", DueAt: Epoch.Add(2*time.Minute + 1)}) // a nanosecond more than is stored
 	now := b.enqueue(job.NewJob{Task: "t", DueAt: Epoch.Add(-time.Second)})
 	want(b, "in the near past", now.State, job.Ready)
 	want(b, "delay", d.DueAt, Epoch.Add(time.Minute))
 	want(b, "instant", a.DueAt, Epoch.Add(2*time.Minute))
 	p := must(b.st.Promote(b.ctx))(b)
-	want(b, "early", p.Jobs, 0)
-	want(b, "next", p.NextAt, Epoch.Add(time.Minute))
+	want(b, "jobs promoted too early", p.Jobs, 0)
+	want(b, "next promotion", p.NextAt, Epoch.Add(time.Minute))
 	for _, j := range []job.Job{d, a} {
 		b.wantState(j.ID, job.Scheduled)
 		b.clock.Move(time.Minute)
-		want(b, "on time", b.promote(), 1)
+		want(b, "jobs promoted on time", b.promote(), 1)
 		b.wantState(j.ID, job.Ready)
 	}
 }
@@ -178,23 +178,23 @@ func caseWithinItsWindowAnIdempotencyKeyAnswersTheFirst(b *bench) {
 	wantCode(b, err, core.Conflict, "new")
 	asked := job.NewJob{Task: "t", Key: "k", Input: json.RawMessage(`1`)}
 	again := b.ask(asked)
-	want(b, "again", again.Existing, true)
+	want(b, "repeated request gets the existing job", again.Existing, true)
 	want(b, "the first one", jsonOf(again.Job), jsonOf(first.Job))
 	want(b, "in another namespace", b.ask(job.NewJob{Task: "t2", Kind: task.KindFunc, Namespace: "other", Key: "k"}).Existing, false)
 	b.settle("t", job.OutcomeOK)
 	b.clock.Move(time.Hour - time.Microsecond)
 	again = b.ask(asked)
-	want(b, "after its end", again.Existing, true)
-	want(b, "its state", again.Job.State, job.Succeeded)
+	want(b, "repeated request after the end gets the existing job", again.Existing, true)
+	want(b, "state of the existing job", again.Job.State, job.Succeeded)
 	want(b, "kept", again.Removed, false)
 	b.sql(`delete from belfry.jobs_done`)
 	again = b.ask(asked)
-	want(b, "after its removal", fmt.Sprint(again.Job.ID, again.Job.Task, again.Existing, again.Removed), fmt.Sprint(first.Job.ID, "t", true, true))
+	want(b, "repeated request after the job's removal", fmt.Sprint(again.Job.ID, again.Job.Task, again.Existing, again.Removed), fmt.Sprint(first.Job.ID, "t", true, true))
 	b.clock.Move(time.Microsecond)
 	fresh := b.ask(asked)
 	want(b, "after the window", fresh.Existing, false)
 	if fresh.Job.ID == first.Job.ID {
-		b.Fatal("the same job")
+		b.Fatal("the request after the window got the job of the first")
 	}
 	want(b, "now the new one has it", b.ask(asked).Job.ID, fresh.Job.ID)
 	spelled := func(input string) job.NewJob {
@@ -202,7 +202,7 @@ func caseWithinItsWindowAnIdempotencyKeyAnswersTheFirst(b *bench) {
 	}
 	first = b.ask(spelled(`{"a":"x","b":[1.50,{"x":null,"y":9007199254740993}]}`))
 	again = b.ask(spelled(`{ "b": [1.50, {"y": 9007199254740993, "x": null}], "a": "\u0078" }`))
-	want(b, "spelled in another way", fmt.Sprint(again.Existing, again.Job.ID), fmt.Sprint(true, first.Job.ID))
+	want(b, "repeated request with another spelling", fmt.Sprint(again.Existing, again.Job.ID), fmt.Sprint(true, first.Job.ID))
 	_, err = b.st.Enqueue(b.ctx, []job.NewJob{spelled(`{"a":"x","b":[1.50,{"x":null,"y":9007199254740992}]}`)})
 	wantCode(b, err, core.Conflict, "spelled")
 }
@@ -218,7 +218,7 @@ func caseAttemptsOfARunAreRefused(b *bench) {
 		wantCode(b, err, core.Invalid, `max_attempts "3": must be left out`, "set max_attempts of its "+t.Name)
 		j := b.enqueue(job.NewJob{Task: t.Name})
 		b.cancel(j.ID)
-		want(b, "again", must(b.st.RunJobAgain(b.ctx, "default", j.ID, job.RunAgain{}))(b).Existing, false)
+		want(b, "run again without a key gets an existing job", must(b.st.RunJobAgain(b.ctx, "default", j.ID, job.RunAgain{}))(b).Existing, false)
 	}
 }
 
@@ -280,7 +280,7 @@ func caseAnActiveKeyLetsOneJobLive(b *bench) {
 		e := b.ask(job.NewJob{Task: "u", ActiveKey: "a"})
 		want(b, "existing", e.Existing, true)
 		want(b, "holder", e.Job.ID, first.Job.ID)
-		want(b, "its state", e.Job.State, state)
+		want(b, "state of the holder", e.Job.State, state)
 	}
 	held(job.Ready)
 	s := b.session("t")
@@ -297,10 +297,10 @@ func caseAnActiveKeyLetsOneJobLive(b *bench) {
 	b.promote()
 	want(b, "end", b.settle("t", job.OutcomeError).State, job.Failed)
 	second := b.ask(n)
-	want(b, "free again", second.Existing, false)
+	want(b, "request after the key is free gets the old job", second.Existing, false)
 	left := b.retry(first.Job.ID).Left
 	if !strings.Contains(left[first.Job.ID], "active key") {
-		b.Fatalf("retried beside another: %+v", left)
+		b.Fatalf("reason not to retry: got %+v, want the active key", left)
 	}
 	b.wantState(first.Job.ID, job.Failed)
 	b.cancel(second.Job.ID)
@@ -320,7 +320,7 @@ func caseAJobAskedForWithBothKeysAnswersWhoever(b *bench) {
 	b.settle("t", job.OutcomeOK)
 	e := b.ask(job.NewJob{Task: "t", Key: "k", ActiveKey: "a"})
 	want(b, "the key outlives the job", e.Existing, true)
-	want(b, "whom it remembers", e.Job.ID, live.Job.ID)
+	want(b, "job of the idempotency key", e.Job.ID, live.Job.ID)
 	e = b.ask(job.NewJob{Task: "t", Key: "k2", ActiveKey: "a"})
 	want(b, "a new key", e.Existing, false)
 }
@@ -335,7 +335,7 @@ func caseBulkCancelAndRetryDoWhatFits(b *bench) {
 	other := b.ask(job.NewJob{Task: "t", Kind: task.KindFunc, Namespace: "other"}).Job.ID
 	dry := must(b.st.CancelJobs(b.ctx, "default", view.Selection{IDs: []int64{dead, waits, other, 1 << 40}, DryRun: true}))(b)
 	if !slices.Equal(dry.IDs, []int64{waits}) || len(dry.Left) != 3 || !strings.Contains(dry.Left[dead], "failed") {
-		b.Fatalf("%+v", dry)
+		b.Fatalf("dry run: got %+v, want the waiting job alone, and a reason for the others", dry)
 	}
 	b.wantState(waits, job.Ready)
 	sel := must(b.st.CancelJobs(access.WithActor(b.ctx, "ada"), "default", view.Selection{Filter: &job.Filter{Tag: "x"}, Note: "no more"}))(b)
@@ -369,10 +369,10 @@ func caseAnExhaustedJobIsNeverClaimedAgainByItself(b *bench) {
 	want(b, "tries", tries, 5)
 	j := b.jobsOf("tick")[0]
 	if j.State != job.Failed || j.Reason != schedule.ReasonExhausted || j.Error != "it broke" || j.FinishedAt.IsZero() {
-		b.Fatalf("%+v", j)
+		b.Fatalf("exhausted job: got %+v, want failed, with its last error", j)
 	}
 	b.clock.Move(24*time.Hour - 200*time.Minute)
-	want(b, "the next occurrence is not touched by it", b.fire().Jobs, 1)
+	want(b, "jobs of the next occurrence", b.fire().Jobs, 1)
 }
 
 func caseAJobThatMustNotStartTwiceFailsWhen(b *bench) {
@@ -384,7 +384,7 @@ func caseAJobThatMustNotStartTwiceFailsWhen(b *bench) {
 	want(b, "reason", b.wantState(j.ID, job.Failed).Reason, schedule.ReasonLost)
 }
 
-// A worker that comes back after a loss of power says so itself, sooner than its session ends.
+// A worker that comes back after a power cut reports it itself, before its session ends.
 func caseAWorkerSaysThatAnAttemptWasCutOff(b *bench) {
 	cut := func(f *job.Finish) { f.Error, f.StartedIn = "cut off", core.Duration(time.Second) }
 	for _, c := range []struct {
@@ -401,11 +401,11 @@ func caseAWorkerSaysThatAnAttemptWasCutOff(b *bench) {
 		s := b.session(name)
 		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeLost, cut)
 		if got := b.wantState(j.ID, c.state); got.Reason != c.reason || got.Error != "cut off" {
-			b.Errorf("%s: %s %q", name, got.Reason, got.Error)
+			b.Errorf("job cut off, %s: got reason %s and error %q", name, got.Reason, got.Error)
 		}
 		as := must(b.st.Attempts(b.ctx, "default", j.ID))(b)
 		if len(as) != 1 || as[0].Outcome != job.OutcomeLost || as[0].Error != "cut off" {
-			b.Errorf("%s: %+v", name, as)
+			b.Errorf("attempts of %s: got %+v, want 1, lost and cut off", name, as)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func makeFair(b *bench, f *flow.Fair) job.Queue {
 	return must(b.st.SaveQueue(b.ctx, job.Queue{Name: "default", Fair: f}))(b)
 }
 
-// ofCustomer enqueues n jobs of a customer, and answers their ids.
+// ofCustomer enqueues n jobs of a customer, and returns their ids.
 func ofCustomer(b *bench, st *store.Store, id string, n int, change ...func(*job.NewJob)) (ids []int64) {
 	b.Helper()
 	for n > 0 {
@@ -57,7 +57,7 @@ func ofCustomer(b *bench, st *store.Store, id string, n int, change ...func(*job
 	return ids
 }
 
-// takes claims n jobs and ends them, and answers their ids in order.
+// takes claims n jobs, ends them, and returns their ids in order.
 func takes(b *bench, st *store.Store, s job.Session, n int) (ids []int64) {
 	b.Helper()
 	c := must(st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": n}}))(b)
@@ -91,7 +91,7 @@ func fairQuiet(b *bench) {
 		quiet := ofCustomer(b, b.st, "quiet", 1)
 		ofCustomer(b, b.st, "noisy", 9)
 		if next := takes(b, b.st, s, 3); !slices.Contains(next, quiet[0]) {
-			b.Fatalf("job %d of the quiet key is none of the next, which are %v", quiet[0], next)
+			b.Fatalf("next jobs: got %[2]v, want job %[1]d of the quiet key among them", quiet[0], next)
 		}
 	}
 	w := must(b.st.Why(b.ctx, "default", ofCustomer(b, b.st, "noisy", 1)[0]))(b)
@@ -102,11 +102,11 @@ func fairQuiet(b *bench) {
 		}
 	}
 	if want := `turns are by input.customer, whose value is "noisy"`; !strings.Contains(detail, want) {
-		b.Fatalf("job why says %q, want %q", detail, want)
+		b.Fatalf("job why: got %q, want %q", detail, want)
 	}
 }
 
-// fairLine is a fair queue of one priority, in memory.
+// fairLine is a model of a fair queue of one priority.
 type fairLine struct {
 	fair    flow.Fair
 	reached int64
@@ -154,7 +154,7 @@ func fairHistories(b *bench) {
 		default:
 			n := 1 + r.IntN(20)
 			if got, want := takes(b, b.st, s, n), l.take(n); !slices.Equal(got, want) {
-				b.Fatalf("%v are taken, want %v", got, want)
+				b.Fatalf("jobs taken: got %v, want %v", got, want)
 			}
 		}
 	}
@@ -176,15 +176,15 @@ func fairWeights(b *bench) {
 	}
 	for range 5 {
 		if n := share(40); n < 29 || n > 31 {
-			b.Fatalf("%d of 40 are gold, want 30", n)
+			b.Fatalf("jobs of key gold among 40: got %d, want 30", n)
 		}
 	}
-	makeFair(b, &flow.Fair{Key: "input.customer"}) // for what becomes ready from now on
+	makeFair(b, &flow.Fair{Key: "input.customer"}) // applies to jobs that become ready from now on
 	takes(b, b.st, s, 400)
 	gold = ofCustomer(b, b.st, "gold", 50)
 	ofCustomer(b, b.st, "tin", 50)
 	if n := share(40); n < 19 || n > 21 {
-		b.Fatalf("%d of 40 are gold without a weight, want 20", n)
+		b.Fatalf("jobs of key gold without a weight among 40: got %d, want 20", n)
 	}
 }
 
@@ -203,35 +203,35 @@ func fairAgain(b *bench) {
 	j := next(1)[0]
 	b.finish(s, j, job.OutcomeHandedBack)
 	if again := next(1)[0]; again.Job.ID != j.Job.ID {
-		b.Fatalf("%d is claimed, want %d that was handed back", again.Job.ID, j.Job.ID)
+		b.Fatalf("claimed job: got %d, want %d, which was handed back", again.Job.ID, j.Job.ID)
 	} else {
 		b.finish(s, again, job.OutcomeError)
 	}
-	// Its retry waits for its key's turn, behind what its key has.
+	// A retry waits for the turn of its key, after the key's other jobs.
 	quiet := ofCustomer(b, b.st, "quiet", 1)[0]
 	js := next(2)
 	if js[0].Job.ID != quiet && js[1].Job.ID != quiet {
-		b.Fatalf("%d and %d are claimed, want %d among them", js[0].Job.ID, js[1].Job.ID, quiet)
+		b.Fatalf("claimed jobs: got %d and %d, want %d among them", js[0].Job.ID, js[1].Job.ID, quiet)
 	}
 	for _, j := range js {
 		if b.finish(s, j, job.OutcomeError); j.Job.ID == noisy[0] {
-			b.Fatal("the retry of a noisy key goes first")
+			b.Fatal("the retry of a noisy key is claimed first")
 		}
 	}
-	// That of the quiet key is among the next.
+	// The retry of the quiet key is among the next jobs.
 	js = next(3)
 	if !slices.ContainsFunc(js, func(j job.LeasedJob) bool { return j.Job.ID == quiet }) {
-		b.Fatalf("the retry of the quiet key is not among the next: %v", js)
+		b.Fatalf("claimed jobs: got %v, want the retry of the quiet key among them", js)
 	}
 	for _, j := range js {
 		b.finish(s, j, job.OutcomeOK)
 	}
-	// So is one that was due later, and one from a transaction of the caller's.
+	// So is a delayed job, and a job from a caller's transaction.
 	later := ofCustomer(b, b.st, "quiet", 1, func(n *job.NewJob) { n.Delay = core.Duration(time.Minute) })[0]
 	b.clock.Move(2 * time.Minute)
 	js = next(3)
 	if !slices.ContainsFunc(js, func(j job.LeasedJob) bool { return j.Job.ID == later }) {
-		b.Fatalf("the delayed job of the quiet key is not among the next: %v", js)
+		b.Fatalf("claimed jobs: got %v, want the delayed job of the quiet key among them", js)
 	}
 	for _, j := range js {
 		b.finish(s, j, job.OutcomeOK)
@@ -244,7 +244,7 @@ func fairAgain(b *bench) {
 		}
 	}
 	if i := slices.Index(left, noisy[0]); i < 0 || i < len(left)-3 {
-		b.Fatalf("the retry of the noisy key is at %d of %v, want it at the end", i, left)
+		b.Fatalf("the retry of the noisy key: got place %d of %v, want the last", i, left)
 	}
 }
 
@@ -259,18 +259,18 @@ func fairPriority(b *bench) {
 	got := takes(b, b.st, s, 21)
 	slices.Sort(got)
 	if !slices.Equal(got, append(high, other...)) {
-		b.Fatalf("%v are taken first, want those of priority 5", got)
+		b.Fatalf("first jobs taken: got %v, want those of priority 5", got)
 	}
 	quiet := ofCustomer(b, b.st, "quiet", 1)[0]
 	if next := takes(b, b.st, s, 2); !slices.Contains(next, quiet) {
-		b.Fatalf("%v are next, want %d among them", next, quiet)
+		b.Fatalf("next jobs taken: got %v, want %d among them", next, quiet)
 	}
 }
 
 func fairEras(b *bench) {
 	b.task("work")
 	s := b.session("work")
-	// One of the same priority waits in each era.
+	// A job of the same priority waits in each era.
 	var want, got []int64
 	add := func(value string, n int) { want = append(want, ofCustomer(b, b.st, value, n)...) }
 	add("a", 3)
@@ -287,16 +287,16 @@ func fairEras(b *bench) {
 		got = append(got, ids...)
 	}
 	if !slices.Equal(got, want) {
-		b.Fatalf("%v are taken, want %v", got, want)
+		b.Fatalf("jobs taken: got %v, want %v", got, want)
 	}
 	makeFair(b, nil)
 	takes(b, b.st, s, 1)
 	if id := ofCustomer(b, b.st, "d", 1)[0]; !slices.Equal(takes(b, b.st, s, 2), []int64{id}) {
-		b.Fatal("a job of a queue that was fair is not claimed")
+		b.Fatal("the job enqueued after the queue was fair is not claimed")
 	}
 	for _, j := range must(b.st.Queues(b.ctx))(b) {
 		if j.Name == "default" && j.Fair != nil {
-			b.Fatal("the queue is fair still")
+			b.Fatal("queue default is still fair")
 		}
 	}
 }
@@ -314,7 +314,7 @@ func fairLimited(b *bench) {
 	want(b, "jobs", len(got), 21)
 	b.consistent()
 	if !slices.Contains(got, quiet[0]) {
-		b.Fatal("the quiet job is not among them")
+		b.Fatal("the job of the quiet key is not among those claimed")
 	}
 }
 
@@ -329,7 +329,7 @@ func fairTx(b *bench, begin func() UserTx) {
 	ok(b, tx.Commit())
 	b.promote()
 	if next := takes(b, b.st, s, 4); !slices.Contains(next, es[0].Job.ID) || slices.Contains(next, es[1].Job.ID) {
-		b.Fatalf("%v are next, want %d among them and not %d", next, es[0].Job.ID, es[1].Job.ID)
+		b.Fatalf("next jobs: got %v, want %d among them and not %d", next, es[0].Job.ID, es[1].Job.ID)
 	}
 }
 
@@ -344,7 +344,7 @@ func fairAhead(b *bench) {
 	c := claim(15, 10)
 	want(b, "jobs of a claim with five free slots", len(c.Jobs), 5)
 	if !c.Jobs[0].InTurn {
-		b.Fatal("the worker is not told to claim none ahead")
+		b.Fatal("the claim does not tell the worker to claim none ahead")
 	}
 	want(b, "jobs of a claim without a free slot", len(claim(10, 10).Jobs), 0)
 	want(b, "jobs of a claim with slots for more than there are", len(claim(100, 50).Jobs), 15)
@@ -364,7 +364,7 @@ func fairForgotten(b *bench) {
 	ofCustomer(b, b.st, "far", 5)
 	takes(b, b.st, s, 5)
 	if must(b.st.Prune(b.ctx))(b); keys() > 2 {
-		b.Fatalf("%d keys are left whose jobs are gone", keys())
+		b.Fatalf("keys after the prune: got %d, want at most 2", keys())
 	}
 	must(b.st.SaveQueue(b.ctx, job.Queue{Name: "other", Fair: &flow.Fair{Key: "task"}}))(b)
 	other := b.enqueue(job.NewJob{Task: "work", Queue: "other"})
@@ -399,7 +399,7 @@ func fairNodes(b *bench, nodes []*store.Store) {
 		for len(got) < 40 && !slices.Contains(got, quiet) {
 			ids := takes(b, nodes[i%2], s, 4)
 			if len(ids) == 0 {
-				b.Fatal("nothing is claimed while jobs wait")
+				b.Fatal("a claim got no job while jobs wait")
 			}
 			got = append(got, ids...)
 		}
@@ -408,7 +408,7 @@ func fairNodes(b *bench, nodes []*store.Store) {
 		}
 	}
 	if far > 0 {
-		b.Fatalf("%d of 30 jobs of a quiet key wait for 40 others", far)
+		b.Fatalf("jobs of a quiet key that waited for more than 40 others: got %d of 30, want 0", far)
 	}
 	want(b, "jobs in the end", b.count(`select count(*) from belfry.jobs where state = 'ready' and turn <= 0`), 0)
 }

@@ -30,8 +30,7 @@ func catchup(c schedule.Catchup) func(*schedule.Schedule) {
 	return func(s *schedule.Schedule) { s.Catchup = c }
 }
 
-// fireTo walks from one next time to the next until the clock stands at end,
-// firing at each.
+// fireTo moves the clock from one next time to the next until end, and fires at each.
 func (b schedules) fireTo(end time.Time) {
 	b.Helper()
 	for {
@@ -47,8 +46,7 @@ func (b schedules) fireTo(end time.Time) {
 	}
 }
 
-// said are the occurrences of a schedule as short texts: minutes and seconds
-// since the epoch, the decision, and the reason.
+// said returns the occurrences of a schedule as short texts: minutes and seconds since the epoch, the decision, and the reason.
 func (b schedules) said(schedule string) string {
 	b.Helper()
 	var all []string
@@ -94,7 +92,8 @@ func init() {
 	add("a schedule with a backlog of thousands does not hide the live run of another", caseAScheduleWithABacklogOfThousandsDoesNot)
 	add("a schedule that cannot be computed or lost its task holds up no other", caseAScheduleThatCannotBeComputedOrLostIts)
 	add("a job can end although its schedule can no longer be computed", caseAJobCanEndAlthoughItsScheduleCanNo)
-	add("a finish loop survives every way in which its run can end", caseAFinishLoopSurvivesEveryWayInWhichIts)
+	add("a finish loop survives every way in which its run can end", caseAFinishLoopSurvivesEachEndOfItsRun)
+	add("a finish loop survives edits and pauses during its run", caseAFinishLoopSurvivesEditsAndPauses)
 	add("soft-deleted and canceled things never run", caseSoftDeletedAndCanceledThingsNeverRun)
 	add("ids that a rolled-back change used do not lend their times to the next schedule", caseIdsThatARolledBackChangeUsedDoNot)
 }
@@ -102,12 +101,12 @@ func init() {
 func caseFiringIsAllOrNothing(b *bench) {
 	b.task("tick")
 	before := b.schedule("tick", "tick", every(time.Minute))
-	// A row in the way of the job's id makes the last step of the firing fail.
+	// A row with the id of the next job makes the last step of the firing fail.
 	next := b.enqueue(job.NewJob{Task: "tick"}).ID + 1
 	b.sql(`insert into belfry.jobs (id, namespace, task_id, task, kind, queue, priority, state, trigger, due_at, created_at, max_attempts, timeout)
 			values ($1, 'default', 0, 'squatter', 'func', 'default', 0, 'scheduled', 'enqueue', 9000000000000000, 1, 1, 1)`, next)
 	if _, err := b.st.FireDue(b.ctx); err == nil {
-		b.Fatal("fired over the squatter")
+		b.Fatal("firing with the id of another job: got no error")
 	}
 	want(b, "occurrences", len(b.occurrences("tick")), 0)
 	want(b, "schedule", jsonOf(b.get("tick")), jsonOf(before))
@@ -136,7 +135,7 @@ func caseNothingAtOrBelowTheHighWaterMarkIs(b *bench) {
 	b.sql(`delete from belfry.occurrences`)
 	b.sql(`update belfry.schedules set next_at = $1`, Epoch.UnixMicro())
 	want(b, "jobs", b.fire().Jobs, 0)
-	want(b, "next", b.get("tick").NextAt, Epoch.Add(4*time.Minute))
+	want(b, "next time", b.get("tick").NextAt, Epoch.Add(4*time.Minute))
 }
 
 func caseMissedRunsTheLatestIsMadeUpForAnd(b *bench) {
@@ -149,7 +148,7 @@ func caseMissedRunsTheLatestIsMadeUpForAnd(b *bench) {
 	b.fire()
 	want(b, "latest", schedules{b}.said("latest"), "0s skipped catchup_latest x10, 10m job")
 	want(b, "nominal times that are told as skipped", b.tally.of("fired skipped catchup_latest"), 10)
-	want(b, "none", schedules{b}.said("none"), "0s skipped catchup_none x11")
+	want(b, "occurrences of none", schedules{b}.said("none"), "0s skipped catchup_none x11")
 	want(b, "all", schedules{b}.said("all"), "0s skipped catchup_window x6, 6m skipped catchup_max x2, 8m job, 9m job, 10m job")
 	for _, name := range []string{"latest", "none", "all"} {
 		want(b, name+" goes on", b.get(name).NextAt, Epoch.Add(11*time.Minute))
@@ -173,7 +172,7 @@ func caseAFiveMinuteRuleIsAsTrueAfterTen(b *bench) {
 	sc := b.get("tick")
 	want(b, "runs", sc.Runs, runs+1)
 	want(b, "high water", sc.HighWater, last)
-	want(b, "next", sc.NextAt, last.Add(5*time.Minute))
+	want(b, "next time", sc.NextAt, last.Add(5*time.Minute))
 	want(b, "occurrences", b.count(`select count(*) from belfry.occurrences where decision = 'job'`), runs+1)
 	want(b, "different times of jobs", b.count(`select count(distinct nominal) from belfry.jobs`), runs+1)
 	want(b, "last time", b.count(`select max(nominal) from belfry.jobs`), last.UnixMicro())
@@ -199,12 +198,12 @@ func caseARuleForOneInstantFiresOnce(b *bench) {
 	b.schedule("once", "once", at(Epoch.Add(time.Hour)))
 	want(b, "too early", b.fire().Jobs, 0)
 	b.clock.Move(time.Hour)
-	want(b, "on time", b.fire().Jobs, 1)
+	want(b, "jobs fired on time", b.fire().Jobs, 1)
 	want(b, "state", b.get("once").State, schedule.Completed)
 	for range 5 {
 		b.clock.Move(time.Minute)
 		if f := b.fire(); f.Schedules != 0 || !f.NextAt.IsZero() {
-			b.Fatalf("fired again: %+v", f)
+			b.Fatalf("fire of a completed schedule: got %+v, want none", f)
 		}
 	}
 	want(b, "jobs", len(b.jobsOf("once")), 1)
@@ -220,7 +219,7 @@ func caseAScheduleThatStartsIn2099StaysQuietAnd(b *bench) {
 	for range 5 {
 		f := b.fire()
 		want(b, "due", f.Schedules, 0)
-		want(b, "next", f.NextAt, start)
+		want(b, "next firing", f.NextAt, start)
 		b.clock.Move(365 * 24 * time.Hour)
 	}
 	b.clock.Move(start.Sub(b.clock.Now()))
@@ -232,7 +231,7 @@ func caseAScheduleForWhichNothingIsDueAtBoot(b *bench) {
 	b.schedule("tick", "tick", cron("0 18 * * *"))
 	f := b.fire()
 	want(b, "due", f.Schedules, 0)
-	want(b, "next", f.NextAt, Epoch.Add(6*time.Hour))
+	want(b, "next firing", f.NextAt, Epoch.Add(6*time.Hour))
 	b.clock.Move(6 * time.Hour)
 	want(b, "jobs", b.fire().Jobs, 1)
 }
@@ -299,7 +298,7 @@ func caseJitterPutsARunOff(b *bench) {
 	b.fire()
 	j := b.jobsOf("tick")[0]
 	if !j.Nominal.Equal(Epoch) || !j.DueAt.After(Epoch) || j.DueAt.Sub(Epoch) >= 10*time.Minute || j.State != job.Scheduled {
-		b.Fatalf("%+v", j)
+		b.Fatalf("job with jitter: got %+v, want it due within 10 minutes of its nominal time", j)
 	}
 	b.clock.Move(j.DueAt.Sub(Epoch))
 	want(b, "promoted", b.promote(), 1)
@@ -321,7 +320,7 @@ func caseMoreSchedulesThanFitIntoOnePassAllFire(b *bench) {
 	want(b, "jobs", jobs, 600)
 	want(b, "schedules with a job", b.count(`select count(distinct schedule_id) from belfry.jobs`), 600)
 	if passes < 2 {
-		b.Fatalf("%d passes: the batch has no bound", passes)
+		b.Fatalf("passes: got %d, want at least 2, because the batch is bounded", passes)
 	}
 }
 
@@ -350,7 +349,7 @@ func caseAScheduleThatCannotBeComputedOrLostIts(b *bench) {
 	b.clock.Move(time.Minute)
 	b.fire()
 	want(b, "jobs", len(b.jobsOf("sound")), 1)
-	want(b, "nothing hangs on", b.fire().Schedules, 0)
+	want(b, "schedules of a further firing", b.fire().Schedules, 0)
 }
 
 func caseAJobCanEndAlthoughItsScheduleCanNo(b *bench) {
@@ -366,63 +365,80 @@ func caseAJobCanEndAlthoughItsScheduleCanNo(b *bench) {
 	want(b, "the loop lives", b.fire().Jobs, 1)
 }
 
-func caseAFinishLoopSurvivesEveryWayInWhichIts(b *bench) {
+// finishLoop is a bench with the schedule loop, whose next run follows 10 minutes after the end of the last.
+type finishLoop struct{ *bench }
+
+func newFinishLoop(b *bench) finishLoop {
 	b.task("loop", func(t *task.Task) { t.Retry.MaxAttempts = 1; t.Timeout = core.Duration(time.Second) })
 	b.schedule("loop", "loop", afterFinish(10*time.Minute))
-	start := func() (job.Session, job.LeasedJob) {
-		b.Helper()
-		want(b, "fired", b.fire().Jobs, 1)
-		s := b.session("loop")
-		c := b.claim(s, 5)
-		want(b, "claimed", len(c.Jobs), 1)
-		return s, c.Jobs[0]
+	return finishLoop{b}
+}
+
+// start fires the schedule and claims its job.
+func (b finishLoop) start() (job.Session, job.LeasedJob) {
+	b.Helper()
+	want(b.bench, "fired", b.fire().Jobs, 1)
+	s := b.session("loop")
+	c := b.claim(s, 5)
+	want(b.bench, "claimed", len(c.Jobs), 1)
+	return s, c.Jobs[0]
+}
+
+// goesOn expects the next run 10 minutes after now, and moves there.
+func (b finishLoop) goesOn(how string) {
+	b.Helper()
+	sc := b.get("loop")
+	want(b.bench, how+": next", sc.NextAt, b.clock.Now().Add(10*time.Minute))
+	b.clock.Move(10 * time.Minute)
+}
+
+// again expects the next run at once, with a nominal time of its own.
+func (b finishLoop) again(how string) {
+	b.Helper()
+	if next := b.get("loop").NextAt; next.Sub(b.clock.Now()).Abs() > time.Millisecond {
+		b.Fatalf("next run %s: got %s, want now, %s", how, next, b.clock.Now())
 	}
-	goesOn := func(how string) {
-		b.Helper()
-		sc := b.get("loop")
-		want(b, how+": next", sc.NextAt, b.clock.Now().Add(10*time.Minute))
-		b.clock.Move(10 * time.Minute)
-	}
-	again := func(how string) { // at once, but under a nominal time of its own
-		b.Helper()
-		if next := b.get("loop").NextAt; next.Sub(b.clock.Now()).Abs() > time.Millisecond {
-			b.Fatalf("%s: next %s, now %s", how, next, b.clock.Now())
-		}
-		b.clock.Move(time.Millisecond)
-	}
+	b.clock.Move(time.Millisecond)
+}
+
+func caseAFinishLoopSurvivesEachEndOfItsRun(b *bench) {
+	l := newFinishLoop(b)
 	for _, o := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeTimeout, job.OutcomeCanceled} {
-		s, j := start()
+		s, j := l.start()
 		b.finish(s, j, o)
-		goesOn(string(o))
+		l.goesOn(string(o))
 	}
-	start()
+	l.start()
 	b.clock.Move(lost)
 	b.release()
-	goesOn("lost")
+	l.goesOn("lost")
 
-	s, j := start()
+	s, j := l.start()
 	for range 4 {
 		b.clock.Move(20 * time.Second)
 		b.renew(s, j)
 	}
-	goesOn("deadline")
+	l.goesOn("deadline")
 
-	s, j = start()
+	s, j = l.start()
 	b.cancel(j.Job.ID)
 	b.finish(s, j, job.OutcomeCanceled)
-	goesOn("canceled while running")
+	l.goesOn("canceled while running")
 
 	want(b, "fired", b.fire().Jobs, 1)
 	b.cancel(b.jobsOf("loop", job.Ready)[0].ID)
-	goesOn("canceled while waiting")
+	l.goesOn("canceled while waiting")
 
-	s, j = start()
+	s, j = l.start()
 	b.finish(s, j, job.OutcomeSnoozed, func(f *job.Finish) { f.Snooze = core.Duration(time.Hour) })
 	want(b, "next while snoozed", b.get("loop").NextAt, time.Time{})
 	b.cancel(j.Job.ID)
-	goesOn("canceled while snoozed")
+	l.goesOn("canceled while snoozed")
+}
 
-	s, j = start()
+func caseAFinishLoopSurvivesEditsAndPauses(b *bench) {
+	l := newFinishLoop(b)
+	s, j := l.start()
 	b.task("other")
 	sc := b.get("loop")
 	sc.Task = "other"
@@ -431,29 +447,29 @@ func caseAFinishLoopSurvivesEveryWayInWhichIts(b *bench) {
 	sc = b.get("loop")
 	sc.Task = "loop"
 	must(b.st.UpdateSchedule(b.ctx, sc))(b)
-	goesOn("task of the schedule changed")
+	l.goesOn("task of the schedule changed")
 
-	s, j = start()
+	s, j = l.start()
 	must(b.st.UpdateTask(b.ctx, task.Task{Name: "loop", Kind: task.KindFunc, Description: "edited", Retry: task.Retry{MaxAttempts: 1}, Timeout: core.Duration(time.Second)}))(b)
 	b.finish(s, j, job.OutcomeError)
-	goesOn("task edited")
+	l.goesOn("task edited")
 
 	want(b, "fired", b.fire().Jobs, 1)
 	must(b.st.PauseSchedule(b.ctx, "default", "loop", "withdrawn"))(b)
 	must(b.st.ResumeSchedule(b.ctx, "default", "loop", false))(b)
-	again("withdrawn by a pause")
+	l.again("withdrawn by a pause")
 
-	s, j = start()
+	s, j = l.start()
 	must(b.st.PauseSchedule(b.ctx, "default", "loop", "while it runs"))(b)
 	b.finish(s, j, job.OutcomeOK)
 	must(b.st.ResumeSchedule(b.ctx, "default", "loop", false))(b)
-	again("ended during a pause")
+	l.again("ended during a pause")
 
 	want(b, "fired", b.fire().Jobs, 1)
 	sc = b.get("loop")
 	sc.Rules[0].Every = core.Duration(11 * time.Minute)
 	must(b.st.UpdateSchedule(b.ctx, sc))(b)
-	again("withdrawn by an edit")
+	l.again("withdrawn by an edit")
 }
 
 func caseSoftDeletedAndCanceledThingsNeverRun(b *bench) {
@@ -467,7 +483,7 @@ func caseSoftDeletedAndCanceledThingsNeverRun(b *bench) {
 	ok(b, b.st.DeleteTask(b.ctx, "default", "dead"))
 	ok(b, b.st.DeleteSchedule(b.ctx, "default", "dead"))
 	if sel := b.cancel(k.ID, later.ID); len(sel.IDs) != 2 {
-		b.Fatalf("%+v", sel)
+		b.Fatalf("canceled: got %+v, want 2 jobs", sel)
 	}
 	b.clock.Move(time.Hour)
 	b.fire()
@@ -485,7 +501,7 @@ func caseIdsThatARolledBackChangeUsedDoNot(b *bench) {
 	m := view.Manifest{Schedules: []schedule.Schedule{{Name: "draft", Task: "tick", Rules: []schedule.Rule{{Cron: "0 3 * * *"}}}}}
 	must(b.st.Apply(b.ctx, m, view.ApplyOptions{DryRun: true}))(b)
 	sc := b.schedule("real", "tick", cron("30 12 * * *"))
-	want(b, "next", sc.NextAt, Epoch.Add(30*time.Minute))
+	want(b, "next time", sc.NextAt, Epoch.Add(30*time.Minute))
 
 	m.Schedules[0] = schedule.Schedule{Name: "real", Task: "tick", Rules: []schedule.Rule{{Cron: "0 4 * * *"}}}
 	must(b.st.Apply(b.ctx, m, view.ApplyOptions{DryRun: true}))(b)

@@ -11,8 +11,8 @@ import (
 )
 
 func init() {
-	addNodes("calls that come together each get their own answer, and one that is refused takes nobody with it", caseCallsThatComeTogetherEachGetTheirOwnAnswer)
-	addNodes("a call whose context ends makes its jobs or does not, and holds up nobody", caseACallWhoseContextEndsMakesItsJobsOr)
+	addNodes("calls that come together each get their own answer, and a refused one fails alone", caseCallsThatComeTogetherEachGetTheirOwnAnswer)
+	addNodes("a call whose context ends makes its jobs or does not, and delays no other", caseACallWhoseContextEndsMakesItsJobsOr)
 }
 
 func caseCallsThatComeTogetherEachGetTheirOwnAnswer(b *bench, nodes []*store.Store) {

@@ -11,22 +11,22 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// rollUp rolls up all that is over.
+// rollUp rolls up all complete minutes and hours.
 func (b *bench) rollUp() {
 	b.Helper()
 	for n := 0; must(b.st.RollUp(b.ctx))(b); n++ {
 		if n > 10_000 {
-			b.Fatal("rolling up has no end")
+			b.Fatal("the roll-up reports more work without end")
 		}
 	}
 }
 
-// days is what became of a schedule's runs, as text.
+// became returns the totals of a schedule's days, as text.
 func (b *bench) became(schedule string) (text string) {
 	b.Helper()
 	out := must(b.st.ScheduleDays(b.ctx, view.DaysQuery{Schedule: schedule}))(b)
 	if out.Partial {
-		b.Fatal("partial")
+		b.Fatal("days of the schedule: got a partial answer")
 	}
 	for _, d := range out.Days {
 		text += fmt.Sprintf("%s %d/%d/%d/%d %s; ", d.Day.Format("02"), d.OK, d.Failed, d.Canceled, d.Skipped, d.Ran)
@@ -35,7 +35,7 @@ func (b *bench) became(schedule string) (text string) {
 }
 
 func init() {
-	add("what ends after a clock that was ahead is set right is rolled up", caseWhatEndsAfterAClockThatWasAheadIs)
+	add("jobs that end after a clock that was ahead is set right are rolled up", caseEndsAfterAClockThatWasAheadAreRolledUp)
 	add("the database's health: backlog, overdue schedules, history and estimates of rows, and what is wrong", caseTheDatabasesHealth)
 	add("the days of a schedule are the same before and after they were rolled up, and outlive its jobs", caseTheDaysOfAScheduleAreTheSameBefore)
 	add("a run counts on its nominal day in the schedule's zone, before and after it was rolled up", caseARunCountsOnItsNominalDayInThe)
@@ -47,7 +47,7 @@ func init() {
 	add("an overview lists faults, and the figures of a day", caseAnOverviewListsFaults)
 }
 
-func caseWhatEndsAfterAClockThatWasAheadIs(b *bench) {
+func caseEndsAfterAClockThatWasAheadAreRolledUp(b *bench) {
 	w := b.checker()
 	b.monitor("site")
 	b.task("t")
@@ -80,11 +80,11 @@ func caseWhatEndsAfterAClockThatWasAheadIs(b *bench) {
 func caseTheDatabasesHealth(b *bench) {
 	h := must(b.st.DatabaseHealth(b.ctx))(b)
 	if h.Size <= 0 || h.Database == "" || len(h.Tables) == 0 || !h.ReadyAt.IsZero() || !h.DueAt.IsZero() || !h.OldestAt.IsZero() {
-		b.Fatalf("of an empty one: %+v", h)
+		b.Fatalf("health of an empty database: got %+v", h)
 	}
 	for _, c := range h.Checks {
-		if !c.OK && c.Name != "oldest transaction" { // of another test beside this one
-			b.Errorf("%+v", c)
+		if !c.OK && c.Name != "oldest transaction" { // a test in parallel may hold one open
+			b.Errorf("check of health: got %+v, want it to hold", c)
 		}
 	}
 	b.task("t")
@@ -106,7 +106,7 @@ func caseTheDatabasesHealth(b *bench) {
 			want(b, c.Name, c.OK, false)
 		}
 		if !c.OK && c.Fix == "" {
-			b.Errorf("no way out of %+v", c)
+			b.Errorf("check %+v has no fix", c)
 		}
 	}
 	must(b.st.PauseQueue(b.ctx, "default", "for a while"))(b)
@@ -122,14 +122,14 @@ func caseTheDaysOfAScheduleAreTheSameBefore(b *bench) {
 		s := b.session("t")
 		for _, j := range b.claim(s, 5).Jobs {
 			if j.Job.Schedule == "s" && i%4 == 2 {
-				continue // runs into the next time, which is skipped
+				continue // overlaps the next time, which is skipped
 			}
 			b.clock.Move(2 * time.Second)
 			b.finish(s, j, []job.Outcome{job.OutcomeOK, job.OutcomeError}[i%2])
 			b.clock.Move(-2 * time.Second)
 		}
 		if i%4 == 3 {
-			for _, j := range b.jobsOf("s", job.Ready, job.Scheduled) { // the one that was lost, and waits for its retry
+			for _, j := range b.jobsOf("s", job.Ready, job.Scheduled) { // includes the lost job that waits for its retry
 				b.cancel(j.ID)
 			}
 		}
@@ -144,7 +144,7 @@ func caseTheDaysOfAScheduleAreTheSameBefore(b *bench) {
 	b.rollUp()
 	want(b, "rolled up", b.became("s"), live)
 	if live == "" {
-		b.Fatal("nothing became of the schedule")
+		b.Fatal("days of the schedule: got none")
 	}
 	b.clock.Move(100 * 24 * time.Hour)
 	b.rollUp()
@@ -194,7 +194,7 @@ func caseNothingIsPrunedThatWasNotRolledUp(b *bench) {
 	for must(b.st.Prune(b.ctx))(b) {
 	}
 	want(b, "jobs after it", b.count(`select count(*) from belfry.jobs_done`), 0)
-	want(b, "its day", b.became("s"), "02 1/0/0/0 0s; ")
+	want(b, "day of the run", b.became("s"), "02 1/0/0/0 0s; ")
 }
 
 func caseMinutesSayWhatEnded(b *bench) {
@@ -212,11 +212,11 @@ func caseMinutesSayWhatEnded(b *bench) {
 		for _, ns := range []string{"", core.AnyNamespace} {
 			o := must(b.st.Overview(b.ctx, ns))(b)
 			if o.Failures != 1 || len(o.Minutes) != 1 || len(o.Day) != 1 {
-				b.Fatalf("%s: %d failures, %+v, %+v", when, o.Failures, o.Minutes, o.Day)
+				b.Fatalf("overview %s: got %d failures, minutes %+v and days %+v, want 1 of each", when, o.Failures, o.Minutes, o.Day)
 			}
 			for _, m := range []job.MinuteTotals{o.Minutes[0], o.Day[0]} {
 				if !m.Minute.Equal(Epoch) || m.OK != 3 || m.Failed != 1 || m.Started != 4 || m.Ran.D() != 8*time.Second || m.Lag.D() != 4*time.Second || m.LagMost.D() != time.Second {
-					b.Fatalf("%s: %+v", when, m)
+					b.Fatalf("totals %s: got %+v, want 3 ok and 1 failed", when, m)
 				}
 			}
 		}
@@ -226,13 +226,13 @@ func caseMinutesSayWhatEnded(b *bench) {
 	overview("at once")
 	b.rollUp()
 	overview("within its minute")
-	want(b, "before its end", len(must(b.st.JobMinutes(b.ctx, job.MinuteQuery{}))(b)), 0)
+	want(b, "minutes before the end of the minute", len(must(b.st.JobMinutes(b.ctx, job.MinuteQuery{}))(b)), 0)
 	check := func(when string) {
 		b.Helper()
 		ms := must(b.st.JobMinutes(b.ctx, job.MinuteQuery{Namespace: core.AnyNamespace, Queue: "default"}))(b)
 		if len(ms) != 1 || !ms[0].Minute.Equal(Epoch) || ms[0].OK != 3 || ms[0].Failed != 1 || ms[0].Started != 4 || ms[0].Ran.D() != 8*time.Second ||
 			ms[0].Lag.D() != 4*time.Second || ms[0].LagMost.D() != time.Second {
-			b.Fatalf("%s: %+v", when, ms)
+			b.Fatalf("minutes %s: got %+v, want 1 with 3 ok and 1 failed", when, ms)
 		}
 	}
 	b.clock.Move(time.Minute)
@@ -245,12 +245,12 @@ func caseMinutesSayWhatEnded(b *bench) {
 	b.rollUp()
 	check("final")
 	overview("final")
-	want(b, "of another namespace", len(must(b.st.JobMinutes(b.ctx, job.MinuteQuery{Namespace: "other"}))(b)), 0)
+	want(b, "minutes of another namespace", len(must(b.st.JobMinutes(b.ctx, job.MinuteQuery{Namespace: "other"}))(b)), 0)
 	_, err := b.st.JobMinutes(b.ctx, job.MinuteQuery{Within: 72 * time.Hour})
 	wantCode(b, err, core.Invalid, "within")
 	o := must(b.st.Overview(b.ctx, ""))(b)
 	if o.Failures != 1 || len(o.Failed) != 1 || len(o.Minutes) != 1 || o.Minutes[0].OK != 3 {
-		b.Fatalf("%+v", o)
+		b.Fatalf("overview: got %+v, want 1 failure and 1 minute with 3 ok", o)
 	}
 	b.clock.Move(72 * time.Hour)
 	b.rollUp()
@@ -294,7 +294,7 @@ func caseStripsShowTheLastOfEachSchedule(b *bench) {
 		return text
 	}
 	want(b, "all", show(30), "a: running skipped! failed succeeded; b: ready succeeded failed succeeded; never:; ")
-	want(b, "two", show(2), "a: running skipped!; b: ready succeeded; never:; ")
+	want(b, "last two runs", show(2), "a: running skipped!; b: ready succeeded; never:; ")
 	_, err := b.st.Strips(b.ctx, view.StripQuery{})
 	wantCode(b, err, core.Invalid, "schedule")
 }
@@ -318,27 +318,27 @@ func caseAnOverviewShowsWhatRuns(b *bench) {
 	b.enqueue(job.NewJob{Task: "t"})
 	o := must(b.st.Overview(b.ctx, "default"))(b)
 	if len(o.Running) != 2 || o.Running[0].ID != first || o.Running[0].Elapsed.D() != 130*time.Second || o.Runs.Count != 2 {
-		b.Fatalf("running: %+v of %+v", o.Running, o.Runs)
+		b.Fatalf("running jobs: got %+v of %+v, want 2, the older first", o.Running, o.Runs)
 	}
 	if len(o.Failed) != 1 || o.Failed[0].Error != "it broke" {
-		b.Fatalf("failed: %+v", o.Failed)
+		b.Fatalf("failed jobs: got %+v, want 1 with its error", o.Failed)
 	}
 	if q := o.Queues[0]; q.Queue != "default" || !q.Behind || q.Ready.Count != 2 || !q.OldestAt.Equal(Epoch.Add(10*time.Second)) {
-		b.Fatalf("queues: %+v", o.Queues)
+		b.Fatalf("queues: got %+v, want default behind, with 2 ready jobs", o.Queues)
 	}
 	if len(o.Next) != 1 || !o.Next[0].NextAt.Equal(Epoch.Add(time.Hour)) {
-		b.Fatalf("next: %+v", o.Next)
+		b.Fatalf("next runs: got %+v, want 1 in an hour", o.Next)
 	}
 	o = must(b.st.Overview(b.ctx, "other"))(b)
 	if len(o.Running)+len(o.Failed)+len(o.Next)+o.Runs.Count != 0 {
-		b.Fatalf("another namespace sees %+v", o)
+		b.Fatalf("overview of another namespace: got %+v, want none of these jobs", o)
 	}
 }
 
-// The jobs of a task count on the day in UTC on which they ended. Checks of
-// monitors do not count, and a second roll-up adds nothing.
+// The jobs of a task count on the day in UTC on which they ended. Checks of monitors do not count, and a second roll-up adds
+// nothing.
 func caseTheDaysOfTasks(b *bench) {
-	b.clock.Move(b.clock.Now().Truncate(24 * time.Hour).Add(36 * time.Hour).Sub(b.clock.Now())) // noon, so that a few hours are the next day
+	b.clock.Move(b.clock.Now().Truncate(24 * time.Hour).Add(36 * time.Hour).Sub(b.clock.Now())) // noon, so that a few hours later is the next day
 	b.task("good")
 	b.task("bad", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
 	b.task("idle")
@@ -395,7 +395,7 @@ func caseTheDaysOfTasks(b *bench) {
 	want(b, "after more than a year", b.count(`select count(*) from belfry.task_days`), 0)
 	for _, bad := range []view.TaskDaysQuery{{}, {Tasks: make([]string, view.MaxStrips+1)}, {Tasks: []string{"good"}, From: b.clock.Now().AddDate(-2, 0, 0)}} {
 		if _, err := b.st.TaskDays(b.ctx, bad); core.CodeOf(err) != core.Invalid {
-			b.Errorf("%v: %v", bad, err)
+			b.Errorf("query %v: got error %v, want code invalid", bad, err)
 		}
 	}
 }

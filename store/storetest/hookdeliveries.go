@@ -43,10 +43,10 @@ func caseEventsAreDeliveredInOrder(b *bench) {
 		want(b, "events", len(first[0].Alerts), batch)
 		want(b, "taken by another meanwhile", len(must(b.st.TakeEvents(b.ctx, 32))(b).Messages), 0)
 		ok(b, b.st.SettleEvents(b.ctx, first[0], view.DeliveryResult{Error: "answered 500", Took: core.Duration(time.Second)}))
-		want(b, "before the next try", len(must(b.st.TakeEvents(b.ctx, 32))(b).Messages), 0)
+		want(b, "deliveries before the next try", len(must(b.st.TakeEvents(b.ctx, 32))(b).Messages), 0)
 		status := must(b.st.HookStatus(b.ctx, "default", "all"))(b)
 		if status.State != hook.Failing || status.Reason != "answered 500" || status.Tries != 1 || status.Pending != 250-len(got) || status.NextTryAt.Sub(b.clock.Now()) != 5*time.Second {
-			b.Fatalf("%+v", status)
+			b.Fatalf("status of a failing hook: got %+v, want 1 try and the next in 5 seconds", status)
 		}
 		b.clock.Move(5 * time.Second)
 		again := must(b.st.TakeEvents(b.ctx, 32))(b).Messages
@@ -59,21 +59,28 @@ func caseEventsAreDeliveredInOrder(b *bench) {
 	}
 	want(b, "events", len(got), 250)
 	if !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != 250 {
-		b.Fatal(got)
+		b.Fatalf("delivered events: got %v, want 250 in order", got)
 	}
 	status := must(b.st.HookStatus(b.ctx, "default", "all"))(b)
 	if status.State != hook.Active || status.Pending != 0 || status.Reason != "" || len(status.Deliveries) != 6 || status.Deliveries[5].Error != "answered 500" || status.Deliveries[5].Events != 100 {
-		b.Fatalf("%+v", status)
+		b.Fatalf("status of the mended hook: got %+v, want 6 tries, the first one failed", status)
 	}
 	want(b, "sent", b.tally.of("delivered sent"), 250)
 	want(b, "failed", b.tally.of("delivered failed"), 250)
-	// A node that died in between is taken over.
+	// Another node takes over from a dead one.
 	b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
 	first := must(b.st.TakeEvents(b.ctx, 32))(b)
 	b.clock.Move(view.AlertTaken)
 	second := must(b.st.TakeEvents(b.ctx, 32))(b)
 	want(b, "key", second.Messages[0].Message.Key, first.Messages[0].Message.Key)
-	// A late report of the first about a failure is not that of the second; that it was taken is.
+	// The stop of a node frees its own delivery alone, and counts no try.
+	ok(b, b.st.SettleEvents(b.ctx, first.Messages[0], view.DeliveryResult{Error: "context canceled", Cut: true}))
+	want(b, "messages that another node has", len(must(b.st.TakeEvents(b.ctx, 32))(b).Messages), 0)
+	ok(b, b.st.SettleEvents(b.ctx, second.Messages[0], view.DeliveryResult{Error: "context canceled", Cut: true}))
+	second = must(b.st.TakeEvents(b.ctx, 32))(b)
+	want(b, "messages after a stop", len(second.Messages), 1)
+	want(b, "tries after a stop", must(b.st.HookStatus(b.ctx, "default", "all"))(b).Tries, 0)
+	// A late failure report of the first delivery does not count for the second. A late success does.
 	ok(b, b.st.SettleEvents(b.ctx, first.Messages[0], view.DeliveryResult{Error: "late"}))
 	want(b, "tries", must(b.st.HookStatus(b.ctx, "default", "all"))(b).Tries, 0)
 	ok(b, b.st.SettleEvents(b.ctx, first.Messages[0], view.DeliveryResult{}))
@@ -92,18 +99,18 @@ func caseAFailingHookHoldsUpNoOther(b *bench) {
 	for failed := 0; failed < dead; {
 		n := len(h.deliver(view.DeliveryResult{Error: "no route to host"}))
 		if failed += n; n == 0 {
-			b.Fatalf("%d are tried", failed)
+			b.Fatalf("the deliveries stop after %d failed events", failed)
 		}
 	}
 	h.hook("good")
 	b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
 	b.clock.Move(5 * time.Second)
-	// Their receivers hang. However often what is due is taken, they are no more than their share.
+	// Their receivers hang. However often due events are taken, these hooks get only their share.
 	taken := map[string]int{}
 	for range 10 {
 		for i, m := range must(b.st.TakeEvents(b.ctx, 256))(b).Messages {
 			if len(taken) == 0 && i == 0 {
-				want(b, "the first", hook.NameOf(m.Channel), "good")
+				want(b, "hook of the first delivery", hook.NameOf(m.Channel), "good")
 			}
 			taken[hook.NameOf(m.Channel)]++
 		}
@@ -120,7 +127,7 @@ func caseHooksTakeTurns(b *bench) {
 	for range 3 {
 		b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
 	}
-	// With one place, and receivers that always have more to take, none waits for another for ever.
+	// With one place, and receivers that always have more events, no namespace waits for ever.
 	got := map[string]int{}
 	for range 6 {
 		b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
@@ -134,7 +141,8 @@ func caseHooksTakeTurns(b *bench) {
 	want(b, "turns", got["a"], got["c"])
 }
 
-// A delivery is under way when its hook is saved with another address. That the old one fails says nothing of the new.
+// A delivery is in progress when its hook is saved with another address. A failure of the old address does not count for the
+// new one.
 func caseAFailureOfBeforeDisablesNoHook(b *bench) {
 	h := hooked{b}
 	d := h.hook("all")
@@ -154,11 +162,11 @@ func caseANamespaceHasABoundOfHooks(b *bench) {
 	for i := range hook.MaxHooks {
 		h.hook(fmt.Sprint("hook", i))
 	}
-	h.hook("hook7") // one that is there is saved
+	h.hook("hook7") // an existing hook is saved
 	if _, err := b.st.SaveHook(b.ctx, hook.Hook{Name: "more", URL: "https://more.example/", Secret: core.Secret(strings.Repeat("s", 32)), On: []string{"job.*"}}); core.CodeOf(err) != core.Conflict {
-		b.Error(err)
+		b.Errorf("one hook too many: got error %v, want code conflict", err)
 	}
-	// All of them get the end of each of many jobs.
+	// All of these hooks get the end of each of many jobs.
 	b.task("t")
 	const n = 300
 	jobs := must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "t", Input: json.RawMessage(`"` + strings.Repeat("x", 1000) + `"`)}}, n)))(b)
@@ -183,26 +191,26 @@ func caseAHookIsDisabled(b *bench) {
 	for must(b.st.HookStatus(b.ctx, "default", "all"))(b).State != hook.Disabled {
 		want(b, "hooks", len(h.deliver(view.DeliveryResult{Error: "answered 500"})), 1)
 		if tries++; tries > 200 {
-			b.Fatal("it is never disabled")
+			b.Fatal("the hook is not disabled after 200 tries")
 		}
 		b.clock.Move(max(0, must(b.st.TakeEvents(b.ctx, 32))(b).NextAt.Sub(b.clock.Now())))
 	}
 	if d := b.clock.Now().Sub(began); d < 20*time.Hour || d > 30*time.Hour {
-		b.Errorf("it was disabled after %s", d)
+		b.Errorf("disabled after %s, want 20 to 30 hours", d)
 	}
 	status := must(b.st.HookStatus(b.ctx, "default", "all"))(b)
 	if status.Reason != "answered 500" || status.DisabledAt.IsZero() || status.Pending != 1 || !status.FailingAt.Equal(began) {
-		b.Fatalf("%+v", status)
+		b.Fatalf("status of the disabled hook: got %+v, want its first failure and 1 pending event", status)
 	}
 	if titles := (alerts{b}).deliver(view.DeliveryResult{}); len(titles) != 1 || !strings.Contains(titles[0], "Hook all is disabled") {
-		b.Fatal(titles)
+		b.Fatalf("messages of the disabled hook: got %q, want 1", titles)
 	}
 	b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
 	b.clock.Move(time.Hour)
 	want(b, "hooks", len(h.deliver(view.DeliveryResult{})), 0)
 	must(b.st.PauseHook(b.ctx, "default", "all", false))(b)
 	want(b, "events", len(h.deliver(view.DeliveryResult{})["all"]), 2)
-	// The receiver wants no more.
+	// The receiver wants no more events.
 	b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
 	h.deliver(view.DeliveryResult{Error: "answered 410 Gone", Gone: true})
 	want(b, "state", must(b.st.HookStatus(b.ctx, "default", "all"))(b).State, hook.Disabled)
@@ -261,10 +269,10 @@ func caseEventsAreReplayed(b *bench) {
 		"of the future": {hook.Replay{Since: at[2].Add(time.Hour)}, nil},
 	} {
 		if got := replay(row.r); !slices.Equal(got, row.want) {
-			b.Errorf("%s: %v, want %v", name, got, row.want)
+			b.Errorf("%s: got %v, want %v", name, got, row.want)
 		}
 	}
-	// Of more events than it looks at in one step, each is delivered again, and the audit log has it once.
+	// A replay of more events than one step looks at delivers each one again, and is audited once.
 	b.clock.Move(time.Minute)
 	var many []int64
 	for range 21 {
@@ -326,7 +334,7 @@ func caseEventsAreKeptForAWhile(b *bench) {
 	want(b, "dropped of paused", must(b.st.HookStatus(b.ctx, "default", "paused"))(b).Dropped, 7)
 	ids := h.events("paused")
 	if last := b.count(`select max(id) from belfry.hook_events`); ids[9].ID < last-1 {
-		b.Errorf("the newest are gone: %d of %d", ids[9].ID, last)
+		b.Errorf("newest kept event: got %d, want at least %d - 1", ids[9].ID, last)
 	}
 }
 
@@ -349,15 +357,15 @@ func caseHooksAreListedWithTheirState(b *bench) {
 	for i, name := range []string{"a", "b"} {
 		st := p.Items[i]
 		if st.Hook != name || st.State != hook.Failing || st.Pending != 1 || !st.OldestAt.Equal(happened) || st.Tries != 2 || !st.FailingAt.Equal(failed) || st.Reason != "answered 501" {
-			b.Errorf("%+v", st)
+			b.Errorf("failing hook: got %+v, want 2 tries and 1 pending event", st)
 		}
-		want(b, "the same alone", must(b.st.HookStatus(b.ctx, "default", name))(b).Standing, st)
+		want(b, "status read by name", must(b.st.HookStatus(b.ctx, "default", name))(b).Standing, st)
 	}
 	p = must(b.st.HookStatuses(b.ctx, view.DocumentFilter{Namespace: "default", Paging: core.Paging{Limit: 2, Cursor: p.Next}}))(b)
 	if len(p.Items) != 1 || p.Next != "" || p.Items[0].Hook != "c" || p.Items[0].State != hook.Paused || p.Items[0].Pending != 1 || !p.Items[0].FailingAt.IsZero() {
-		b.Errorf("%+v", p)
+		b.Errorf("second page: got %+v, want the paused hook c", p)
 	}
-	// The pages are those of the list of hooks.
+	// The pages equal those of the list of hooks.
 	one := must(b.st.ListHooks(b.ctx, view.DocumentFilter{Namespace: "*", Paging: core.Paging{Limit: 2}}))(b)
 	p = must(b.st.HookStatuses(b.ctx, view.DocumentFilter{Namespace: "*", Paging: core.Paging{Limit: 2}}))(b)
 	want(b, "cursor", p.Next, one.Next)
@@ -366,6 +374,6 @@ func caseHooksAreListedWithTheirState(b *bench) {
 	h.deliver(view.DeliveryResult{})
 	st := must(b.st.HookStatus(b.ctx, "default", "a"))(b)
 	if st.State != hook.Active || st.Pending != 0 || !st.FailingAt.IsZero() || !st.SentAt.Equal(b.clock.Now()) {
-		b.Errorf("%+v", st)
+		b.Errorf("delivered hook: got %+v, want active without pending events", st)
 	}
 }

@@ -28,7 +28,7 @@ func init() {
 	addNodes("readers of a pulled hook on many nodes see one order, and all that is recorded meanwhile", casePulledOverNodes)
 }
 
-// pulled is a hook whose events are pulled.
+// pulled creates a pulled hook.
 func (b hooked) pulled(name string) hook.Hook {
 	b.Helper()
 	return must(b.st.SaveHook(b.ctx, hook.Hook{Name: name, Pull: true}))(b)
@@ -65,7 +65,7 @@ func caseEventsArePulled(b *bench) {
 	for range 3 {
 		p := h.pull("all", after)
 		again := h.pull("all", after)
-		want(b, "the same again", fmt.Sprint(pulledIDs(again), again.Next), fmt.Sprint(pulledIDs(p), p.Next))
+		want(b, "repeated pull", fmt.Sprint(pulledIDs(again), again.Next), fmt.Sprint(pulledIDs(p), p.Next))
 		for _, e := range p.Events {
 			got, ended, cursors = append(got, e.ID), append(ended, e.Job.ID), append(cursors, e.Cursor)
 		}
@@ -75,19 +75,19 @@ func caseEventsArePulled(b *bench) {
 	want(b, "jobs", fmt.Sprint(ended), fmt.Sprint(jobs))
 	p := h.pull("all", after)
 	if len(p.Events) != 0 || p.Next != after || p.Missed != 0 {
-		b.Errorf("%+v", p)
+		b.Errorf("pull after the last event: got %+v, want none", p)
 	}
-	// From any cursor on, and after what is acknowledged.
+	// Pulls start from any cursor, and after the acknowledged events.
 	want(b, "after the tenth", fmt.Sprint(pulledIDs(h.pull("all", cursors[9]))), fmt.Sprint(got[10:110]))
 	want(b, "pending", status().Pending, 250)
 	st := must(b.st.AckEvents(b.ctx, "default", "all", cursors[199]))(b)
 	if st.Pending != 50 || !st.SentAt.Equal(b.clock.Now()) {
-		b.Errorf("%+v", st)
+		b.Errorf("status after an acknowledgement: got %+v, want 50 pending events", st)
 	}
-	must(b.st.AckEvents(b.ctx, "default", "all", cursors[9]))(b) // of a reader that is behind
+	must(b.st.AckEvents(b.ctx, "default", "all", cursors[9]))(b) // from a reader that is behind
 	want(b, "counted as sent", b.tally.of("delivered sent"), hook.MaxBatch+200)
 	want(b, "pending", status().Pending, 50)
-	want(b, "without a cursor", fmt.Sprint(pulledIDs(h.pull("all", ""))), fmt.Sprint(got[200:]))
+	want(b, "pull without a cursor", fmt.Sprint(pulledIDs(h.pull("all", ""))), fmt.Sprint(got[200:]))
 	want(b, "all that are kept", fmt.Sprint(pulledIDs(h.pull("all", "0"))), fmt.Sprint(got[:100]))
 	of := func(s hook.State) int {
 		b.Helper()
@@ -97,18 +97,18 @@ func caseEventsArePulled(b *bench) {
 	want(b, "events that are pending", of(hook.Pending), 50)
 	for _, e := range h.events("all") {
 		if sent := slices.Index(got, e.ID) < 200; (e.State == hook.Sent) != sent {
-			b.Fatalf("event %d is %s", e.ID, e.State)
+			b.Fatalf("event %d is %s, want the first 200 acknowledged", e.ID, e.State)
 		}
 	}
-	// While it is paused nothing new comes, and what came can be read again.
+	// A paused hook gets no new events, and earlier ones can be read again.
 	must(b.st.PauseHook(b.ctx, "default", "all", true))(b)
 	b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
 	want(b, "events while it is paused", len(h.pull("all", after).Events), 0)
-	want(b, "those of before", len(h.pull("all", "0").Events), 100)
+	want(b, "events of the paused hook", len(h.pull("all", "0").Events), 100)
 	want(b, "pending", status().Pending, 51)
 	must(b.st.PauseHook(b.ctx, "default", "all", false))(b)
 	want(b, "events once it is resumed", len(h.pull("all", after).Events), 1)
-	// A waiting pull gets events that come meanwhile.
+	// A waiting pull gets events that arrive meanwhile.
 	after = h.pull("all", after).Next
 	var waited hook.Pulled
 	var all sync.WaitGroup
@@ -116,7 +116,7 @@ func caseEventsArePulled(b *bench) {
 	b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
 	all.Wait()
 	want(b, "events that were waited for", len(waited.Events), 1)
-	// Another of the same name begins anew.
+	// A new hook of the same name starts anew.
 	ok(b, b.st.DeleteHook(b.ctx, "default", "all"))
 	h.pulled("all")
 	_, err := b.st.PullEvents(b.ctx, "default", "all", after, 0)
@@ -164,13 +164,13 @@ func caseAHookIsPulledOrPosted(b *bench) {
 	_, err = b.st.AckEvents(b.ctx, "default", "pulled", strings.Repeat("é", 10_000))
 	wantCode(b, err, core.Invalid, "cursor", "...")
 	if text := err.Error(); len(text) > 1000 || !utf8.ValidString(text) {
-		b.Errorf("a bad cursor is repeated in %d bytes", len(text))
+		b.Errorf("error about a bad cursor: got %d bytes, want at most 1000 of valid UTF-8", len(text))
 	}
 	want(b, "events", len(h.pull("pulled", mine).Events), 0)
 	saved := must(b.st.Hook(b.ctx, "default", "pulled"))(b)
 	saved.Description = "for people"
 	must(b.st.SaveHook(b.ctx, saved))(b)
-	// Kept events decide, also where the look for one by name finds nothing.
+	// Stored events decide, even if the lookup of one by name finds nothing.
 	ok(b, b.st.DB().Write(b.ctx, func(tx base.Tx, _ base.Moment) error {
 		return errOf(tx.Exec(b.ctx, `update belfry.hooks set name = 'elsewhere' where name = 'posted'`))
 	}))
@@ -206,7 +206,7 @@ func caseMissedEventsOfAPulledHookAreCounted(b *bench) {
 	must(b.st.Prune(b.ctx))(b)
 	p = h.pull("all", first.Events[4].Cursor)
 	if p.Missed != 4 || len(p.Events) != 0 {
-		b.Errorf("%+v", p)
+		b.Errorf("pull after event 5: got %+v, want 4 missed events", p)
 	}
 	want(b, "missed after that", h.pull("all", p.Next).Missed, 0)
 	end(1)
@@ -234,7 +234,7 @@ func caseEventsWithoutAPlaceAreMissed(b *bench) {
 	want(b, "missed of those that are not acknowledged", h.pull("all", "").Missed, 5)
 	want(b, "missed after that", h.pull("all", p.Next).Missed, 0)
 	want(b, "missed by a reader of what is kept", h.pull("all", "0").Missed, 0)
-	// Those that stay come after the gap.
+	// The remaining events come after the gap.
 	end(3)
 	b.clock.Move(hook.Keep - time.Hour)
 	end(4)
@@ -244,7 +244,7 @@ func caseEventsWithoutAPlaceAreMissed(b *bench) {
 	want(b, "missed", got.Missed, 3)
 	want(b, "events", len(got.Events), 4)
 	if ids := pulledIDs(got); !slices.IsSorted(ids) {
-		b.Error(ids)
+		b.Errorf("pulled ids: got %v, want them in order", ids)
 	}
 	want(b, "missed with those of before", h.pull("all", first.Next).Missed, 8)
 	want(b, "dropped", must(b.st.HookStatus(b.ctx, "default", "all"))(b).Dropped, 8)
@@ -285,7 +285,7 @@ func caseAnAnswerOfEventsIsBounded(b *bench) {
 	for _, n := range []int{2, 2, 1, 0} {
 		p := h.pull("all", after)
 		if len(p.Events) != n || p.Missed != 0 {
-			b.Fatalf("%d events, %d missed, want %d", len(p.Events), p.Missed, n)
+			b.Fatalf("got %d events and %d missed, want %d and 0", len(p.Events), p.Missed, n)
 		}
 		after = p.Next
 	}
@@ -334,7 +334,7 @@ func casePulledOverNodes(b *bench, nodes []*store.Store) {
 	h.pulled("all")
 	b.task("t")
 	seen := make([][]int64, len(nodes))
-	read := func(ctx context.Context, i int) error { // what all write
+	read := func(ctx context.Context, i int) error { // reads the events of all nodes
 		for after := ""; len(seen[i]) < each*len(nodes); {
 			p, err := nodes[i].PullEvents(ctx, "default", "all", after, time.Minute)
 			if err != nil || p.Missed != 0 || len(p.Events) == 0 {
@@ -360,7 +360,7 @@ func casePulledOverNodes(b *bench, nodes []*store.Store) {
 	for i, err := range errs {
 		ok(b, err)
 		if !slices.Equal(seen[i], seen[0]) {
-			b.Errorf("node %d saw %v, and the first %v", i, seen[i], seen[0])
+			b.Errorf("events pulled on node %d: got %v, want those of the first node, %v", i, seen[i], seen[0])
 		}
 	}
 	sorted := slices.Clone(seen[0])

@@ -27,7 +27,7 @@ func init() {
 	add("missed runs are told of once, without those that a backfill made", caseMissedRunsAreThoseOfThePass)
 	add("without a hook no event is recorded, and from the save of one on each is", caseEventsBeginWithTheSave)
 	add("a hook gets the events of its namespace and filter alone", caseAHookGetsItsOwnEvents)
-	add("secrets of hooks are sealed, shown to nobody, and stay with their host", caseSecretsOfHooks)
+	add("secrets of hooks are sealed, never shown, and stay with their host", caseSecretsOfHooks)
 	add("a clock that is set back delays no delivery", caseAClockSetBackDelaysNoDelivery)
 	add("hooks are applied, compared, pruned and exported", caseHooksAreApplied)
 	addNodes("each event is recorded and delivered once by many nodes, also those of a hook saved on another", caseHooksOverNodes)
@@ -45,7 +45,7 @@ func (b hooked) hook(name string, change ...func(*hook.Hook)) hook.Hook {
 	return must(b.st.SaveHook(b.ctx, h))(b)
 }
 
-// events are those of a hook, oldest first.
+// events returns the events of a hook, oldest first.
 func (b hooked) events(name string) []hook.Recorded {
 	b.Helper()
 	p := must(b.st.HookEvents(b.ctx, hook.Filter{Hook: name, Paging: core.Paging{Limit: 1000}}))(b)
@@ -53,7 +53,7 @@ func (b hooked) events(name string) []hook.Recorded {
 	return p.Items
 }
 
-// types are those of the events of a hook.
+// types returns the types of a hook's events.
 func (b hooked) types(name string) string {
 	b.Helper()
 	var types []string
@@ -63,7 +63,7 @@ func (b hooked) types(name string) string {
 	return strings.Join(types, " ")
 }
 
-// deliver takes what is due now and settles it, and answers the ids by hook.
+// deliver takes the events that are due now, settles them, and returns their ids by hook.
 func (b hooked) deliver(r view.DeliveryResult) map[string][]int64 {
 	b.Helper()
 	got := map[string][]int64{}
@@ -77,6 +77,34 @@ func (b hooked) deliver(r view.DeliveryResult) map[string][]int64 {
 		ok(b, b.st.SettleEvents(b.ctx, t, r))
 	}
 	return got
+}
+
+// jobEnd is the end of a job.
+type jobEnd struct {
+	id    int64
+	state job.State
+}
+
+// eachEndOnce returns the ends in the events of a hook, which must be those of all finished jobs.
+func (b hooked) eachEndOnce(name string) (ends []jobEnd) {
+	b.Helper()
+	for _, e := range b.events(name) {
+		if e.Type != hook.JobRetrying {
+			want(b.bench, "type", e.Type, "job."+string(e.Job.State))
+			ends = append(ends, jobEnd{e.Job.ID, e.Job.State})
+		}
+	}
+	var done []jobEnd
+	for _, j := range must(b.st.Jobs(b.ctx, job.Filter{States: []job.State{job.Succeeded, job.Failed, job.Canceled, job.Skipped}, Paging: core.Paging{Limit: 1000}}))(b.bench).Items {
+		done = append(done, jobEnd{j.ID, j.State})
+	}
+	byID := func(a, c jobEnd) int { return int(a.id - c.id) }
+	slices.SortFunc(ends, byID)
+	slices.SortFunc(done, byID)
+	if !slices.Equal(ends, done) {
+		b.Fatalf("events:\ngot %v\nwant the ends %v", ends, done)
+	}
+	return ends
 }
 
 func caseEachEndIsOneEvent(b *bench) {
@@ -99,17 +127,17 @@ func caseEachEndIsOneEvent(b *bench) {
 			fs = append(fs, job.Finish{Ref: refOf(j), Outcome: outcome(i)})
 		}
 		must(b.st.Finish(b.ctx, s.ID, fs))(b)
-		must(b.st.Finish(b.ctx, s.ID, fs))(b) // its answer was lost
+		must(b.st.Finish(b.ctx, s.ID, fs))(b) // repeated, since the answer was lost
 	}
 	s = must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "tester", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t", "once"}, Queues: map[string]int{"default": 100}}))(b)
-	many("once", 60) // in a pack
+	many("once", 60) // enough for a pack
 	settle(func(int) job.Outcome { return job.OutcomeOK })
 	many("once", 3)
 	settle(func(i int) job.Outcome {
 		return []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeTimeout}[i]
 	})
 	many("t", 1)
-	settle(func(int) job.Outcome { return job.OutcomeError }) // it is tried again
+	settle(func(int) job.Outcome { return job.OutcomeError }) // the jobs are retried
 	b.clock.Move(time.Hour)
 	b.renew(s)
 	s = must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "tester", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t", "once"}, Queues: map[string]int{"default": 100}}))(b)
@@ -132,7 +160,7 @@ func caseEachEndIsOneEvent(b *bench) {
 	many("slow", 1)
 	slow := b.session("slow")
 	hung := b.claim(slow, 1).Jobs
-	for range 20 { // its worker goes on past the deadline
+	for range 20 { // the worker continues past the deadline
 		b.clock.Move(10 * time.Second)
 		b.renew(slow, hung...)
 	}
@@ -152,41 +180,21 @@ func caseEachEndIsOneEvent(b *bench) {
 		want(b, "skipped of "+name, len(b.jobsOf(name, job.Skipped)), 1)
 	}
 
-	type end struct {
-		id    int64
-		state job.State
-	}
-	var ends []end
-	for _, e := range h.events("all") {
-		if e.Type != hook.JobRetrying {
-			want(b, "type", e.Type, "job."+string(e.Job.State))
-			ends = append(ends, end{e.Job.ID, e.Job.State})
-		}
-	}
-	var done []end
-	for _, j := range must(b.st.Jobs(b.ctx, job.Filter{States: []job.State{job.Succeeded, job.Failed, job.Canceled, job.Skipped}, Paging: core.Paging{Limit: 1000}}))(b).Items {
-		done = append(done, end{j.ID, j.State})
-	}
-	byID := func(a, c end) int { return int(a.id - c.id) }
-	slices.SortFunc(ends, byID)
-	slices.SortFunc(done, byID)
-	if !slices.Equal(ends, done) {
-		b.Fatalf("events of\n%v\nand ends of\n%v", ends, done)
-	}
+	ends := h.eachEndOnce("all")
 	want(b, "retries", strings.Count(h.types("all"), hook.JobRetrying), 1)
 	for _, state := range []job.State{job.Succeeded, job.Failed, job.Canceled, job.Skipped} {
-		if !slices.ContainsFunc(ends, func(e end) bool { return e.state == state }) {
-			b.Errorf("no job is %s", state)
+		if !slices.ContainsFunc(ends, func(e jobEnd) bool { return e.state == state }) {
+			b.Errorf("no job ended as %s", state)
 		}
 	}
-	// One that is retried by a person ends once more.
+	// A job that a person retries ends once more.
 	before := len(h.events("all"))
 	failed := must(b.st.Jobs(b.ctx, job.Filter{States: []job.State{job.Failed}, Task: "once"}))(b).Items[0]
 	b.retry(failed.ID)
 	b.cancel(failed.ID)
 	after := h.events("all")
 	want(b, "events", len(after), before+1)
-	want(b, "the last", after[before].Type, "job.canceled")
+	want(b, "type of the last event", after[before].Type, "job.canceled")
 }
 
 func caseWorkflowsAndCyclesHaveEvents(b *bench) {
@@ -214,7 +222,7 @@ func caseMonitorsAndSchedulesHaveEvents(b *bench) {
 	down := h.events("all")
 	want(b, "events", h.types("all"), "monitor.down")
 	if e := down[0]; e.Monitor.Name != "site" || e.Monitor.Incident == 0 || e.Namespace != "default" || e.At.IsZero() {
-		b.Fatalf("%+v of %+v", e, e.Monitor)
+		b.Fatalf("event of an incident: got %+v of %+v, want its monitor, namespace and incident", e, e.Monitor)
 	}
 	for w.look("site").Status == monitor.StatusDown {
 		w.turn("site", passed)
@@ -275,7 +283,7 @@ func caseMissedRunsAreThoseOfThePass(b *bench) {
 	b.fire()
 	missed := h.events("all")
 	if len(missed) != 1 || missed[0].Schedule.Count != 5 || !missed[0].Schedule.Nominal.Equal(Epoch.Add(time.Minute)) {
-		b.Fatalf("%+v, %s", missed, schedules{b}.said("tick"))
+		b.Fatalf("missed runs: got %+v, want 1 event for 5 runs, of %s", missed, schedules{b}.said("tick"))
 	}
 	b.clock.Move(time.Minute)
 	for _, j := range b.jobsOf("tick", live...) {
@@ -296,7 +304,7 @@ func caseEventsBeginWithTheSave(b *bench) {
 		b.settle("t", job.OutcomeOK)
 	}
 	want(b, "events", b.count(`select count(*) from belfry.hook_events`), 0)
-	for range 2 { // as often as it is made anew
+	for range 2 { // as often as it is created again
 		h.hook("all")
 		b.enqueue(job.NewJob{Task: "t"})
 		b.settle("t", job.OutcomeOK)
@@ -332,11 +340,11 @@ func caseAHookGetsItsOwnEvents(b *bench) {
 		b.enqueue(job.NewJob{Task: run.task})
 		b.settle(run.task, run.outcome)
 	}
-	want(b, "of billing", h.types("billing"), "job.succeeded")
-	want(b, "of failures", h.types("failures"), "job.failed")
-	want(b, "of tagged", h.types("tagged"), "job.succeeded job.failed")
+	want(b, "events of hook billing", h.types("billing"), "job.succeeded")
+	want(b, "events of hook failures", h.types("failures"), "job.failed")
+	want(b, "events of hook tagged", h.types("tagged"), "job.succeeded job.failed")
 	p := must(b.st.HookEvents(b.ctx, hook.Filter{Namespace: "other", Hook: "elsewhere"}))(b)
-	want(b, "of another namespace", len(p.Items), 0)
+	want(b, "events of another namespace", len(p.Items), 0)
 	for _, err := range []error{
 		errOf(b.st.HookEvents(b.ctx, hook.Filter{Namespace: "other", Hook: "billing"})),
 		errOf(b.st.HookStatus(b.ctx, "other", "billing")),
@@ -348,7 +356,7 @@ func caseAHookGetsItsOwnEvents(b *bench) {
 	}
 	only := must(b.st.HookEvents(b.ctx, hook.Filter{Hook: "tagged", Type: "*.failed"}))(b).Items
 	if len(only) != 1 || only[0].Job.Error != "it broke" {
-		b.Fatalf("%+v", only)
+		b.Fatalf("failed events: got %+v, want 1 with its error", only)
 	}
 }
 
@@ -360,7 +368,7 @@ func caseSecretsOfHooks(b *bench) {
 	shown := must(b.st.Hook(b.ctx, "default", "all"))(b)
 	for _, secret := range []string{"0123456789abcdef", "header-s3cret", "hooks.example.com/x"} {
 		if text, _ := json.Marshal(shown); strings.Contains(string(text), secret) {
-			b.Errorf("shown as %s", text)
+			b.Errorf("hook as shown contains a secret: %s", text)
 		}
 		want(b, "documents with "+secret, b.count(`select count(*) from belfry.documents where doc like '%`+secret+`%'`), 0)
 		want(b, "audit entries with "+secret, b.count(`select count(*) from belfry.audit where coalesce(before, '') || coalesce(after, '') || note like '%`+secret+`%'`), 0)
@@ -388,7 +396,7 @@ func caseAClockSetBackDelaysNoDelivery(b *bench) {
 	b.clock.Move(5 * time.Second)
 	want(b, "events", len(h.deliver(view.DeliveryResult{})["all"]), 1)
 	b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
-	must(b.st.TakeEvents(b.ctx, 32))(b) // by a node that dies
+	must(b.st.TakeEvents(b.ctx, 32))(b) // the node dies with the delivery
 	b.clock.Set(-time.Hour)
 	ok(b, b.st.ShiftClock(b.ctx, -time.Hour))
 	b.clock.Move(view.AlertTaken)
@@ -431,7 +439,7 @@ func caseHooksAreApplied(b *bench) {
 func caseHooksOverNodes(b *bench, nodes []*store.Store) {
 	const jobs = 40
 	b.task("t")
-	for _, st := range nodes { // each knows that there is none
+	for _, st := range nodes { // each knows that there is no hook
 		j := must(st.Enqueue(b.ctx, []job.NewJob{{Task: "t"}}))(b)[0].Job
 		must(st.CancelJobs(b.ctx, "default", view.Selection{IDs: []int64{j.ID}}))(b)
 	}

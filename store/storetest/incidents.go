@@ -26,7 +26,7 @@ func init() {
 	addNodes("two people who acknowledge an incident at once: one does, and updates at once are all kept", casePeopleAtOneIncident)
 }
 
-// outage makes a monitor go down and is its incident.
+// outage makes a monitor go down and returns its incident.
 func (w checker) outage(name string) monitor.Incident {
 	w.Helper()
 	w.monitor(name)
@@ -45,19 +45,19 @@ func caseAnIncidentIsAcknowledgedOnce(b *bench) {
 	ann := monitor.Acknowledgement{By: "ann", At: at, Note: "restarting it"}
 	want(b, "acknowledged", *i.Acknowledged, ann)
 	b.clock.Move(time.Minute)
-	want(b, "again", *must(b.st.AcknowledgeIncident(as(b, "ann"), "default", id, "x"))(b).Acknowledged, ann)
+	want(b, "second acknowledgement", *must(b.st.AcknowledgeIncident(as(b, "ann"), "default", id, "x"))(b).Acknowledged, ann)
 	wantCode(b, second(b.st.AcknowledgeIncident(as(b, "bob"), "default", id, "")), core.Conflict, "acknowledged by ann")
 	want(b, "listed", *w.incidents("site")[0].Acknowledged, ann)
 	w.turn("site", passed)
 	w.turn("site", passed)
 	i = must(b.st.Incident(b.ctx, "default", id))(b)
-	want(b, "after its end", *i.Acknowledged, ann)
+	want(b, "acknowledgement after the end", *i.Acknowledged, ann)
 	want(b, "snapshot", i.Snapshot.Body, "sorry")
-	want(b, "over", i.EndedBy, "recovered")
+	want(b, "reason of the end", i.EndedBy, "recovered")
 	for range 2 {
 		want(b, "undone", must(b.st.UnacknowledgeIncident(as(b, "bob"), "default", id))(b).Acknowledged, nil)
 	}
-	want(b, "of one that is over", must(b.st.AcknowledgeIncident(as(b, "bob"), "default", id, ""))(b).Acknowledged.By, "bob")
+	want(b, "acknowledgement of an ended incident", must(b.st.AcknowledgeIncident(as(b, "bob"), "default", id, ""))(b).Acknowledged.By, "bob")
 	want(b, "start", must(b.st.Incident(b.ctx, "default", id))(b).StartedAt, i.StartedAt)
 	var told []string
 	for _, a := range must(b.st.Audit(b.ctx, access.AuditFilter{Noun: "incident", Name: fmt.Sprint(id)}))(b).Items {
@@ -88,8 +88,8 @@ func caseAnIncidentCarriesUpdates(b *bench) {
 	ok(b, b.st.DeleteMonitor(b.ctx, "default", "site"))
 	i := must(b.st.Incident(b.ctx, "default", id))(b)
 	want(b, "updates", len(i.Updates), monitor.MaxUpdates)
-	want(b, "the first", i.Updates[0], first)
-	want(b, "the second", i.Updates[1].Actor+i.Updates[1].Text, "bobnote 0")
+	want(b, "first update", i.Updates[0], first)
+	want(b, "second update", i.Updates[1].Actor+i.Updates[1].Text, "bobnote 0")
 	want(b, "in the list", len(w.incidents("site")[0].Updates), 0)
 	must(b.st.AcknowledgeIncident(b.ctx, "default", id, "of a monitor that is gone"))(b)
 	want(b, "acknowledged with", len(must(b.st.Incident(b.ctx, "default", id))(b).Updates), monitor.MaxUpdates)
@@ -133,8 +133,8 @@ func caseWhileAnIncidentIsAcknowledgedNoReminder(b *bench) {
 	w.turn("site", passed)
 	w.turn("site", passed)
 	titles := alerts{b}.deliver(view.DeliveryResult{})
-	want(b, "its end", len(titles), 1)
-	want(b, "its end", strings.Contains(titles[0], "up"), true)
+	want(b, "notifications of the end", len(titles), 1)
+	want(b, "notification of the end says up", strings.Contains(titles[0], "up"), true)
 }
 
 func casePeopleAtOneIncident(b *bench, nodes []*store.Store) {
@@ -184,11 +184,11 @@ func caseAStatusPageShowsPublicUpdates(b *bench) {
 		}
 		return text
 	}
-	want(b, "while it lasts", shown(), "site c 0s;site identifiedb 1s;")
+	want(b, "updates shown during the incident", shown(), "site c 0s;site identifiedb 1s;")
 	for n := range monitor.MaxUpdates - 3 {
 		must(b.st.UpdateIncident(b.ctx, "default", id, monitor.Update{Text: fmt.Sprint("more ", n), Public: true}))(b)
 	}
-	want(b, "at most", strings.Count(shown(), ";"), view.BoardUpdates)
+	want(b, "most updates shown", strings.Count(shown(), ";"), view.BoardUpdates)
 	b.clock.Move(15 * 24 * time.Hour)
 	want(b, "after long", strings.Count(shown(), ";"), view.BoardUpdates)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/store/tasks"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -18,6 +19,7 @@ func init() {
 	add("machines join as often as a join token says, and each gets a token of its own", caseMachinesJoinAsOftenAsAJoinTokenSays)
 	add("a token that a machine got works on when its join token does not", caseATokenThatAMachineGotWorksOnWhen)
 	add("a token has a bounded number of living sessions, and others are not refused for it", caseATokenHasABoundedNumberOfLivingSessions)
+	add("workers with a token create tasks for their handlers up to a limit, and work on without new ones", caseWorkersCreateABoundedNumberOfTasks)
 	add("a join token that could be used for ever is refused", caseAJoinTokenThatCouldBeUsedForEver)
 	add("a token whose creation is repeated, because the answer was lost, is not made twice", caseATokenWhoseCreationIsRepeated)
 }
@@ -27,7 +29,7 @@ func caseMachinesJoinAsOftenAsAJoinTokenSays(b *bench) {
 	t, secret, err := b.st.CreateJoinToken(ctx, access.JoinToken{Name: "builders", Namespace: "team", Uses: 3, Labels: map[string]string{"pool": "build"}})
 	ok(b, err)
 	if !strings.HasPrefix(secret, "belfry_join_") || t.CreatedBy != "ada" || !t.ExpiresAt.Equal(Epoch.Add(job.DefaultJoinLife)) {
-		b.Fatalf("%+v %d", t, len(secret))
+		b.Fatalf("join token: got %+v with a secret of %d bytes", t, len(secret))
 	}
 	want(b, "rows with the secret", b.count(`select count(*) from belfry.join_tokens where hash = $1 or name = $1`, secret), 0)
 	want(b, "audit rows with the secret", b.count(`select count(*) from belfry.audit where replace(after, $1, '') <> after`, secret), 0)
@@ -48,7 +50,7 @@ func caseMachinesJoinAsOftenAsAJoinTokenSays(b *bench) {
 			case core.CodeOf(err) == core.Unauthorized && strings.Contains(err.Error(), "3 times"):
 				refused++
 			default:
-				b.Errorf("%+v, %v", made, err)
+				b.Errorf("join: got %+v, %v, want a token, or a refusal after 3 uses", made, err)
 			}
 		})
 	}
@@ -118,6 +120,26 @@ func caseATokenHasABoundedNumberOfLivingSessions(b *bench) {
 	must(b.st.OpenSession(b.ctx, w[0]))(b)
 }
 
+func caseWorkersCreateABoundedNumberOfTasks(b *bench) {
+	t, _, err := b.st.CreateToken(b.ctx, access.Token{Name: "builder", Namespace: "team", Scopes: []access.Scope{access.ScopeWorker}})
+	ok(b, err)
+	w := func(token int64, funcs ...string) job.WorkerInfo {
+		return job.WorkerInfo{Name: "w", Token: token, Namespace: "team", Kinds: []task.Kind{task.KindFunc}, Funcs: funcs, Queues: map[string]int{"default": 1}}
+	}
+	must(b.st.OpenSession(b.ctx, w(t.ID, "first")))(b)
+	b.sql(`
+		insert into belfry.tasks (id, namespace, name, kind, queue, generation, doc, created_at, updated_at)
+		with recursive n(i) as (select 1 union all select i + 1 from n where i < $1)
+		select 1000000 + i, namespace, 'copy-' || i, kind, queue, generation, doc, created_at, updated_at from belfry.tasks, n where name = 'first'`, tasks.MaxEnsured-2)
+	_, err = b.st.OpenSession(b.ctx, w(t.ID, "first", "second", "third"))
+	wantCode(b, err, core.Invalid, `funcs "2": new tasks in namespace "team", and workers create none beyond 10000`, "belfry apply")
+	want(b, "tasks", b.count(`select count(*) from belfry.tasks where namespace = 'team'`), tasks.MaxEnsured-1)
+	must(b.st.OpenSession(b.ctx, w(t.ID, "first", "second")))(b)
+	must(b.st.OpenSession(b.ctx, w(t.ID, "first", "second")))(b)
+	must(b.st.OpenSession(b.ctx, w(0, "third")))(b) // a node's own worker
+	want(b, "tasks", b.count(`select count(*) from belfry.tasks where namespace = 'team'`), tasks.MaxEnsured+1)
+}
+
 func caseATokenWhoseCreationIsRepeated(b *bench) {
 	ctx, other := access.WithActor(b.ctx, "token:ada"), access.WithActor(b.ctx, "token:bob")
 	ci := access.Token{Name: "ci", Scopes: []access.Scope{access.ScopeRead}, ExpiresAt: Epoch.Add(time.Hour)}
@@ -137,7 +159,7 @@ func caseATokenWhoseCreationIsRepeated(b *bench) {
 	b.clock.Move(2 * time.Hour)
 	ci.ExpiresAt = time.Time{}
 	must(create(ctx, ci))(b)
-	for range 2 { // people sign in as often as they like
+	for range 2 { // people may sign in as often as they like
 		_, _, err := b.st.IssueToken(access.WithActor(b.ctx, "oidc:ann"), access.Token{Name: "ann", Scopes: []access.Scope{access.ScopeRead}})
 		ok(b, err)
 	}
@@ -160,6 +182,6 @@ func caseATokenWhoseCreationIsRepeated(b *bench) {
 	wantCode(b, err, core.Conflict, "builders", fmt.Sprint("id ", j.ID))
 	_, _, err = b.st.Join(b.ctx, secret, "build-1")
 	ok(b, err)
-	_, _, err = b.st.CreateJoinToken(ctx, join) // the first is used up
+	_, _, err = b.st.CreateJoinToken(ctx, join) // the first token is used up
 	ok(b, err)
 }

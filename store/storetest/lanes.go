@@ -32,26 +32,26 @@ func caseAmongJobsThatASessionCannotRun(b *bench) {
 	}
 	job("z", 9)
 	job("z", 5)
-	want(b, "nothing of its own", len(took(5)), 0)
+	want(b, "jobs of other tasks claimed", len(took(5)), 0)
 	a5, b5, b7, a7, a1 := job("a", 5), job("b", 5), job("b", 7), job("a", 7), job("a", 1)
 	want(b, "the first two", fmt.Sprint(took(2)), fmt.Sprint([]int64{b7, a7}))
 	job("z", 8)
 	b6 := job("b", 6)
-	want(b, "the next two", fmt.Sprint(took(2)), fmt.Sprint([]int64{b6, a5}))
-	want(b, "the rest", fmt.Sprint(took(5)), fmt.Sprint([]int64{b5, a1}))
-	want(b, "no more", len(took(5)), 0)
-	want(b, "the others'", len(b.claim(b.session("z"), 10).Jobs), 3)
-	for _, name := range manyTasks(200) { // before its own, between them and behind
+	want(b, "next two jobs", fmt.Sprint(took(2)), fmt.Sprint([]int64{b6, a5}))
+	want(b, "remaining jobs", fmt.Sprint(took(5)), fmt.Sprint([]int64{b5, a1}))
+	want(b, "further jobs", len(took(5)), 0)
+	want(b, "jobs of the other tasks", len(b.claim(b.session("z"), 10).Jobs), 3)
+	for _, name := range manyTasks(200) { // before its own task, among and after the others
 		b.task(name)
 		job(name, 9)
 	}
 	a2, b3 := job("a", 2), job("b", 3)
 	want(b, "among those of many tasks", fmt.Sprint(took(5)), fmt.Sprint([]int64{b3, a2}))
-	want(b, "the many", len(b.claim(b.session(manyTasks(200)...), 300).Jobs), 200)
-	want(b, "of a queue that is not mixed any more", fmt.Sprint(job("a", 3)), fmt.Sprint(took(5)[0]))
+	want(b, "jobs of many tasks", len(b.claim(b.session(manyTasks(200)...), 300).Jobs), 200)
+	want(b, "job of a queue that is no longer mixed", fmt.Sprint(job("a", 3)), fmt.Sprint(took(5)[0]))
 }
 
-// manyTasks are the names of so many tasks.
+// manyTasks returns so many names of tasks.
 func manyTasks(n int) (names []string) {
 	for i := range n {
 		names = append(names, fmt.Sprintf("%c%d", "Aabz"[i%4], i))
@@ -59,13 +59,12 @@ func manyTasks(n int) (names []string) {
 	return names
 }
 
-// copied are the columns of a job that its copies share.
+// copied has the columns that copies of a job share.
 const copied = `namespace, task_id, kind, queue, priority, state, tags, trigger, due_at, ready_at, turn, created_at, max_attempts, timeout`
 
-// CannotRun compares what transitions cost beside few jobs that a session cannot
-// run, and beside many: at most twice as much, and the slack of what is counted. Cost is
-// a count that only grows; it is read while no store is open. Series is a from-item
-// of the numbers 1 to n as n.
+// CannotRun compares the costs of transitions beside few and beside many jobs that a session cannot run. The costs may double,
+// and grow by slack. cost is a counter that only grows, and is read while no store is open. series returns a from-item of the
+// numbers 1 to n as n.
 func CannotRun(t *testing.T, open func() *store.Store, many int, slack int64, cost func() int64, series func(n int) string) {
 	t.Helper()
 	ctx := t.Context()
@@ -91,7 +90,7 @@ func CannotRun(t *testing.T, open func() *store.Store, many int, slack int64, co
 		other = made[0].Job.ID
 	})
 	next := other + 1_000_000_000
-	// fill adds jobs of a task, which is an expression on n.
+	// fill adds jobs of a task, whose name is an expression of n.
 	fill := func(n int, task string) {
 		with(func(st *store.Store) {
 			check(st.DB().Write(ctx, func(tx base.Tx, _ base.Moment) error {
@@ -112,12 +111,12 @@ func CannotRun(t *testing.T, open func() *store.Store, many int, slack int64, co
 			c, err := st.Claim(ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 10}})
 			check(err)
 			if len(c.Jobs) != 1 || c.Jobs[0].Job.Task != "own" {
-				t.Fatalf("claimed %+v", c.Jobs)
+				t.Fatalf("claim: got %+v, want the session's own job", c.Jobs)
 			}
 			none, err := st.Claim(ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 10}})
 			check(err)
 			if len(none.Jobs) > 0 {
-				t.Fatalf("claimed %+v", none.Jobs)
+				t.Fatalf("second claim: got %+v, want none", none.Jobs)
 			}
 			ref := job.Ref{JobID: c.Jobs[0].Job.ID, Lease: c.Lease}
 			_, err = st.Renew(ctx, s.ID, job.Held(ref))
@@ -145,7 +144,7 @@ func CannotRun(t *testing.T, open func() *store.Store, many int, slack int64, co
 		beside := passed()
 		t.Logf("%d beside a thousand, %d beside %d more %s", few, beside, many, more.what)
 		if few == 0 || beside > 2*few+slack {
-			t.Errorf("transitions cost %d beside a thousand jobs that the session cannot run, and %d beside %d more %s", few, beside, many, more.what)
+			t.Errorf("cost of transitions beside jobs that the session cannot run: got %d beside a thousand and %d beside %d more %s, want at most twice as much", few, beside, many, more.what)
 		}
 	}
 }

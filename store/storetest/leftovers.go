@@ -26,7 +26,7 @@ func init() {
 	add("a bulk action is done in parts, and all of them are in its answer", bulkInParts)
 }
 
-// backlog makes more jobs of a task than follow a change at once.
+// backlog is more jobs of a task than one step of a change follows.
 const backlog = 2*leftovers.AtOnce + leftovers.AtOnce/2
 
 func backlogOf(b *bench, name string) {
@@ -34,8 +34,8 @@ func backlogOf(b *bench, name string) {
 	must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: name}}, backlog)))(b)
 }
 
-// followAll has what is left of changes followed, and does something between the parts. Some of it waits until other
-// transactions have ended, of other tests too.
+// followAll follows all leftovers of changes, and calls between after each part. Some leftovers wait until other transactions
+// have ended, also those of other tests.
 func followAll(b *bench, between func()) {
 	b.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
@@ -45,7 +45,7 @@ func followAll(b *bench, between func()) {
 			return
 		}
 		if time.Now().After(deadline) {
-			b.Fatal("it does not end")
+			b.Fatal("the changes are not followed in time")
 		}
 	}
 }
@@ -67,7 +67,7 @@ func leftoversOfDeletedTask(b *bench) {
 		ok(b, b.st.DeleteTask(b.ctx, "default", "t"))
 		want(b, "ended with the task", skipped()-before, leftovers.AtOnce)
 		other := b.enqueue(job.NewJob{Task: "other"})
-		for len(b.claim(s, 300).Jobs) == 0 { // they stand before it, and a claim that meets them ends them
+		for len(b.claim(s, 300).Jobs) == 0 { // the jobs are first in the queue, and a claim that meets them ends them
 			b.promote()
 		}
 		b.wantState(other.ID, job.Running)
@@ -95,7 +95,7 @@ func leftoversOfLimits(b *bench) {
 		look := func() {
 			got = append(got, b.claim(s, 200).Jobs...)
 			if n := leasedJobs(b); n > most {
-				b.Fatalf("%s: %d run under a limit of %d", name, n, most)
+				b.Fatalf("%s: got %d running jobs, want at most %d", name, n, most)
 			}
 			b.promote()
 		}
@@ -103,7 +103,7 @@ func leftoversOfLimits(b *bench) {
 			look()
 		}
 		want(b, name+": run", leasedJobs(b), most)
-		for _, j := range got { // others come after them
+		for _, j := range got { // the other jobs come after them
 			b.finish(s, j, job.OutcomeOK)
 		}
 		got = nil
@@ -126,7 +126,7 @@ func leftoversOfLimits(b *bench) {
 	}
 }
 
-// runsOf are a backlog of runs that wait to begin.
+// runsOf creates a backlog of runs that wait to begin.
 func runsOf(b *bench) task.Task {
 	b.Helper()
 	b.task("t")
@@ -145,7 +145,7 @@ func leftoversOfLimitsOfRuns(b *bench) {
 	look := func() {
 		must(b.st.StartWorkflows(b.ctx))(b)
 		if n := b.count(`select count(*) from belfry.workflow_runs where ended_at = 0`); n > most {
-			b.Fatalf("%d runs are under way under a limit of %d", n, most)
+			b.Fatalf("runs under way: got %d, want at most %d", n, most)
 		}
 		b.promote()
 	}
@@ -175,7 +175,7 @@ func leftoversOfRunsOfPausedSchedule(b *bench) {
 	want(b, "jobs", b.count(`select count(*) from belfry.jobs`), 0)
 }
 
-// No worker takes a run, so labels keep it from nothing.
+// No worker takes a run, so labels do not hold it back.
 func leftoversOfLabelsOfRuns(b *bench) {
 	w := runsOf(b)
 	w.Requirements.Labels = map[string]string{"gpu": "true"}
@@ -205,12 +205,12 @@ func leftoversOfLimitsGone(b *bench) {
 	for n := 0; n < backlog; {
 		got := len(b.claim(s, 500).Jobs)
 		if n += got; got == 0 {
-			b.Fatalf("%d of %d jobs can be claimed", n, backlog)
+			b.Fatalf("claimable jobs: got %d of %d", n, backlog)
 		}
 	}
 }
 
-// leftBehind claims for a worker that must get nothing, while a backlog follows an edit, and then for one that can run it.
+// leftBehind claims for a worker that must get nothing while a backlog follows an edit, and then for one that can run it.
 func leftBehind(b *bench, before, after job.Session) {
 	b.Helper()
 	ran := 0
@@ -227,7 +227,7 @@ func leftBehind(b *bench, before, after job.Session) {
 			return
 		}
 	}
-	b.Fatalf("%d of %d jobs ran", ran, backlog)
+	b.Fatalf("jobs that ran: got %d, want %d", ran, backlog)
 }
 
 func leftoversOfEditedTask(b *bench) {
@@ -237,7 +237,7 @@ func leftoversOfEditedTask(b *bench) {
 	leftBehind(b, b.session("t"), must(b.st.OpenSession(b.ctx, job.WorkerInfo{
 		Name: "shell", Kinds: []task.Kind{task.KindCommand}, Queues: map[string]int{"default": 10},
 	}))(b))
-	want(b, "of the kind of before", b.count(`select count(*) from belfry.jobs where kind <> 'command'`), 0)
+	want(b, "jobs of the former kind", b.count(`select count(*) from belfry.jobs where kind <> 'command'`), 0)
 }
 
 func leftoversOfRequirements(b *bench) {
@@ -254,7 +254,7 @@ func leftoversOfPausedSchedule(b *bench) {
 	sc := b.schedule("s", "t", every(time.Hour), func(s *schedule.Schedule) { s.Overlap = schedule.OverlapAllow })
 	backlogOf(b, "t")
 	b.sql(`update belfry.jobs set schedule_id = $1, schedule = 's', generation = 1, trigger = 'schedule'`, sc.ID)
-	by := b.enqueue(job.NewJob{Task: "t"}) // of no schedule
+	by := b.enqueue(job.NewJob{Task: "t"}) // a job without a schedule
 	must(b.st.PauseSchedule(b.ctx, "default", "s", "too much"))(b)
 	skipped := func() int64 {
 		return b.count(`select count(*) from belfry.jobs_done where state = 'skipped' and reason = 'paused'`)
@@ -278,7 +278,7 @@ func leftoversOfPausedSchedule(b *bench) {
 	slices.Sort(got)
 	want(b, "began", len(got), 2)
 	if got[0] != by.ID || got[1] != later.ID {
-		b.Fatalf("%v began, want %d and %d", got, by.ID, later.ID)
+		b.Fatalf("jobs that began: got %v, want %d and %d", got, by.ID, later.ID)
 	}
 	want(b, "ended in all, with the run of the pause itself", skipped(), backlog+1)
 }

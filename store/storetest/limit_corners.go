@@ -13,6 +13,7 @@ func init() {
 	add("a failure skips all that wait in its sequence, however many", sequenceSkipsMany)
 	add("many sequences that fail at the same moment skip all that wait", sequencesSkipTogether)
 	add("a rate that was raised does not wait for the start of the old one", limitRateRaised)
+	add("a job that comes when a rate is due holds up none that waits", limitRateDueAtArrival)
 	add("a limit of many keys that is raised far lets in all for whom there is room", limitRaisedFar)
 	txCases["a job that is tried again after a finish in a transaction waits under its limit, and not for ever"] = limitFinishTx
 	add("a request that makes no job uses no place and no rate", limitsOfWhatIsNotMade)
@@ -55,7 +56,7 @@ func sequencesSkipTogether(b *bench) {
 	want(b, "left", b.count(`select count(*) from belfry.jobs`), 0)
 }
 
-// More keys than are asked for all that wait under them at once, each with more who wait than are looked at together.
+// More keys than one query asks for all waiting jobs, each with more waiting jobs than one look reads.
 func limitRaisedFar(b *bench) {
 	t := b.task("work", limited(flow.Limit{Key: "input.customer", Running: 1}))
 	var ns []job.NewJob
@@ -83,6 +84,22 @@ func limitRateRaised(b *bench) {
 	b.clock.Move(2 * time.Second)
 	b.promote()
 	want(b, "claimed under the new rate", len(b.claim(s, 10).Jobs) > 0, true)
+}
+
+// limitRateDueAtArrival has a job come after the rate admits the next one, and before the engine has looked.
+func limitRateDueAtArrival(b *bench) {
+	b.task("work", limited(flow.Limit{Rate: "1/s"}))
+	s := b.session("work")
+	b.enqueue(customer("a"))
+	want(b, "claimed", len(b.claim(s, 10).Jobs), 1) // it goes on running: no end of a job admits the next one
+	waits := b.enqueue(customer("a"))
+	b.clock.Move(2 * time.Second)
+	b.enqueue(customer("a"))
+	b.promote()
+	claim := b.claim(s, 10)
+	want(b, "jobs claimed when the rate admits one", len(claim.Jobs), 1)
+	want(b, "the claimed job", claim.Jobs[0].Job.ID, waits.ID)
+	b.consistent()
 }
 
 func limitFinishTx(b *bench, begin func() UserTx) {
@@ -134,7 +151,7 @@ func limitsOfWhatIsNotMade(b *bench) {
 	holder := b.enqueue(job.NewJob{Task: "holder", ActiveKey: "k"})
 	not := func(n job.NewJob) {
 		b.Helper()
-		want(b, "is there already", must(b.st.Enqueue(b.ctx, []job.NewJob{n}))(b)[0].Existing, true)
+		want(b, "repeated request gets the existing job", must(b.st.Enqueue(b.ctx, []job.NewJob{n}))(b)[0].Existing, true)
 	}
 	enters := func(n job.NewJob, state job.State) {
 		b.Helper()
@@ -147,7 +164,7 @@ func limitsOfWhatIsNotMade(b *bench) {
 	batch := must(b.st.Enqueue(b.ctx, []job.NewJob{{Task: "work", ActiveKey: "k"}, {Task: "work", ActiveKey: "own", Key: "once"}, {Task: "work", ActiveKey: "own"}}))(b)
 	want(b, "the job that has the key", batch[0].Job.ID, holder.ID)
 	want(b, "made", batch[1].Job.State, job.Ready)
-	want(b, "its twin", batch[2].Job.ID, batch[1].Job.ID)
+	want(b, "job of the second request in the batch", batch[2].Job.ID, batch[1].Job.ID)
 	not(job.NewJob{Task: "work", ActiveKey: "own", Key: "once"})
 	enters(job.NewJob{Task: "work", ActiveKey: "next"}, job.Waiting)
 	enters(job.NewJob{Task: "single", ActiveKey: "single"}, job.Ready)

@@ -21,12 +21,12 @@ func init() {
 	add("a job waits until all of its limits have room", limitsTogether)
 	add("every way in which a job leaves its place lets in the next", limitEnds)
 	add("a rate lets jobs begin evenly, within one in a hundred", limitRate)
-	add("a rate lets in no more than its burst while nobody begins", limitRateBacklog)
+	add("a rate admits at most its burst while no job begins", limitRateBacklog)
 	add("a changed limit takes effect on those that wait, and a removed one lets all in", limitChanged)
 	add("a first limit holds back the jobs of its task that are ready already", limitFirst)
 	add("limits hold under random histories of enqueues, ends, losses, cancels and edits", limitHistories)
 	add("keys that nothing needs are forgotten", limitKeysForgotten)
-	addNodes("enqueues and ends at the same moment never let in more than a limit says, and leave nobody waiting", limitNodes)
+	addNodes("enqueues and ends at the same moment never exceed a limit, and leave no job waiting", limitNodes)
 }
 
 func limited(ls ...flow.Limit) func(*task.Task) {
@@ -37,7 +37,7 @@ func customer(id any) job.NewJob {
 	return job.NewJob{Task: "work", Input: []byte(base.Text(map[string]string{"customer": fmt.Sprint(id)}))}
 }
 
-// consistent fails unless what is kept of limits agrees with the jobs.
+// consistent fails unless the stored counts of limits agree with the jobs.
 func (b *bench) consistent() {
 	b.Helper()
 	for what, query := range map[string]string{
@@ -48,12 +48,12 @@ func (b *bench) consistent() {
 		"jobs that say they have a place and have none":                  `select count(*) from belfry.jobs j where j.limited = 1 and j.state <> 'scheduled' and (select count(*) from belfry.limit_jobs l where l.job_id = j.id) = 0`,
 	} {
 		if n := b.count(query); n > 0 {
-			b.Fatalf("%d %s", n, what)
+			b.Fatalf("got %d %s, want 0", n, what)
 		}
 	}
 }
 
-// most is how many jobs of a key are ready or running at most, over all keys.
+// most returns the largest number of ready or running jobs of one key.
 func (b *bench) most(name string) int64 {
 	return b.count(`select coalesce(max(n), 0) from (select count(*) as n from belfry.limit_jobs l join belfry.limit_keys k on k.id = l.key_id join belfry.jobs j on j.id = l.job_id where k.name = $1 and j.state = 'ready' group by k.id) as counted`, name)
 }
@@ -76,14 +76,14 @@ func limitByKey(b *bench) {
 	b.finish(s, first.Jobs[0], job.OutcomeOK)
 	next := b.claim(s, 10)
 	want(b, "claimed when one has ended", len(next.Jobs), 1)
-	want(b, "its key", string(next.Jobs[0].Job.Input), string(first.Jobs[0].Job.Input))
+	want(b, "key of the next job", string(next.Jobs[0].Job.Input), string(first.Jobs[0].Job.Input))
 	b.finish(s, first.Jobs[3], job.OutcomeError, func(f *job.Finish) { f.NoRetry = true })
 	want(b, "claimed when one has failed", len(b.claim(s, 10).Jobs), 1)
 	high := must(b.st.Enqueue(b.ctx, []job.NewJob{{Task: "work", Input: []byte(`{"customer":"1"}`), Priority: new(5)}}))(b)[0].Job
 	b.finish(s, first.Jobs[1], job.OutcomeOK)
-	want(b, "the next of a key is the one of the highest priority", b.claim(s, 10).Jobs[0].Job.ID, high.ID)
+	want(b, "next job of a key, by priority", b.claim(s, 10).Jobs[0].Job.ID, high.ID)
 	b.consistent()
-	// A key without a value, and one that is long.
+	// A key without a value, and a long key.
 	for _, input := range []string{`{}`, `null`, `{"customer":null}`, `{"customer":{"a":1}}`} {
 		must(b.st.Enqueue(b.ctx, []job.NewJob{{Task: "work", Input: []byte(input)}}))(b)
 	}
@@ -105,16 +105,16 @@ func limitsTogether(b *bench) {
 	c := b.claim(s, 10)
 	want(b, "claimed", len(c.Jobs), 3)
 	b.consistent()
-	b.finish(s, c.Jobs[0], job.OutcomeOK) // of a
+	b.finish(s, c.Jobs[0], job.OutcomeOK) // the job of key a
 	next := b.claim(s, 10)
 	want(b, "claimed when one has ended", len(next.Jobs), 1)
 	for len(next.Jobs) > 0 {
 		b.consistent()
 		if n := b.most("each"); n > 1 {
-			b.Fatalf("%d of a customer", n)
+			b.Fatalf("jobs of a customer in: got %d, want at most 1", n)
 		}
 		if n := b.most("all"); n > 3 {
-			b.Fatalf("%d of all", n)
+			b.Fatalf("jobs of the task in: got %d, want at most 3", n)
 		}
 		b.finish(s, next.Jobs[0], job.OutcomeOK)
 		next = b.claim(s, 10)
@@ -161,7 +161,7 @@ func limitEnds(b *bench) {
 	b.finish(s, back, job.OutcomeOK)
 	tried := one()
 	want(b, "the retry, which is the oldest, is next", tried.Job.ID, retries.Job.ID)
-	// One that is ready and unclaimed is canceled, and one that waits.
+	// A ready job without a claim is canceled, and a waiting one.
 	b.finish(s, tried, job.OutcomeOK)
 	ready := must(b.st.Jobs(b.ctx, job.Filter{States: []job.State{job.Ready}}))(b).Items
 	want(b, "ready", len(ready), 1)
@@ -225,12 +225,12 @@ func limitRate(b *bench) {
 		}
 	}
 	if began < 104 || began > 106 {
-		b.Fatalf("%d began in a minute at 100 a minute and 5 at once", began)
+		b.Fatalf("jobs begun in a minute at a rate of 100 a minute with burst 5: got %d, want 104 to 106", began)
 	}
 	b.consistent()
 	p := must(b.st.Promote(b.ctx))(b)
 	if p.NextAt.IsZero() || p.NextAt.Sub(b.clock.Now()) > time.Second {
-		b.Fatalf("the next is let in at %v, and it is %v", p.NextAt, b.clock.Now())
+		b.Fatalf("next admission: got %v, want it within a second of %v", p.NextAt, b.clock.Now())
 	}
 }
 
@@ -244,6 +244,11 @@ func limitRateBacklog(b *bench) {
 		b.promote()
 	}
 	want(b, "ready", b.count(`select count(*) from belfry.jobs where state = 'ready'`), 3)
+	waiting := must(b.st.Jobs(b.ctx, job.Filter{States: []job.State{job.Waiting}, Paging: core.Paging{Limit: 1}}))(b).Items[0]
+	why := must(b.st.Why(b.ctx, "default", waiting.ID))(b)
+	want(b, "why names the jobs that no worker has started", slices.ContainsFunc(why.Checks, func(c core.Check) bool {
+		return !c.OK && strings.HasSuffix(c.Detail, "its turn comes when workers have started the jobs before it: 3 are ready or running")
+	}), true)
 	s := b.session("work")
 	want(b, "claimed", len(b.claim(s, 100).Jobs), 3)
 	b.clock.Move(time.Second)
@@ -366,7 +371,7 @@ func limitNodes(b *bench, nodes []*store.Store) {
 			return err
 		})
 		if all, one := b.most("all"), b.most("each"); all > 5 || one > 2 {
-			b.Fatalf("%d are in, and %d of a key", all, one)
+			b.Fatalf("admitted jobs: got %d in all and %d of one key, want at most 5 and 2", all, one)
 		}
 		b.consistent()
 	}
@@ -380,7 +385,70 @@ func limitNodes(b *bench, nodes []*store.Store) {
 			return
 		}
 	}
-	b.Fatalf("%d jobs are left", b.count(`select count(*) from belfry.jobs`))
+	b.Fatalf("jobs left: got %d, want 0", b.count(`select count(*) from belfry.jobs`))
+}
+
+// limitRun is a random history of jobs under limits, with the jobs that its one session holds.
+type limitRun struct {
+	*bench
+	r    *rand.Rand
+	s    job.Session
+	held []job.LeasedJob
+}
+
+// settleSome ends some of the held jobs, each in a random way.
+func (h *limitRun) settleSome() {
+	h.Helper()
+	some := 1 + h.r.IntN(len(h.held))
+	var fs []job.Finish
+	for _, j := range h.held[:some] {
+		outcome := []job.Outcome{job.OutcomeOK, job.OutcomeOK, job.OutcomeError, job.OutcomeHandedBack, job.OutcomeSnoozed}[h.r.IntN(5)]
+		fs = append(fs, job.Finish{Ref: refOf(j), Outcome: outcome, Error: "x", Snooze: core.Duration(time.Second)})
+	}
+	must(h.st.Finish(h.ctx, h.s.ID, fs))(h.bench)
+	h.held = h.held[some:]
+}
+
+// oneOf returns a random job in one of the states, if there is one.
+func (h *limitRun) oneOf(limit int, states ...job.State) (id int64, found bool) {
+	h.Helper()
+	p := must(h.st.Jobs(h.ctx, job.Filter{States: states, Paging: core.Paging{Limit: limit}}))(h.bench)
+	if len(p.Items) == 0 {
+		return 0, false
+	}
+	return p.Items[h.r.IntN(len(p.Items))].ID, true
+}
+
+func (h *limitRun) cancelOne() {
+	h.Helper()
+	if id, found := h.oneOf(1000, job.Ready, job.Waiting, job.Scheduled, job.Running); found {
+		h.cancel(id)
+	}
+}
+
+func (h *limitRun) retryOne() {
+	h.Helper()
+	if id, found := h.oneOf(20, job.Failed, job.Canceled); found {
+		h.retry(id)
+	}
+}
+
+// drain runs all jobs to their end, and expects that none is left and that no limit counts one.
+func (h *limitRun) drain(claim func() []job.LeasedJob) {
+	h.Helper()
+	for range 2000 {
+		if h.count(`select count(*) from belfry.jobs`) == 0 {
+			break
+		}
+		for _, j := range slices.Concat(h.held, claim()) {
+			h.finish(h.s, j, job.OutcomeOK)
+		}
+		h.held = nil
+		h.clock.Move(15 * time.Second)
+		h.renew(h.s)
+		h.promote()
+	}
+	want(h.bench, "left", h.count(`select count(*) from belfry.jobs`)+h.count(`select count(*) from belfry.limit_jobs`), 0)
 }
 
 func limitHistories(b *bench) {
@@ -390,9 +458,8 @@ func limitHistories(b *bench) {
 	running, all := 2, 7
 	t := b.task("work", limited(flow.Limit{Name: "all", Running: all}, flow.Limit{Name: "each", Key: "input.customer", Running: running}),
 		func(t *task.Task) { t.Retry.MaxAttempts = 3; t.Retry.Delay = core.Duration(10 * time.Second) })
-	var held []job.LeasedJob
-	s := b.session("work")
-	lowered := int64(0) // jobs beyond a limit that was lowered while they ran
+	h := &limitRun{bench: b, r: r, s: b.session("work")}
+	lowered := int64(0) // running jobs above a limit that was lowered
 	for step := range 120 {
 		switch n := r.IntN(20); {
 		case n < 6:
@@ -410,38 +477,25 @@ func limitHistories(b *bench) {
 			}
 			must(b.st.Enqueue(b.ctx, ns))(b)
 		case n < 10:
-			held = append(held, b.claim(s, 1+r.IntN(12)).Jobs...)
-		case n < 15 && len(held) > 0:
-			some := 1 + r.IntN(len(held))
-			var fs []job.Finish
-			for _, j := range held[:some] {
-				outcome := []job.Outcome{job.OutcomeOK, job.OutcomeOK, job.OutcomeError, job.OutcomeHandedBack, job.OutcomeSnoozed}[r.IntN(5)]
-				fs = append(fs, job.Finish{Ref: refOf(j), Outcome: outcome, Error: "x", Snooze: core.Duration(time.Second)})
-			}
-			must(b.st.Finish(b.ctx, s.ID, fs))(b)
-			held = held[some:]
+			h.held = append(h.held, b.claim(h.s, 1+r.IntN(12)).Jobs...)
+		case n < 15 && len(h.held) > 0:
+			h.settleSome()
 		case n < 16:
-			p := must(b.st.Jobs(b.ctx, job.Filter{States: []job.State{job.Ready, job.Waiting, job.Scheduled, job.Running}, Paging: core.Paging{Limit: 1000}}))(b)
-			if len(p.Items) > 0 {
-				b.cancel(p.Items[r.IntN(len(p.Items))].ID)
-			}
+			h.cancelOne()
 		case n < 17 && step%3 == 0: // the worker is lost
 			b.clock.Move(2 * time.Minute)
 			b.release()
-			held, s = nil, b.session("work")
+			h.held, h.s = nil, b.session("work")
 		case n < 18:
 			running, all = 1+r.IntN(3), 4+r.IntN(6)
 			t.Limits = []flow.Limit{{Name: "all", Running: all}, {Name: "each", Key: "input.customer", Running: running}}
 			t = must(b.st.UpdateTask(b.ctx, t))(b)
 			lowered = 10
 		case n < 19:
-			p := must(b.st.Jobs(b.ctx, job.Filter{States: []job.State{job.Failed, job.Canceled}, Paging: core.Paging{Limit: 20}}))(b)
-			if len(p.Items) > 0 {
-				b.retry(p.Items[r.IntN(len(p.Items))].ID)
-			}
+			h.retryOne()
 		default:
 			b.clock.Move(time.Duration(r.IntN(8)) * time.Second)
-			b.renew(s, held...)
+			b.renew(h.s, h.held...)
 		}
 		if r.IntN(2) == 0 {
 			b.promote()
@@ -449,15 +503,15 @@ func limitHistories(b *bench) {
 		b.consistent()
 		if lowered == 0 {
 			if n := b.most("each"); n > int64(running) {
-				b.Fatalf("step %d: %d of a key are in, of %d", step, n, running)
+				b.Fatalf("step %d: got %d admitted jobs of one key, want at most %d", step, n, running)
 			}
 			if n := b.most("all"); n > int64(all) {
-				b.Fatalf("step %d: %d are in, of %d", step, n, all)
+				b.Fatalf("step %d: got %d admitted jobs, want at most %d", step, n, all)
 			}
 		} else if b.most("each") <= int64(running) && b.most("all") <= int64(all) {
 			lowered = 0
 		}
-		// No job waits where there is room.
+		// No job waits if there is room.
 		b.promote()
 		if n := b.count(`
 			select count(*)
@@ -465,21 +519,8 @@ func limitHistories(b *bench) {
 			where j.limited = 1 and j.state = 'waiting' and (select count(*) from belfry.limit_jobs l where l.job_id = j.id and (
 				select count(*) from belfry.limit_jobs o where o.key_id = l.key_id and o.stage = 2) >= (select case when k.name = 'all' then cast($1 as bigint) else cast($2 as bigint) end from belfry.limit_keys k where k.id = l.key_id)) = 0`,
 			int64(all), int64(running)); n > 0 {
-			b.Fatalf("step %d: %d wait though all of their limits have room", step, n)
+			b.Fatalf("step %d: got %d waiting jobs whose limits all have room, want 0", step, n)
 		}
 	}
-	for range 2000 {
-		live := b.count(`select count(*) from belfry.jobs`)
-		if live == 0 {
-			break
-		}
-		for _, j := range slices.Concat(held, b.claim(s, 100).Jobs) {
-			b.finish(s, j, job.OutcomeOK)
-		}
-		held = nil
-		b.clock.Move(15 * time.Second)
-		b.renew(s)
-		b.promote()
-	}
-	want(b, "left", b.count(`select count(*) from belfry.jobs`)+b.count(`select count(*) from belfry.limit_jobs`), 0)
+	h.drain(func() []job.LeasedJob { return b.claim(h.s, 100).Jobs })
 }

@@ -42,7 +42,7 @@ func readyJobs(b *bench) int64 {
 	return b.count(`select count(*) from belfry.jobs where state = 'ready'`)
 }
 
-// taskIn makes a task of a namespace with a queue.
+// taskIn creates a task of a namespace with a queue.
 func taskIn(b *bench, namespace, name, queue string, change ...func(*task.Task)) {
 	b.Helper()
 	b.task(name, append(change, func(t *task.Task) { t.Namespace, t.Queue = namespace, queue })...)
@@ -79,12 +79,12 @@ func limitOfQueue(b *bench) {
 	want(b, "ready in the queue with limits", in("narrow"), 3)
 	want(b, "ready in the other", in("default"), 4)
 	b.consistent()
-	// A job says for itself in which queue it is.
+	// A job names its own queue.
 	must(b.st.Enqueue(b.ctx, []job.NewJob{{Task: "c", Queue: "narrow"}}))(b)
 	want(b, "ready with one of another task", in("narrow"), 3)
 	use := must(b.st.QueueLimitUse(b.ctx, "narrow"))(b)
 	want(b, "limits", len(use), 2)
-	want(b, "its use", fmt.Sprint(use[0].Name, " ", use[0].Keys[0].Running, use[0].Keys[0].Waiting), "1 3 6")
+	want(b, "use of the limit", fmt.Sprint(use[0].Name, " ", use[0].Keys[0].Running, use[0].Keys[0].Waiting), "1 3 6")
 	waiting := must(b.st.Jobs(b.ctx, job.Filter{States: []job.State{job.Waiting}, Paging: core.Paging{Limit: 1}}))(b).Items[0]
 	why := must(b.st.Why(b.ctx, "default", waiting.ID))(b)
 	want(b, "why names the queue", slices.ContainsFunc(why.Checks, func(c core.Check) bool {
@@ -97,7 +97,7 @@ func limitOfQueue(b *bench) {
 			b.finish(s, j, job.OutcomeOK)
 			left++
 			if n := in("narrow"); n > 3 {
-				b.Fatalf("%d are ready", n)
+				b.Fatalf("ready jobs of the queue: got %d, want at most 3", n)
 			}
 			b.consistent()
 		}
@@ -122,7 +122,7 @@ func limitOfNamespace(b *bench) {
 	want(b, "ready of another", b.count(`select count(*) from belfry.jobs where state = 'ready' and namespace = 'default'`), 3)
 	b.consistent()
 	use := must(b.st.NamespaceLimitUse(b.ctx, "team"))(b)
-	want(b, "its use", fmt.Sprint(use[0].Keys[0].Running, use[0].Keys[0].Waiting), "2 4")
+	want(b, "use of the limit", fmt.Sprint(use[0].Keys[0].Running, use[0].Keys[0].Waiting), "2 4")
 	namespaceLimits(b, "team")
 	b.promote()
 	want(b, "ready without it", readyJobs(b), 9)
@@ -150,7 +150,7 @@ func limitsOfAll(b *bench) {
 			b.finish(s, j, job.OutcomeOK)
 			left++
 			if all, q, narrow := of(``), of(` and queue = 'q'`), of(` and task = 'narrow'`); all > 5 || q > 4 || narrow > 1 {
-				b.Fatalf("ready: %d of the namespace, %d of the queue, %d of the task", all, q, narrow)
+				b.Fatalf("ready jobs: got %d of the namespace, %d of the queue, %d of the task; want at most 5, 4 and 1", all, q, narrow)
 			}
 			b.consistent()
 		}
@@ -207,13 +207,13 @@ func limitOfQueueRetry(b *bench) {
 	}
 	b.enqueue(customer("a"))
 	fail()
-	queueLimits(b, "default", flow.Limit{Running: 1}) // while it waits for a retry
+	queueLimits(b, "default", flow.Limit{Running: 1}) // while the job waits for a retry
 	later()
 	b.enqueue(customer("b"))
 	want(b, "ready", readyJobs(b), 1)
 	fail()
-	want(b, "the next is let in meanwhile", readyJobs(b), 1)
-	queueLimits(b, "default") // while one waits for a retry that was under it
+	want(b, "ready jobs while one waits for its retry", readyJobs(b), 1)
+	queueLimits(b, "default") // removes the limit while one of its jobs waits for a retry
 	b.promote()
 	later()
 	want(b, "ready without it", readyJobs(b), 2)
@@ -235,7 +235,7 @@ func limitOfNamespaceExempt(b *bench) {
 	for range 10 {
 		c := b.claim(s, 5)
 		if len(c.Jobs) > 1 {
-			b.Fatalf("%d at once", len(c.Jobs))
+			b.Fatalf("jobs of a sequence at once: got %d, want at most 1", len(c.Jobs))
 		}
 		for _, j := range c.Jobs {
 			b.finish(s, j, job.OutcomeOK)
@@ -280,8 +280,7 @@ func limitOfQueueHistories(b *bench) {
 		return must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": n, "other": n}}))(b).Jobs
 	}
 	var ofQueue, ofNamespace []flow.Limit
-	var held []job.LeasedJob
-	s, unsure := start(), true
+	h, unsure := &limitRun{bench: b, r: r, s: start()}, true
 	for step := range 100 {
 		switch n := r.IntN(20); {
 		case n < 6:
@@ -297,26 +296,16 @@ func limitOfQueueHistories(b *bench) {
 			}
 			must(b.st.Enqueue(b.ctx, ns))(b)
 		case n < 10:
-			held = append(held, claim(s, 1+r.IntN(6))...)
-		case n < 15 && len(held) > 0:
-			some := 1 + r.IntN(len(held))
-			var fs []job.Finish
-			for _, j := range held[:some] {
-				outcome := []job.Outcome{job.OutcomeOK, job.OutcomeOK, job.OutcomeError, job.OutcomeHandedBack, job.OutcomeSnoozed}[r.IntN(5)]
-				fs = append(fs, job.Finish{Ref: refOf(j), Outcome: outcome, Error: "x", Snooze: core.Duration(time.Second)})
-			}
-			must(b.st.Finish(b.ctx, s.ID, fs))(b)
-			held = held[some:]
+			h.held = append(h.held, claim(h.s, 1+r.IntN(6))...)
+		case n < 15 && len(h.held) > 0:
+			h.settleSome()
 		case n < 16:
-			p := must(b.st.Jobs(b.ctx, job.Filter{States: []job.State{job.Ready, job.Waiting, job.Scheduled, job.Running}, Paging: core.Paging{Limit: 1000}}))(b)
-			if len(p.Items) > 0 {
-				b.cancel(p.Items[r.IntN(len(p.Items))].ID)
-			}
+			h.cancelOne()
 		case n < 17 && step%3 == 0: // the worker is lost
 			b.clock.Move(2 * time.Minute)
 			b.release()
-			held, s = nil, start()
-		case n < 18: // limits come, change and go
+			h.held, h.s = nil, start()
+		case n < 18: // limits are added, changed and removed
 			unsure = true
 			if ofQueue = nil; r.IntN(3) > 0 {
 				ofQueue = []flow.Limit{{Name: "each", Key: "input.customer", Running: 1 + r.IntN(2)}}
@@ -327,13 +316,10 @@ func limitOfQueueHistories(b *bench) {
 			}
 			namespaceLimits(b, "default", ofNamespace...)
 		case n < 19:
-			p := must(b.st.Jobs(b.ctx, job.Filter{States: []job.State{job.Failed, job.Canceled}, Paging: core.Paging{Limit: 20}}))(b)
-			if len(p.Items) > 0 {
-				b.retry(p.Items[r.IntN(len(p.Items))].ID)
-			}
+			h.retryOne()
 		default:
 			b.clock.Move(time.Duration(r.IntN(8)) * time.Second)
-			b.renew(s, held...)
+			b.renew(h.s, h.held...)
 		}
 		b.promote()
 		b.consistent()
@@ -341,32 +327,20 @@ func limitOfQueueHistories(b *bench) {
 		for i, ls := range [][]flow.Limit{ofQueue, ofNamespace} {
 			if name := []string{"each", "all"}[i]; len(ls) > 0 && b.most(name) > int64(ls[0].Running) {
 				if within = false; !unsure {
-					b.Fatalf("step %d: %d of %s are in, of %d", step, b.most(name), name, ls[0].Running)
+					b.Fatalf("step %d: got %d admitted jobs under limit %s, want at most %d", step, b.most(name), name, ls[0].Running)
 				}
 			}
 		}
-		if within { // what was in before a change has ended
+		if within { // the jobs admitted before a change have ended
 			unsure = false
 		}
 		if len(ofQueue)+len(ofNamespace) == 0 {
 			if n := b.count(`select count(*) from belfry.jobs where state = 'waiting' and task <> 'third'`); n > 0 {
-				b.Fatalf("step %d: %d wait for limits that are no more", step, n)
+				b.Fatalf("step %d: got %d jobs that wait for deleted limits, want 0", step, n)
 			}
 		}
 	}
-	for range 2000 {
-		if b.count(`select count(*) from belfry.jobs`) == 0 {
-			break
-		}
-		for _, j := range slices.Concat(held, claim(s, 100)) {
-			b.finish(s, j, job.OutcomeOK)
-		}
-		held = nil
-		b.clock.Move(15 * time.Second)
-		b.renew(s)
-		b.promote()
-	}
-	want(b, "left", b.count(`select count(*) from belfry.jobs`)+b.count(`select count(*) from belfry.limit_jobs`), 0)
+	h.drain(func() []job.LeasedJob { return claim(h.s, 100) })
 }
 
 func limitOfQueueNodes(b *bench, nodes []*store.Store) {
@@ -400,7 +374,7 @@ func limitOfQueueNodes(b *bench, nodes []*store.Store) {
 			return err
 		})
 		if all, one := b.most("all"), b.most("each"); all > 5 || one > 2 {
-			b.Fatalf("%d are in, and %d of a key", all, one)
+			b.Fatalf("admitted jobs: got %d in all and %d of one key", all, one)
 		}
 		b.consistent()
 	}
@@ -414,5 +388,5 @@ func limitOfQueueNodes(b *bench, nodes []*store.Store) {
 			return
 		}
 	}
-	b.Fatalf("%d jobs are left", b.count(`select count(*) from belfry.jobs`))
+	b.Fatalf("jobs left: got %d, want 0", b.count(`select count(*) from belfry.jobs`))
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// front is two nodes with the API and an engine on one database, each a process
-// of its own, and workers that renew through the first two.
-type front struct {
+// listeningNodes has two API nodes and an engine on one database, each a process of its own, and workers that renew through the two
+// nodes.
+type listeningNodes struct {
 	*bench
 	api    []*store.Store
 	engine *store.Store
 }
 
-func newFront(b *bench) *front {
+func newFront(b *bench) *listeningNodes {
 	b.Helper()
-	f := &front{bench: b}
+	f := &listeningNodes{bench: b}
 	for range 2 {
 		b.again()
 		f.api = append(f.api, b.st)
@@ -29,9 +29,8 @@ func newFront(b *bench) *front {
 	return f
 }
 
-// elsewhere opens the session of a worker that reaches the database through the
-// first node, and leases it a job.
-func (f *front) elsewhere() job.Session {
+// elsewhere opens the session of a worker that reaches the database through the first node, and leases it a job.
+func (f *listeningNodes) elsewhere() job.Session {
 	f.Helper()
 	s := must(f.api[0].OpenSession(f.ctx, job.WorkerInfo{Name: "far", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"},
 		Queues: map[string]int{"default": 10}, Remote: true}))(f)
@@ -40,9 +39,9 @@ func (f *front) elsewhere() job.Session {
 	return s
 }
 
-// pass lets time pass, in which those nodes listen, those sessions renew, and
-// the engine looks. It answers the sessions that were given up.
-func (f *front) pass(d time.Duration, api []*store.Store, alive ...job.Session) (gone int) {
+// pass lets time pass, in which the given nodes listen, the given sessions renew, and the engine looks. It returns the number
+// of sessions given up.
+func (f *listeningNodes) pass(d time.Duration, api []*store.Store, alive ...job.Session) (gone int) {
 	f.Helper()
 	for until := f.clock.Now().Add(d); f.clock.Now().Before(until); {
 		f.clock.Move(2 * time.Second)
@@ -57,7 +56,7 @@ func (f *front) pass(d time.Duration, api []*store.Store, alive ...job.Session) 
 	return gone
 }
 
-// remoteLife is how long the sessions of these cases live, and remoteSilence after which silence they are given up.
+// remoteLife is the lifetime of the sessions of these cases, and remoteSilence the silence after which they are given up.
 const (
 	remoteLife    = 30 * time.Second
 	remoteSilence = remoteLife + job.LostGrace
@@ -68,7 +67,7 @@ func init() {
 	add("a worker with the database is given up though no node listens", caseAWorkerWithTheDatabaseIsGivenUpThough)
 	add("a worker elsewhere that died is given up as soon as ever while one of two nodes listens", caseAWorkerElsewhereThatDiedIsGivenUpAs)
 	add("a node that takes the place of another at once delays nothing", caseANodeThatTakesThePlaceOfAnotherAt)
-	add("a node that stood still heard nobody meanwhile", caseANodeThatStoodStillHeardNobodyMeanwhile)
+	add("a node that stood still recorded no worker meanwhile", caseANodeThatStoodStillHeardNobodyMeanwhile)
 	add("a worker elsewhere is given up ten minutes after its end though no node comes back", caseAWorkerElsewhereIsGivenUpTenMinutesAfter)
 
 	for direction, step := range map[string]time.Duration{"forward": time.Hour, "back": -time.Hour} {
@@ -77,7 +76,7 @@ func init() {
 			ok(b, f.api[0].Listen(b.ctx))
 			lives := f.elsewhere()
 			f.elsewhere()
-			want(b, "before", f.pass(20*time.Second, f.api[:1], lives), 0)
+			want(b, "sessions given up while the worker renews", f.pass(20*time.Second, f.api[:1], lives), 0)
 			b.clock.Set(step)
 			want(b, "given up after the step", f.pass(2*remoteSilence, f.api[:1], lives), 1)
 		})
@@ -106,7 +105,7 @@ func caseAWorkerWithTheDatabaseIsGivenUpThough(b *bench) {
 
 func caseAWorkerElsewhereThatDiedIsGivenUpAs(b *bench) {
 	f := newFront(b)
-	want(b, "before anybody came", f.pass(time.Minute, f.api), 0)
+	want(b, "sessions given up without a worker", f.pass(time.Minute, f.api), 0)
 	f.elsewhere()
 	want(b, "given up early", f.pass(remoteSilence-2*time.Second, f.api[1:]), 0)
 	want(b, "given up", f.pass(4*time.Second, f.api[1:]), 1)
@@ -114,9 +113,9 @@ func caseAWorkerElsewhereThatDiedIsGivenUpAs(b *bench) {
 
 func caseANodeThatTakesThePlaceOfAnotherAt(b *bench) {
 	f := newFront(b)
-	want(b, "before anybody came", f.pass(time.Minute, f.api[:1]), 0)
+	want(b, "sessions given up without a worker", f.pass(time.Minute, f.api[:1]), 0)
 	f.elsewhere()
-	want(b, "while the first serves", f.pass(20*time.Second, f.api[:1]), 0)
+	want(b, "sessions given up while the first node listens", f.pass(20*time.Second, f.api[:1]), 0)
 	want(b, "between the two", f.pass(6*time.Second, nil), 0)
 	want(b, "given up", f.pass(remoteSilence+2*time.Second-26*time.Second, f.api[1:]), 1)
 }
@@ -125,7 +124,7 @@ func caseANodeThatStoodStillHeardNobodyMeanwhile(b *bench) {
 	f := newFront(b)
 	ok(b, f.api[0].Listen(b.ctx))
 	f.elsewhere()
-	want(b, "while it stands still", f.pass(20*time.Second, nil), 0)
+	want(b, "sessions given up while the node stands still", f.pass(20*time.Second, nil), 0)
 	want(b, "after that", f.pass(remoteLife, f.api[:1]), 0)
 	want(b, "given up", f.pass(2*time.Second, f.api[:1]), 1)
 }

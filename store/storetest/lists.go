@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,22 +11,23 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
 
-// all reads a list page by page, and fails if an item comes twice.
+// all reads a list page by page, and fails if an item appears twice.
 func all[T any](b *bench, limit int, read func(core.Paging) (core.Page[T], error), id func(T) string) []string {
 	b.Helper()
 	var ids []string
 	for cursor, pages := "", 0; ; pages++ {
 		p := must(read(core.Paging{Limit: limit, Cursor: cursor}))(b)
 		if len(p.Items) > limit || p.Items == nil || pages > 1000 {
-			b.Fatalf("page %d has %d items of at most %d", pages, len(p.Items), limit)
+			b.Fatalf("page %d: got %d items, want at most %d", pages, len(p.Items), limit)
 		}
 		for _, item := range p.Items {
 			if slices.Contains(ids, id(item)) {
-				b.Fatalf("%s came twice", id(item))
+				b.Fatalf("item %s is listed twice", id(item))
 			}
 			ids = append(ids, id(item))
 		}
@@ -38,7 +40,8 @@ func all[T any](b *bench, limit int, read func(core.Paging) (core.Page[T], error
 
 func init() {
 	add("every list pages without losing or repeating anything", caseEveryListPagesWithoutLosingOrRepeatingAnything)
-	add("lists filter by what they name", caseListsFilterByWhatTheyName)
+	add("a page of large items ends early, and its cursor leads to the rest", caseAPageOfLargeItemsEndsEarly)
+	add("lists filter by their fields", caseListsFilterByWhatTheyName)
 	add("a cursor that is none is refused in every list", caseACursorThatIsNoneIsRefusedInEvery)
 	add("a log is followed by its cursor: what comes later is after it", caseALogIsFollowedByItsCursor)
 	add("namespaces see nothing of each other", caseNamespacesSeeNothingOfEachOther)
@@ -59,7 +62,7 @@ func caseEveryListPagesWithoutLosingOrRepeatingAnything(b *bench) {
 		b.clock.Move(time.Minute)
 	}
 	s := b.session("t1", "t2")
-	for _, j := range b.claim(s, 9).Jobs { // some of the jobs have ended, among those that have not
+	for _, j := range b.claim(s, 9).Jobs { // some jobs have ended, among others that have not
 		b.finish(s, j, job.OutcomeOK)
 	}
 	for _, limit := range []int{1, 3, 7, 14, 1000} {
@@ -90,6 +93,54 @@ func caseEveryListPagesWithoutLosingOrRepeatingAnything(b *bench) {
 		}, func(a access.Audit) string { return fmt.Sprint(a.Seq) })
 		want(b, "audit", len(audit), 28)
 	}
+}
+
+func caseAPageOfLargeItemsEndsEarly(b *bench) {
+	const items = 40
+	input := json.RawMessage(`"` + strings.Repeat("x", core.MaxInput-2) + `"`)
+	for i := range items {
+		name := fmt.Sprintf("t%02d", i)
+		b.task(name, func(t *task.Task) { t.Input = input })
+		b.schedule(name, name, every(time.Hour), func(s *schedule.Schedule) { s.Input = input })
+		b.enqueue(job.NewJob{Task: name, Input: input})
+	}
+	most := base.MaxPage / core.MaxInput // each has more bytes than its input
+	pages := func(list string, read func(core.Paging) (n int, next string, err error)) {
+		b.Helper()
+		var sizes []int
+		for cursor := ""; cursor != "" || sizes == nil; {
+			n, next, err := read(core.Paging{Limit: 1000, Cursor: cursor})
+			if err != nil {
+				b.Fatal(err)
+			}
+			sizes, cursor = append(sizes, n), next
+		}
+		want(b, list+" of each page", fmt.Sprint(sizes), fmt.Sprint([]int{most, items - most}))
+	}
+	pages("tasks", func(p core.Paging) (int, string, error) {
+		page, err := b.st.Tasks(b.ctx, task.Filter{Paging: p})
+		return len(page.Items), page.Next, err
+	})
+	pages("schedules", func(p core.Paging) (int, string, error) {
+		page, err := b.st.Schedules(b.ctx, schedule.Filter{Paging: p})
+		return len(page.Items), page.Next, err
+	})
+	pages("jobs", func(p core.Paging) (int, string, error) {
+		page, err := b.st.Jobs(b.ctx, job.Filter{Paging: p})
+		return len(page.Items), page.Next, err
+	})
+	pages("found jobs", func(p core.Paging) (int, string, error) {
+		page, err := b.st.Jobs(b.ctx, job.Filter{Paging: p, States: []job.State{job.Ready}})
+		return len(page.Items), page.Next, err
+	})
+	pages("changes of tasks", func(p core.Paging) (int, string, error) {
+		page, err := b.st.Audit(b.ctx, access.AuditFilter{Paging: p, Noun: "task"})
+		return len(page.Items), page.Next, err
+	})
+	jobs := all(b, 1000, func(p core.Paging) (core.Page[job.Job], error) { return b.st.Jobs(b.ctx, job.Filter{Paging: p}) },
+		func(j job.Job) string { return fmt.Sprintf("%08d", -j.ID+1e7) })
+	want(b, "jobs", len(jobs), items)
+	want(b, "jobs in order", slices.IsSorted(jobs), true)
 }
 
 func caseListsFilterByWhatTheyName(b *bench) {
@@ -239,11 +290,11 @@ func caseWorkersAreListedWithWhatTheyRun(b *bench) {
 	b.claim(s, 1)
 	ws := must(b.st.Workers(b.ctx, false))(b)
 	if len(ws) != 1 || ws[0].Session != s.ID || ws[0].Running != 1 || ws[0].Name != "tester" || !ws[0].ExpiresAt.Equal(b.clock.Now().Add(30*time.Second)) {
-		b.Fatalf("%+v", ws)
+		b.Fatalf("workers: got %+v, want the living session with 1 job", ws)
 	}
 	ws = must(b.st.Workers(b.ctx, true))(b)
 	if len(ws) != 2 || ws[1].EndedAt.IsZero() || ws[1].Lost {
-		b.Fatalf("%+v", ws)
+		b.Fatalf("workers with ended ones: got %+v, want 2, the second ended and not lost", ws)
 	}
 	b.clock.Move(lost)
 	b.release()

@@ -13,7 +13,7 @@ import (
 
 func init() {
 	add("a log is read by byte, by its last lines and by what is in it", caseALogIsReadByByte)
-	add("the audit is searched by who and when", caseTheAuditIsSearchedByWhoAndWhen)
+	add("the audit is searched by actor and time", caseTheAuditIsSearchedByWhoAndWhen)
 }
 
 func caseALogIsReadByByte(b *bench) {
@@ -37,7 +37,7 @@ func caseALogIsReadByByte(b *bench) {
 	for from := int64(0); from < size; from += 37 {
 		t := read(job.LogQuery{Offset: from, Limit: 100})
 		want(b, "text", t.Text, whole[from:min(size, from+100)])
-		want(b, "next", t.Next, min(size, from+100))
+		want(b, "next offset", t.Next, min(size, from+100))
 		want(b, "size", t.Size, size)
 	}
 	want(b, "from the end", read(job.LogQuery{Offset: -10}).Text, whole[size-10:])

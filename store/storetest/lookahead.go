@@ -12,10 +12,10 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// forecasts is a bench that asks what comes.
+// forecasts is a bench for previews and forecasts.
 type forecasts struct{ *bench }
 
-// ahead lists what is upcoming as minutes since the epoch and names.
+// ahead lists the upcoming runs as minutes since the epoch and names.
 func (b forecasts) ahead(a schedule.Ahead) string {
 	b.Helper()
 	var all []string
@@ -31,7 +31,7 @@ func (b forecasts) ahead(a schedule.Ahead) string {
 	return strings.Join(all, ", ")
 }
 
-// load is a forecast as minutes since the epoch and starts.
+// load returns a forecast as minutes since the epoch and starts.
 func (b forecasts) load(a schedule.Ahead) string {
 	b.Helper()
 	f := must(b.st.Forecast(b.ctx, a))(b)
@@ -43,7 +43,7 @@ func (b forecasts) load(a schedule.Ahead) string {
 	return strings.Join(all, ", ")
 }
 
-// listed are the next times of a look, as minutes since the epoch.
+// listed returns the next times of a preview, as minutes since the epoch.
 func listed(l schedule.Look) string {
 	var all []string
 	for _, c := range l.Coming {
@@ -75,18 +75,18 @@ func caseUpcomingListsWhatAllSchedulesOfANamespaceDo(b *bench) {
 	b.schedule("hand", "t")
 	b.schedule("loop", "t", afterFinish(8*time.Minute))
 	b.schedule("other", "t", cron("0 * * * *"), func(s *schedule.Schedule) { s.Namespace = "other" })
-	b.fire() // the loop's first run is under way
+	b.fire() // the loop's first run is in progress
 	s := b.session("t")
 	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeOK)
 	half := schedule.Ahead{Within: 30 * time.Minute}
 	want(b, "half an hour", forecasts{b}.ahead(half), "5m quarters, 7m twice, 8m loop, 10m tens, 14m twice, 20m quarters due 30m, 20m tens blackout, 30m tens")
 	want(b, "a limit", forecasts{b}.ahead(schedule.Ahead{Within: 30 * time.Minute, Limit: 3}), "5m quarters, 7m twice, 8m loop")
-	want(b, "later", forecasts{b}.ahead(schedule.Ahead{From: Epoch.Add(24 * time.Minute), Within: 10 * time.Minute}), "28m twice, 30m tens")
+	want(b, "runs from 24m on", forecasts{b}.ahead(schedule.Ahead{From: Epoch.Add(24 * time.Minute), Within: 10 * time.Minute}), "28m twice, 30m tens")
 	want(b, "a span holds its begin and not its end", forecasts{b}.ahead(schedule.Ahead{From: Epoch.Add(28 * time.Minute), Within: 2 * time.Minute}), "28m twice")
 	want(b, "another namespace", forecasts{b}.ahead(schedule.Ahead{Namespace: "other", Within: time.Hour}), "1h other")
-	want(b, "none", forecasts{b}.ahead(schedule.Ahead{Namespace: "nowhere"}), "")
+	want(b, "runs of a namespace without schedules", forecasts{b}.ahead(schedule.Ahead{Namespace: "nowhere"}), "")
 	if all := (forecasts{b}).ahead(schedule.Ahead{Namespace: core.AnyNamespace, Within: time.Hour}); !strings.Contains(all, "1h other") || !strings.Contains(all, "1h tens") {
-		b.Fatalf("of all namespaces: %s", all)
+		b.Fatalf("upcoming of all namespaces: got %s, want other and tens", all)
 	}
 	want(b, "load", forecasts{b}.load(half), "5m 1 quarters, 7m 1 twice, 8m 1 loop, 10m 1 tens, 14m 1 twice, 30m 2 quarters+tens")
 	for field, a := range map[string]schedule.Ahead{"within": {Within: 32 * 24 * time.Hour}, "limit": {Limit: -1}} {
@@ -115,14 +115,14 @@ func caseAForecastCountsStartsWhereTheyReallyAre(b *bench) {
 		want(b, "starts of "+l.Minute.String(), l.Starts, starts[l.Minute])
 		total += l.Starts
 		if i > 0 && !l.Minute.After(f.Loads[i-1].Minute) {
-			b.Fatalf("out of order: %+v", f.Loads)
+			b.Fatalf("loads: got %+v, want them in order of time", f.Loads)
 		}
 	}
 	want(b, "all", total, 13)
 	if len(f.Loads) < 4 {
-		b.Fatalf("jitter spreads nothing: %+v", f.Loads)
+		b.Fatalf("loads: got %+v, want at least 4 minutes, because of jitter", f.Loads)
 	}
-	for i := range 12 { // more than are named
+	for i := range 12 { // more schedules than a forecast names
 		b.schedule(fmt.Sprint("more", i), "t", cron("0 14 * * *"))
 	}
 	f = must(b.st.Forecast(b.ctx, schedule.Ahead{From: Epoch.Add(119 * time.Minute), Within: 2 * time.Minute}))(b)
@@ -147,10 +147,10 @@ func caseAForecastCountsChecksOfMonitorsOnlyIfIt(b *bench) {
 		}
 		return n
 	}
-	want(b, "without", starts(schedule.Ahead{}), 6)
-	want(b, "with", starts(schedule.Ahead{Checks: true}), 6+2*120)
+	want(b, "starts without checks", starts(schedule.Ahead{}), 6)
+	want(b, "starts with checks", starts(schedule.Ahead{Checks: true}), 6+2*120)
 	ahead := must(b.st.Overview(b.ctx, "default"))(b).Ahead
-	want(b, "of the overview", fmt.Sprint(ahead.Schedules, ahead.Partial), "1 false")
+	want(b, "forecast of the overview", fmt.Sprint(ahead.Schedules, ahead.Partial), "1 false")
 }
 
 func caseAForecastByHour(b *bench) {
@@ -179,12 +179,12 @@ func caseAForecastByHour(b *bench) {
 	want(b, "hours", len(hours), 2)
 	if !strings.HasPrefix(hours[0], "0s 26 most 13 at 30m: default/seconds 5 default/tens 5 default/thrice 3 default/hashed 1 default/s00 1") &&
 		!strings.HasPrefix(hours[0], "0s 27 most 13 at 30m: default/seconds 5 default/tens 5 default/thrice 3 default/hashed 1 default/s00 1") {
-		b.Fatalf("%q", hours)
+		b.Fatalf("hours: got %q, want the five most frequent schedules", hours)
 	}
-	a.Zone = "Asia/Kolkata" // half an hour beside the others
+	a.Zone = "Asia/Kolkata" // half an hour off the others
 	f = must(b.st.Forecast(b.ctx, a))(b)
 	want(b, "the first hour of India", f.Hours[0].Hour, Epoch.Add(-30*time.Minute))
-	want(b, "the second", f.Hours[1].Hour, Epoch.Add(30*time.Minute))
+	want(b, "second hour of the forecast", f.Hours[1].Hour, Epoch.Add(30*time.Minute))
 	a.Zone = "Mars/Olympus"
 	_, err := b.st.Forecast(b.ctx, a)
 	wantCode(b, err, core.Invalid, "zone")
@@ -242,11 +242,11 @@ func caseALookAtASavedSchedule(b *bench) {
 	want(b, "sentence", l.Explain[0], "Every 10 minutes, UTC time.")
 	want(b, "schedule", jsonOf(l.Schedule), jsonOf(b.get("tens")))
 	if l.Is != nil || l.Diff != nil || l.Zones == "" {
-		b.Fatalf("%+v", l)
+		b.Fatalf("preview of a saved schedule: got %+v, want no difference", l)
 	}
 	l = must(b.st.Look(b.ctx, schedule.LookQuery{Name: "tens", From: Epoch.Add(time.Hour), N: 1, At: Epoch.Add(20 * time.Minute)}))(b)
-	want(b, "from", listed(l), "1h")
-	want(b, "is", *l.Is, false)
+	want(b, "next times from the given time", listed(l), "1h")
+	want(b, "the given time is a time of the rule", *l.Is, false)
 	want(b, "why", strings.Join(l.Why, "; "), "*/10 * * * *: yes; no: calendar lunch: closed * 12:20-12:30")
 	b.schedule("loop", "t", afterFinish(time.Minute))
 	want(b, "a loop at rest", listed(must(b.st.Look(b.ctx, schedule.LookQuery{Name: "loop", From: Epoch.Add(-time.Second)}))(b)), "0s")
@@ -266,7 +266,7 @@ func caseALookAtADraftNeedsNeitherNameNor(b *bench) {
 	l := must(b.st.Look(b.ctx, q))(b)
 	want(b, "times", listed(l), "20m 40m")
 	want(b, "skipped", l.Coming[0].Skipped, schedule.ReasonBlackout)
-	want(b, "no difference", len(l.Diff), 0)
+	want(b, "changes of the draft", len(l.Diff), 0)
 	want(b, "schedules", b.count(`select count(*) from belfry.schedules`), 0)
 	want(b, "the question is as it was", q.Draft.Name+q.Draft.Zone, "")
 	for field, change := range map[string]func(*schedule.Schedule){
@@ -298,9 +298,9 @@ func caseALookAtADraftOfASavedSchedule(b *bench) {
 	}
 	want(b, "difference", strings.Join(diff, " "), "+1h30m =2h +2h30m =3h")
 	want(b, "times", listed(l), "1h30m 2h 2h30m 3h")
-	want(b, "the second is the last", fmt.Sprint(l.Coming[1].Skipped, l.Coming[2].Skipped), "max_runs")
+	want(b, "reasons after the last run", fmt.Sprint(l.Coming[1].Skipped, l.Coming[2].Skipped), "max_runs")
 	want(b, "saved", jsonOf(b.get("s")), jsonOf(before))
-	// Phases hash the name, so that a draft of the same rule differs in nothing.
+	// Phases hash the name, so a draft of the same rule has the same times.
 	b.schedule("hashed", "t", cron("H * * * *"))
 	l = must(b.st.Look(b.ctx, schedule.LookQuery{Name: "hashed", Draft: &schedule.Schedule{Rules: []schedule.Rule{{Cron: "H * * * *"}}}, N: 5}))(b)
 	for _, s := range l.Diff {

@@ -31,6 +31,6 @@ func caseInMaintenanceATargetThatFailsHasNoDowntime(b *bench) {
 	want(b, "maintenance", w.look("site").State.Maintenance, "")
 	u := must(b.st.Uptime(b.ctx, "default", "site"))(b).Spans[0]
 	if u.Down != 0 || u.Maintenance.D() != time.Hour {
-		b.Fatalf("%+v", u)
+		b.Fatalf("uptime: got %+v, want an hour of maintenance and no downtime", u)
 	}
 }

@@ -14,7 +14,7 @@ import (
 func init() {
 	add("a worker cannot have more kept of a check than an honest one reports", caseAWorkerCannotHaveMoreKeptOfACheck)
 	add("a check that begins up to 10 s late counts from its time, and a later one from its begin", caseACheckThatBeginsLateCountsFromItsTime)
-	add("a check has not begun after its end, whatever its worker says", caseACheckHasNotBegunAfterItsEnd)
+	add("a check never begins after its end, also when its worker reports so", caseACheckHasNotBegunAfterItsEnd)
 	add("a check that ends although its monitor can no longer be computed is kept, and holds up no other", caseACheckThatEndsAlthoughItsMonitorCannotBe)
 }
 
@@ -29,7 +29,7 @@ func caseAWorkerCannotHaveMoreKeptOfACheck(b *bench) {
 	w.turn("site", task.CheckResult{Outcome: task.CheckFail, Snapshot: &task.Snapshot{Status: long, Headers: map[string]string{"X": long}}})
 	want(b, "incidents", len(w.incidents("site")), 1)
 	if n := b.count(`select max(length(detail)) from belfry.results`) + b.count(`select max(length(doc)) from belfry.incidents`); n > 100_000 {
-		b.Fatalf("%d bytes are kept", n)
+		b.Fatalf("stored detail of a check: got %d bytes, want at most 100,000", n)
 	}
 }
 
@@ -44,7 +44,7 @@ func caseACheckThatBeginsLateCountsFromItsTime(b *bench) {
 		b.clock.Move(planned.Add(row.late).Sub(b.clock.Now()))
 		for _, j := range w.checks() {
 			began := b.clock.Now()
-			b.clock.Move(3 * time.Second) // the time that the check takes is its own
+			b.clock.Move(3 * time.Second) // the check takes time of its own
 			w.finish(w.session, j, job.OutcomeOK, func(f *job.Finish) { f.Check = &passed })
 			r := w.results("site")[0]
 			want(b, "time", r.At, planned.Add(row.from))
@@ -71,10 +71,10 @@ func caseACheckHasNotBegunAfterItsEnd(b *bench) {
 			w.finish(w.session, j, job.OutcomeOK, func(f *job.Finish) { f.Check, f.StartedIn = &passed, core.Duration(in) })
 		}
 		if at := w.results("site")[0].At; at.Before(began) || at.After(b.clock.Now()) {
-			b.Fatalf("%s: it counts from %s, and was asked for at %s and ended at %s", in, at, began, b.clock.Now())
+			b.Fatalf("%s: got a check result at %s, want it between its request at %s and its end at %s", in, at, began, b.clock.Now())
 		}
 	}
-	want(b, "the next", w.turn("site", failed).Status, monitor.StatusDown)
+	want(b, "status after the next failure", w.turn("site", failed).Status, monitor.StatusDown)
 }
 
 func caseACheckThatEndsAlthoughItsMonitorCannotBe(b *bench) {
@@ -92,7 +92,7 @@ func caseACheckThatEndsAlthoughItsMonitorCannotBe(b *bench) {
 	for _, f := range must(b.st.Finish(b.ctx, w.session.ID, ends))(b) {
 		want(b, "state", f.State, job.Succeeded)
 	}
-	want(b, "sound", w.look("sound").Status, monitor.StatusUp)
-	want(b, "nowhere", w.look("nowhere").Status, monitor.StatusNew)
+	want(b, "status of monitor sound", w.look("sound").Status, monitor.StatusUp)
+	want(b, "status of monitor nowhere", w.look("nowhere").Status, monitor.StatusNew)
 	want(b, "results of nowhere", len(w.results("nowhere")), 1)
 }

@@ -35,7 +35,7 @@ func caseResultsAreRolledUp(b *bench) {
 	}
 	want(b, "days", b.count(`select count(*) from belfry.rollups where span = 86400`), 3)
 	if n := b.count(`select sum(ok) from belfry.rollups where span = 3600`); n < 3*24*6 {
-		b.Fatalf("%d checks in hours", n)
+		b.Fatalf("checks in hourly rollups: got %d, want at least %d", n, 3*24*6)
 	}
 	before := must(b.st.Uptime(b.ctx, "default", "site"))(b)
 	points := must(b.st.Series(b.ctx, view.SeriesQuery{Monitor: "site", From: v.CreatedAt, Step: core.Duration(24 * time.Hour)}))(b)
@@ -45,7 +45,7 @@ func caseResultsAreRolledUp(b *bench) {
 	}
 	want(b, "checks in the series", sum, int64(len(w.results("site"))))
 	if p := points[0]; p.P50 == 0 || p.P50.D() < 76*time.Millisecond || p.P50.D() > 84*time.Millisecond {
-		b.Fatalf("%+v", p)
+		b.Fatalf("point: got %+v, want a median of about 80 ms", p)
 	}
 	b.clock.Move(20 * 24 * time.Hour)
 	for must(b.st.RollUp(b.ctx))(b) {
@@ -56,7 +56,7 @@ func caseResultsAreRolledUp(b *bench) {
 	after := must(b.st.Uptime(b.ctx, "default", "site"))(b)
 	for i, u := range before.Spans {
 		if u.Name == "30d" && (u.Down != after.Spans[i].Down || u.Down == 0 || after.Spans[i].P50 != u.P50) {
-			b.Fatalf("%+v, before %+v", after.Spans[i], u)
+			b.Fatalf("uptime after the roll-up: got %+v, want that of before, %+v", after.Spans[i], u)
 		}
 	}
 	want(b, "checks in the series", must(b.st.Series(b.ctx, view.SeriesQuery{Monitor: "site", From: v.CreatedAt, Step: core.Duration(24 * time.Hour)}))(b)[0].OK, points[0].OK)
@@ -93,7 +93,7 @@ func caseMonitorsAreSearchedByAPartOfTheirNames(b *bench) {
 	for _, of := range bars {
 		u := must(b.st.Uptime(b.ctx, "default", of.Monitor))(b).Spans[3]
 		if len(of.Bars) != 90 || (of.Ratio == nil) != (u.Ratio == nil) || of.Ratio != nil && *of.Ratio != *u.Ratio || of.P95 != u.P95 || of.Outages != u.Outages {
-			b.Fatalf("%s: %+v\nand %+v", of.Monitor, of, u)
+			b.Fatalf("bars of monitor %s: got\n%+v\nwant the numbers of its uptime\n%+v", of.Monitor, of, u)
 		}
 	}
 	want(b, "bars of a day", len(must(b.st.Bars(b.ctx, monitor.BarsQuery{Monitors: []string{"a_b"}, Span: monitor.BarsDay}))(b)[0].Bars), 48)
@@ -137,18 +137,18 @@ func caseVersionsOfAPageAreKeptByTheirText(b *bench) {
 	}
 	vs := must(b.st.PageVersions(b.ctx, view.VersionFilter{Monitor: "page"}))(b).Items
 	if len(vs) < 4 || vs[0].Digest != "d-four" || vs[0].Text != "" {
-		b.Fatalf("%+v", vs)
+		b.Fatalf("versions: got %+v, want at least 4 without texts, d-four first", vs)
 	}
 	first := vs[len(vs)-1]
 	if !first.Baseline || first.Pruned || first.Change != task.PageFirst {
-		b.Fatalf("%+v", first)
+		b.Fatalf("first version: got %+v, want the baseline with its text", first)
 	}
 	want(b, "baseline", must(b.st.PageVersion(b.ctx, "default", "page", -1))(b).Text, "one")
 	want(b, "newest", must(b.st.PageVersion(b.ctx, "default", "page", 0))(b).Text, "four")
 	want(b, "texts that are kept", b.count(`select count(*) from belfry.page_texts`), 3)
 	v := must(b.st.AcceptPage(access.WithActor(b.ctx, "ann"), "default", "page", 0))(b)
 	if !v.Baseline || v.AcceptedBy != "ann" || w.look("page").State.Baseline != "d-four" {
-		b.Fatalf("%+v", v)
+		b.Fatalf("accepted version: got %+v, want the baseline, accepted by ann", v)
 	}
 	wantCode(b, second(b.st.PageVersion(b.ctx, "default", "page", 99)), core.NotFound)
 	b.monitor("site")

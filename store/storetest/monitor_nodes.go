@@ -19,13 +19,12 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// settleTwice has every check settled by two nodes at the same moment, and
-// answers how many finishes counted.
+// settleTwice makes two nodes settle every check at the same time, and returns how many finishes counted.
 func (w checker) settleTwice(nodes []*store.Store, jobs []job.LeasedJob, m task.CheckResult) (counted int64) {
 	w.Helper()
 	var n atomic.Int64
 	w.crowd(nodes, 2, func(ctx context.Context, st *store.Store, i int) error {
-		for k := range jobs { // half of them from the other end, so that batches meet
+		for k := range jobs { // half of them in reverse, so that batches meet
 			if i%2 == 1 {
 				k = len(jobs) - 1 - k
 			}
@@ -42,7 +41,7 @@ func (w checker) settleTwice(nodes []*store.Store, jobs []job.LeasedJob, m task.
 	return n.Load()
 }
 
-// claimAll claims what checks there are on all nodes at the same moment.
+// claimAll claims the waiting checks on all nodes at the same time.
 func (w checker) claimAll(nodes []*store.Store) (jobs []job.LeasedJob) {
 	w.Helper()
 	var mu sync.Mutex
@@ -83,7 +82,7 @@ func (b *bench) lapseAll(nodes []*store.Store) {
 	}
 }
 
-// onTheMinute has a monitor checked on the minute, whatever its name.
+// onTheMinute makes a monitor check on the minute, whatever its name.
 func onTheMinute(m *monitor.Monitor) { m.Rules = []schedule.Rule{{Cron: "* * * * *"}} }
 
 func init() {
@@ -91,9 +90,9 @@ func init() {
 	addNodes("a check that confirms is planned once, and an outage is one", caseACheckThatConfirmsIsPlannedOnce)
 	addNodes("two checks of one monitor that fail at the same moment leave one that confirms, or an outage", caseTwoChecksOfOneMonitorThatFailAtThe)
 	addNodes("a check that is asked for beside a pause or a deletion is withdrawn with it, or refused", caseACheckThatIsAskedForBesideAPause)
-	addNodes("what time alone brings happens once", caseWhatTimeAloneBringsHappensOnce)
+	addNodes("changes of monitors by time happen once", caseChangesOfMonitorsByTimeHappenOnce)
 	addNodes("calls of a heartbeat and the end of its grace at the same moment agree", caseCallsOfAHeartbeatAndTheEndOfIts)
-	addNodes("a monitor whose checks count from the end of the last one goes on, whoever settles them", caseAMonitorWhoseChecksCountFromTheEndOf)
+	addNodes("a monitor whose checks count from the end of the last one goes on, on every node", caseAMonitorWhoseChecksCountFromTheEndOf)
 	addNodes("each message is taken by one node, and told once", caseEachMessageIsTakenByOneNode)
 	addNodes("while one node tells a message the others leave its channel alone, and rest", caseWhileOneNodeTellsAMessageTheOthersLeave)
 	addNodes("reminders that end in several channels at the same moment plan the next once", caseRemindersThatEndInSeveralChannels)
@@ -157,7 +156,7 @@ func caseTwoChecksOfOneMonitorThatFailAtThe(b *bench, nodes []*store.Store) {
 	want(b, "finishes that counted", w.settleTwice(nodes, jobs, failed), 2*monitors)
 	for _, name := range names {
 		if n := b.count(`select count(*) from belfry.jobs where task = $1`, task.OwnedName(name)); n != 1 {
-			b.Fatalf("%s is %+v and has %d checks that confirm", name, w.look(name).State, n)
+			b.Fatalf("monitor %s: got %d confirming checks in state %+v", name, n, w.look(name).State)
 		}
 	}
 }
@@ -188,7 +187,7 @@ func caseACheckThatIsAskedForBesideAPause(b *bench, nodes []*store.Store) {
 				switch place {
 				case 0:
 					err = stop(ctx, st, i)
-				case 1: // a verdict asks for one that confirms
+				case 1: // a verdict requests a check that confirms
 					_, err = st.Finish(ctx, w.session.ID, []job.Finish{{Ref: refOf(jobs[i]), Outcome: job.OutcomeOK, Check: &failed}})
 				default:
 					_, err = st.CheckMonitor(ctx, "default", name(i))
@@ -210,7 +209,7 @@ func caseACheckThatIsAskedForBesideAPause(b *bench, nodes []*store.Store) {
 	}
 }
 
-func caseWhatTimeAloneBringsHappensOnce(b *bench, nodes []*store.Store) {
+func caseChangesOfMonitorsByTimeHappenOnce(b *bench, nodes []*store.Store) {
 	const monitors = 10
 	alerts{b}.channel("hook", func(r *alert.Rule) { r.Group = -1 })
 	for i := range monitors {
@@ -295,7 +294,7 @@ func caseEachMessageIsTakenByOneNode(b *bench, nodes []*store.Store) {
 	for i := range monitors {
 		b.monitor(fmt.Sprint("m", i), onTheMinute)
 	}
-	told := map[string]int{} // by channel, key and notification
+	told := map[string]int{} // messages by channel, key and notification
 	var mu sync.Mutex
 	deliver := func() {
 		b.crowd(nodes, 3, func(ctx context.Context, st *store.Store, i int) error {
@@ -346,17 +345,17 @@ func caseWhileOneNodeTellsAMessageTheOthersLeave(b *bench, nodes []*store.Store)
 		b.fireAll(nodes)
 		w.settleTwice(nodes, w.claimAll(nodes), failed)
 		taken := must(nodes[i%len(nodes)].TakeAlerts(b.ctx, "", 32))(b)
-		want(b, "messages", len(taken.Messages), 1-i) // the second is due while the first is under way
+		want(b, "messages", len(taken.Messages), 1-i) // the second message is due while the first is in progress
 		for _, st := range nodes {
 			taken = must(st.TakeAlerts(b.ctx, "", 32))(b)
 			want(b, "messages", len(taken.Messages), 0)
 			if !taken.NextAt.After(taken.Now) {
-				b.Fatalf("it is %s, and the outbox is to be looked at again at %s", taken.Now, taken.NextAt)
+				b.Fatalf("next look at the outbox: got %[2]s, want a time after now, %[1]s", taken.Now, taken.NextAt)
 			}
 		}
 	}
 	b.clock.Move(view.AlertTaken)
-	want(b, "messages", len(must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages), 2) // the first again, under its key
+	want(b, "messages", len(must(b.st.TakeAlerts(b.ctx, "", 32))(b).Messages), 2) // includes the first one again, under its key
 }
 
 func caseRemindersThatEndInSeveralChannels(b *bench, nodes []*store.Store) {

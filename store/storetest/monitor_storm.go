@@ -40,7 +40,7 @@ func caseMonitorsThatArePaused(b *bench, nodes []*store.Store) {
 		for b.fire().Schedules > 0 {
 		}
 		b.promote()
-		held.jobs = append(held.jobs[max(0, len(held.jobs)-5):], w.checks()...) // some stay, and are lost or late
+		held.jobs = append(held.jobs[max(0, len(held.jobs)-5):], w.checks()...) // older jobs are settled late or are lost
 		jobs := slices.Clone(held.jobs)
 		b.crowd(nodes, 5, func(ctx context.Context, st *store.Store, i int) error {
 			rng := rand.New(rand.NewPCG(uint64(round), uint64(i)))
@@ -53,8 +53,7 @@ func caseMonitorsThatArePaused(b *bench, nodes []*store.Store) {
 		})
 		b.renew(w.session)
 	}
-	// After the storm each monitor that is there and not paused has a next
-	// check, and only one loop.
+	// After the storm each existing, active monitor has a next check, and only one loop.
 	for i := range monitors {
 		v, err := b.st.Monitor(b.ctx, "default", name(i))
 		if core.CodeOf(err) == core.NotFound {
@@ -67,7 +66,7 @@ func caseMonitorsThatArePaused(b *bench, nodes []*store.Store) {
 		}
 		sc := b.get(task.OwnedName(v.Name))
 		if v.NextAt.IsZero() || sc.NextAt.IsZero() || sc.State != schedule.Active {
-			b.Fatalf("%s is dead: %+v, next %s; its schedule is %s, next %s", v.Name, v.State, v.NextAt, sc.State, sc.NextAt)
+			b.Fatalf("monitor %s is never checked again: state %+v, next %s; its schedule is %s, next %s", v.Name, v.State, v.NextAt, sc.State, sc.NextAt)
 		}
 	}
 	want(b, "schedules", b.count(`select count(*) from belfry.schedules`), monitors)
@@ -82,15 +81,14 @@ func caseMonitorsThatArePaused(b *bench, nodes []*store.Store) {
 		since := b.clock.Now()
 		for turns := 0; w.look(name(i)).State.LastAt.Before(since); turns++ {
 			if w.turn(name(i), passed); turns > 3*monitors {
-				b.Fatalf("%s is not checked any more: %+v", name(i), w.look(name(i)))
+				b.Fatalf("monitor %s is no longer checked: %+v", name(i), w.look(name(i)))
 			}
 		}
 	}
 	want(b, "jobs of nobody", b.count(`select count(*) from belfry.jobs where schedule_id not in (select schedule_id from belfry.monitors)`), 0)
 }
 
-// disturb does one thing to a monitor, or to all. A refusal because
-// another was faster is no fault.
+// disturb does one action to a monitor, or to all. A conflict with a faster action is no fault.
 func (w checker) disturb(ctx context.Context, st *store.Store, rng *rand.Rand, name string, jobs []job.LeasedJob) error {
 	results := []task.CheckResult{passed, failed, failed, ours}
 	m := results[rng.IntN(len(results))]
@@ -130,7 +128,7 @@ func (w checker) disturb(ctx context.Context, st *store.Store, rng *rand.Rand, n
 				err = st.SettleAlerts(ctx, t, view.DeliveryResult{})
 			}
 		}
-	default: // settle a few at once, of which some are settled already
+	default: // settles a few at once, some of them settled already
 		var fs []job.Finish
 		for range min(5, len(jobs)) {
 			f := job.Finish{Ref: refOf(jobs[rng.IntN(len(jobs))]), Outcome: job.OutcomeOK, Check: &m}

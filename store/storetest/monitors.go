@@ -29,7 +29,7 @@ func (b *bench) checker() checker {
 	}))(b)}
 }
 
-// monitor saves a monitor that checks every minute.
+// monitor saves a monitor with a check every minute.
 func (b *bench) monitor(name string, change ...func(*monitor.Monitor)) view.MonitorView {
 	b.Helper()
 	m := monitor.Monitor{Name: name, Check: task.Task{HTTP: &task.HTTP{URL: "https://example.org/"}}}
@@ -44,14 +44,13 @@ func (w checker) look(name string) view.MonitorView {
 	return must(w.st.Monitor(w.ctx, "default", name))(w)
 }
 
-// checks claims what checks there are.
+// checks claims the waiting checks.
 func (w checker) checks() []job.LeasedJob {
 	w.Helper()
 	return must(w.st.Claim(w.ctx, job.ClaimRequest{Session: w.session.ID, Want: map[string]int{task.ChecksQueue: 50}}))(w).Jobs
 }
 
-// turn moves the clock to the next check of a monitor, whether planned or to
-// confirm, and settles it with what it saw.
+// turn moves the clock to the next check of a monitor, planned or confirming, and settles the check with a result.
 func (w checker) turn(name string, m task.CheckResult) view.MonitorView {
 	w.Helper()
 	for range 10 {
@@ -60,18 +59,18 @@ func (w checker) turn(name string, m task.CheckResult) view.MonitorView {
 		if jobs := w.checks(); len(jobs) > 0 {
 			for _, j := range jobs {
 				if got := w.finish(w.session, j, job.OutcomeOK, func(f *job.Finish) { f.Check = &m }); got.Stale {
-					w.Fatal("the finish was stale")
+					w.Fatal("the finish of the check was stale")
 				}
 			}
 			return w.look(name)
 		}
 		w.clock.Move(w.nextCheck(name).Sub(w.clock.Now()))
 	}
-	w.Fatal("no check came")
+	w.Fatal("no check was claimed")
 	return view.MonitorView{}
 }
 
-// nextCheck is when something is due for a monitor.
+// nextCheck returns the time of the next due check of a monitor.
 func (w checker) nextCheck(name string) time.Time {
 	w.Helper()
 	at := w.look(name).NextAt
@@ -106,9 +105,9 @@ func init() {
 	add("a command's end is a check's outcome", caseACommandsEndIsAChecksOutcome)
 	add("a paused monitor is not checked, its time does not count, and it goes on by itself", caseAPausedMonitorIsNotChecked)
 	add("a heartbeat that does not come is down, and one that was never called is new", caseAHeartbeatThatDoesNotComeIsDown)
-	add("what belongs to a monitor is changed through it alone", caseWhatBelongsToAMonitorIsChangedThroughIt)
+	add("the schedule and task of a monitor are changed only through it", caseTheScheduleOfAMonitorIsChangedThroughIt)
 	add("an edit of a monitor keeps its verdict and moves its checks", caseAnEditOfAMonitorKeepsItsVerdictAnd)
-	add("what is read can be changed where it lies, and saved", caseWhatIsReadCanBeChangedWhereItLies)
+	add("a definition that was read can be changed in place and saved", caseADefinitionCanBeChangedInPlace)
 	add("a monitor that is pointed at something else is checked soon, once", caseAMonitorThatIsPointedAtSomethingElseIs)
 	add("secrets of a check are kept when what was shown is saved again", caseSecretsOfACheckAreKeptWhenWhatWas)
 	add("a manifest holds monitors and what goes with them, and applied twice changes nothing", caseAManifestHoldsMonitorsAndWhatGoesWithThem)
@@ -121,7 +120,7 @@ func caseAHeartbeatTakesTheTokenOfAnotherTool(b *bench) {
 	out := must(b.st.Beat(b.ctx, digest, monitor.Call{Kind: monitor.CallSuccess}))(b)
 	want(b, "monitor", out.Monitor, "backup")
 	out = must(b.st.Beat(b.ctx, strings.TrimPrefix(v.Beat, "/beat/"), monitor.Call{Kind: monitor.CallSuccess}))(b)
-	want(b, "its own URL", out.Monitor, "backup")
+	want(b, "monitor of the heartbeat", out.Monitor, "backup")
 	wantCode(b, second(b.st.Beat(b.ctx, other, monitor.Call{Kind: monitor.CallSuccess})), core.NotFound)
 	twin := monitor.Monitor{Name: "twin", Heartbeat: &monitor.Heartbeat{TokenDigest: digest}}
 	wantCode(b, second(b.st.CreateMonitor(b.ctx, twin)), core.Invalid, "heartbeat.token_digest")
@@ -142,7 +141,7 @@ func caseACheckLeavesAResultAndAVerdict(b *bench) {
 	v := b.monitor("site")
 	want(b, "status", v.Status, monitor.StatusNew)
 	if v.NextAt.IsZero() || v.NextAt.After(Epoch.Add(time.Minute)) {
-		b.Fatalf("next check at %s", v.NextAt)
+		b.Fatalf("next check: got %s, want it within a minute", v.NextAt)
 	}
 	v = w.turn("site", passed)
 	want(b, "status", v.Status, monitor.StatusUp)
@@ -152,7 +151,7 @@ func caseACheckLeavesAResultAndAVerdict(b *bench) {
 	want(b, "occurrences", b.count(`select count(*) from belfry.occurrences`), 0)
 	rs := w.results("site")
 	if len(rs) != 1 || rs[0].Outcome != task.CheckOK || rs[0].Latency != passed.Latency || rs[0].Status != 200 || rs[0].JobID == 0 {
-		b.Fatalf("%+v", rs)
+		b.Fatalf("results: got %+v, want 1 that is ok", rs)
 	}
 	want(b, "tasks listed", len(must(b.st.Tasks(b.ctx, task.Filter{}))(b).Items), 0)
 	want(b, "schedules listed", len(must(b.st.Schedules(b.ctx, schedule.Filter{}))(b).Items), 0)
@@ -170,11 +169,11 @@ func caseATargetIsDownWhenFailuresAreConfirmed(b *bench) {
 	v = w.turn("site", failed)
 	want(b, "status", v.Status, monitor.StatusDown)
 	if got := w.results("site")[0].At.Sub(first); got >= time.Minute {
-		b.Fatalf("confirmed after %s", got)
+		b.Fatalf("time to confirm: got %s, want less than a minute", got)
 	}
 	is := w.incidents("site")
 	if len(is) != 1 || !is[0].StartedAt.Equal(first) || is[0].Code != task.CodeStatus || is[0].Snapshot == nil || is[0].Snapshot.Body != "sorry" || !is[0].EndedAt.IsZero() {
-		b.Fatalf("%+v", is)
+		b.Fatalf("incidents: got %+v, want 1 open since the first failure, with its answer", is)
 	}
 	want(b, "open incident", v.State.Incident, is[0].ID)
 	w.turn("site", passed)
@@ -183,7 +182,7 @@ func caseATargetIsDownWhenFailuresAreConfirmed(b *bench) {
 	want(b, "status", v.Status, monitor.StatusUp)
 	is = w.incidents("site")
 	if len(is) != 1 || !is[0].EndedAt.Equal(ended) || is[0].EndedBy != "recovered" {
-		b.Fatalf("%+v", is)
+		b.Fatalf("incidents: got %+v, want 1 that has recovered", is)
 	}
 	var down time.Duration
 	for _, u := range must(b.st.Uptime(b.ctx, "default", "site"))(b).Spans {
@@ -204,7 +203,7 @@ func caseOurOwnFaultsNeverMakeATargetDown(b *bench) {
 	v := w.look("site")
 	want(b, "status", v.Status, monitor.StatusUp)
 	want(b, "stale", v.State.Stale, true)
-	// A worker that is lost in the middle of a check.
+	// A worker is lost during a check.
 	b.clock.Move(w.nextCheck("site").Sub(b.clock.Now()))
 	w.fire()
 	want(b, "checks", len(w.checks()), 1)
@@ -227,7 +226,7 @@ func caseACheckIsSettledOnce(b *bench) {
 	want(b, "stale", w.finish(w.session, j, job.OutcomeOK, with(passed)).Stale, false)
 	want(b, "stale", w.finish(w.session, j, job.OutcomeOK, with(failed)).Stale, true)
 	want(b, "results", len(w.results("site")), 1)
-	// A job that no monitor asked for is a job like others.
+	// A job that no monitor requested is an ordinary job.
 	b.task("plain")
 	s := b.session("plain")
 	plain := b.enqueue(job.NewJob{Task: "plain"})
@@ -255,7 +254,7 @@ func caseACommandsEndIsAChecksOutcome(b *bench) {
 	}
 	want(b, "results", len(w.results("disk")), 5)
 	if got := w.results("disk")[2]; got.Outcome != task.CheckFail || got.Code != task.CodeReported {
-		b.Errorf("a command that failed left %+v", got)
+		b.Errorf("result of a failed command: got %+v, want a reported failure", got)
 	}
 }
 
@@ -263,7 +262,7 @@ func caseAPausedMonitorIsNotChecked(b *bench) {
 	w := b.checker()
 	b.monitor("site")
 	w.turn("site", passed)
-	w.turn("site", failed) // leaves a job that confirms
+	w.turn("site", failed) // leaves a confirming job behind
 	v := must(b.st.PauseMonitor(b.ctx, "default", "site", b.clock.Now().Add(time.Hour), "moving"))(b)
 	want(b, "status", v.Status, monitor.StatusPaused)
 	want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
@@ -278,7 +277,7 @@ func caseAPausedMonitorIsNotChecked(b *bench) {
 	want(b, "status", w.turn("site", passed).Status, monitor.StatusUp)
 	u := must(b.st.Uptime(b.ctx, "default", "site"))(b).Spans[0]
 	if u.Down != 0 || u.Paused.D() < time.Hour-time.Second || u.Paused.D() > time.Hour+2*time.Minute {
-		b.Fatalf("%+v", u)
+		b.Fatalf("uptime: got %+v, want an hour of pause and no downtime", u)
 	}
 	must(b.st.PauseMonitor(b.ctx, "default", "site", time.Time{}, ""))(b)
 	_, err := b.st.CheckMonitor(b.ctx, "default", "site")
@@ -311,7 +310,7 @@ func caseAHeartbeatThatDoesNotComeIsDown(b *bench) {
 	want(b, "status", must(b.st.Beat(b.ctx, key, monitor.Call{Kind: monitor.CallSuccess, Message: "12 files"}))(b).Status, monitor.StatusUp)
 	r := w.results("backup")[0]
 	if r.Latency.D() != 90*time.Second || r.Message != "12 files" {
-		b.Fatalf("%+v", r)
+		b.Fatalf("result: got %+v, want the duration and the message of the call", r)
 	}
 	three := 3
 	want(b, "status", must(b.st.Beat(b.ctx, key, monitor.Call{Kind: monitor.CallSuccess, ExitCode: &three}))(b).Status, monitor.StatusDown)
@@ -321,7 +320,7 @@ func caseAHeartbeatThatDoesNotComeIsDown(b *bench) {
 	wantCode(b, err, core.Conflict, "heartbeat")
 }
 
-func caseWhatBelongsToAMonitorIsChangedThroughIt(b *bench) {
+func caseTheScheduleOfAMonitorIsChangedThroughIt(b *bench) {
 	b.monitor("site")
 	for _, err := range []error{
 		second(b.st.PauseSchedule(b.ctx, "default", "monitor:site", "")), second(b.st.ResumeSchedule(b.ctx, "default", "monitor:site", false)),
@@ -352,7 +351,7 @@ func caseAnEditOfAMonitorKeepsItsVerdictAnd(b *bench) {
 	want(b, "generation", v.Generation, 2)
 	want(b, "generation", must(b.st.UpdateMonitor(b.ctx, m))(b).Generation, 2)
 	if s := b.get("monitor:site"); s.Rules[0].Every != m.Every {
-		b.Fatalf("%+v", s)
+		b.Fatalf("schedule: got %+v, want the new interval", s)
 	}
 	wantCode(b, second(b.st.UpdateMonitor(b.ctx, monitor.Monitor{Name: "site", Heartbeat: &monitor.Heartbeat{}})), core.Invalid, "heartbeat")
 	wantCode(b, second(b.st.CreateMonitor(b.ctx, m)), core.Conflict, "site")
@@ -362,7 +361,7 @@ func caseAnEditOfAMonitorKeepsItsVerdictAnd(b *bench) {
 	wantCode(b, b.st.DeleteMonitor(b.ctx, "default", "site"), core.Conflict, "child")
 }
 
-func caseWhatIsReadCanBeChangedWhereItLies(b *bench) {
+func caseADefinitionCanBeChangedInPlace(b *bench) {
 	b.task("t", func(t *task.Task) { t.Kind, t.HTTP = task.KindHTTP, &task.HTTP{URL: "https://example.org/"} })
 	b.monitor("site")
 	for i := range 3 {
@@ -385,14 +384,14 @@ func caseAMonitorThatIsPointedAtSomethingElseIs(b *bench) {
 		m.Check.HTTP.URL = url
 		v := must(b.st.UpdateMonitor(b.ctx, m))(b)
 		want(b, "status", v.Status, monitor.StatusNew)
-		want(b, "soon", v.NextAt.Sub(b.clock.Now()) <= 31*time.Second, true)
+		want(b, "next check is within 31s", v.NextAt.Sub(b.clock.Now()) <= 31*time.Second, true)
 	}
 	b.clock.Move(31 * time.Second)
 	w.fire()
 	w.promote()
 	jobs := w.checks()
 	want(b, "checks", len(jobs), 1)
-	want(b, "of", jobs[0].Task.HTTP.URL, "https://third.example.org/")
+	want(b, "address of the claimed check", jobs[0].Task.HTTP.URL, "https://third.example.org/")
 }
 
 func caseSecretsOfACheckAreKeptWhenWhatWas(b *bench) {
@@ -432,16 +431,16 @@ func caseAManifestHoldsMonitorsAndWhatGoesWithThem(b *bench) {
 	export := must(b.st.Export(b.ctx, "default"))(b)
 	export.Queues = nil
 	if s := fmt.Sprintf("%+v", export); strings.Contains(s, "hush") || len(export.Monitors) != 2 || len(export.Tasks)+len(export.Schedules) != 0 {
-		b.Fatal(s)
+		b.Fatalf("export: got %s, want 2 monitors without secrets", s)
 	}
 	again := must(b.st.Apply(b.ctx, export, view.ApplyOptions{}))(b)
 	if s := actions(again); strings.Contains(s, "update") || strings.Contains(s, "create") {
-		b.Fatalf("what was exported differs:\n%+v", again.Changes)
+		b.Fatalf("plan of the export: got changes\n%+v", again.Changes)
 	}
 	m.Channels[0].Webhook = &alert.WebhookChannel{URL: "https://example.org/hook", Secret: "other"}
 	changes := must(b.st.Apply(b.ctx, m, view.ApplyOptions{}))(b).Changes
 	if changes[0].Action != view.ActionUpdate || strings.Contains(fmt.Sprint(changes), "other") {
-		b.Fatalf("%+v", changes[0])
+		b.Fatalf("change: got %+v, want an update without the secret", changes[0])
 	}
 	wantCode(b, b.st.DeleteChannel(b.ctx, "default", "hook"), core.Conflict, "all")
 	bad := view.Manifest{AlertRules: []alert.Rule{{Name: "x", Channels: []string{"none"}}}}

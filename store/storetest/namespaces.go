@@ -14,12 +14,12 @@ import (
 )
 
 func init() {
-	add("namespaces are listed by what they hold", caseNamespacesAreListedByWhatTheyHold)
+	add("namespaces are listed with their contents", caseNamespacesAreListedByWhatTheyHold)
 	add("a namespace uses the queues and priorities that it may use, by whatever way", caseANamespaceUsesTheQueuesAndPrioritiesThatIt)
 	add("limits of a namespace that leave out one of its tasks are refused, and can be taken back", caseLimitsOfANamespaceThatLeaveOutOneOf)
 }
 
-// Names are those of what exists, each once, with limits or without.
+// The names are those of existing objects, each once, with limits or without.
 func caseNamespacesAreListedByWhatTheyHold(b *bench) {
 	for _, t := range []task.Task{{Namespace: "c", Name: "one"}, {Namespace: "a", Name: "one"}, {Namespace: "a", Name: "two"}, {Name: "one"}} {
 		t.Kind = task.KindFunc
@@ -51,7 +51,7 @@ func caseANamespaceUsesTheQueuesAndPrioritiesThatIt(b *bench) {
 	must(b.st.CancelJobs(b.ctx, "a", view.Selection{IDs: []int64{old.ID}}))(b)
 	saved := must(b.st.SaveNamespace(b.ctx, access.Namespace{Name: "a", Queues: []string{"render", "render"}, MaxPriority: &most}))(b)
 	want(b, "queues", len(saved.Queues), 1)
-	want(b, "of another namespace", must(b.st.Namespace(b.ctx, "b"))(b).Limited(), false)
+	want(b, "another namespace has limits", must(b.st.Namespace(b.ctx, "b"))(b).Limited(), false)
 	want(b, "with limits", len(must(b.st.Namespaces(b.ctx))(b)), 1)
 
 	refused := func(says string, queue string, priority int) {
@@ -78,13 +78,13 @@ func caseANamespaceUsesTheQueuesAndPrioritiesThatIt(b *bench) {
 	refused(queueSays, "other", 0)
 	refused(prioritySays, "render", high)
 	_, err := b.st.Enqueue(b.ctx, []job.NewJob{{Namespace: "a", Task: "implied", Kind: task.KindFunc}})
-	wantCode(b, err, core.Invalid, queueSays) // the default queue is none of its own
+	wantCode(b, err, core.Invalid, queueSays) // the default queue belongs to no namespace
 	wantCode(b, b.st.EnsureFuncs(b.ctx, "a", []string{"registered"}), core.Invalid, queueSays)
 
 	must(b.st.Enqueue(b.ctx, []job.NewJob{{Namespace: "a", Task: "t"}, {Namespace: "a", Task: "t", Queue: "render", Priority: &most}}))(b)
 	again := must(b.st.RunJobAgain(b.ctx, "a", old.ID, job.RunAgain{}))(b).Job
 	want(b, "queue of the job that runs again", again.Queue, "render")
-	want(b, "its priority", again.Priority, 5)
+	want(b, "priority of the job", again.Priority, 5)
 	must(b.st.CreateTask(b.ctx, task.Task{Namespace: "b", Name: "t", Kind: task.KindFunc, Queue: "other", Priority: high}))(b)
 	must(b.st.UpdateMonitor(b.ctx, m("m", "", 5)))(b)
 }

@@ -18,17 +18,17 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// OpenNodes opens several stores on one fresh database, as nodes do. Where a
-// database takes one process only, they are the same store several times.
+// OpenNodes opens several stores on one fresh database, as nodes do. For a database of a single process it returns the same
+// store several times.
 type OpenNodes func(t *testing.T, o store.Options) []*store.Store
 
-// RunNodes runs the cases of several nodes that work at the same moment.
+// RunNodes runs the cases of several nodes that work at the same time.
 func RunNodes(t *testing.T, open OpenNodes) {
 	for name, fn := range nodeCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := &bench{T: t, ctx: t.Context(), clock: NewClock(), shelf: NewShelf(), settled: map[string]int64{}}
-			nodes := open(t, store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono, Bytes: b.shelf, Sealer: newSealer(t)})
+			b := &bench{T: t, ctx: t.Context(), clock: NewClock(), artifacts: NewMemoryArtifacts(), settled: map[string]int64{}}
+			nodes := open(t, store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono, Bytes: b.artifacts, Sealer: newSealer(t)})
 			b.st = nodes[0]
 			fn(b, nodes)
 		})
@@ -44,8 +44,7 @@ func addNodes(sentence string, fn func(*bench, []*store.Store)) {
 	nodeCases[sentence] = fn
 }
 
-// crowd runs fn on every node, several times at once, and fails the test with
-// the first error.
+// crowd runs fn on every node, several times at once, and fails the test with the first error.
 func (b *bench) crowd(nodes []*store.Store, each int, fn func(ctx context.Context, st *store.Store, i int) error) {
 	b.Helper()
 	errs := make([]error, each*len(nodes))
@@ -138,7 +137,7 @@ func caseFiringFinishingPausingAndEditingAtTheSameMoment(b *bench, nodes []*stor
 				_, err := st.FireDue(ctx)
 				return err
 			}
-			for k, j := range c.Jobs { // every job is finished by two, of whom one is late
+			for k, j := range c.Jobs { // two finish every job, one of them late
 				if k%2 == i%2 {
 					if _, err := st.Finish(ctx, s.ID, []job.Finish{{Ref: refOf(j), Outcome: job.OutcomeOK}}); err != nil {
 						return err
@@ -158,10 +157,10 @@ func caseFiringFinishingPausingAndEditingAtTheSameMoment(b *bench, nodes []*stor
 	for _, name := range []string{"buffer_one", "cancel_other", "terminate_other", "skip", "loop", "toggled"} {
 		live := len(b.jobsOf(name, job.Ready, job.Running, job.Scheduled))
 		if live > 1 {
-			b.Fatalf("%s has %d live jobs", name, live)
+			b.Fatalf("schedule %s has %d live jobs, want at most 1", name, live)
 		}
 		if sc := b.get(name); live == 0 && sc.NextAt.IsZero() {
-			b.Fatalf("%s is dead: %s", name, schedules{b}.said(name))
+			b.Fatalf("schedule %s no longer fires: %s", name, schedules{b}.said(name))
 		}
 	}
 }
@@ -175,7 +174,7 @@ func caseLostSessionsReleasedAtTheSameMomentAreSettled(b *bench, nodes []*store.
 	b.clock.Move(lost)
 	var stale, released atomic.Int64
 	b.crowd(nodes, 3, func(ctx context.Context, st *store.Store, i int) error {
-		if i%3 == 0 { // the worker's own finish comes at the same moment
+		if i%3 == 0 { // the worker's own finish comes at the same time
 			var fs []job.Finish
 			for _, j := range c.Jobs {
 				fs = append(fs, job.Finish{Ref: refOf(j), Outcome: job.OutcomeOK})
@@ -249,7 +248,7 @@ func caseAJobClaimedAtOneNodeIsRenewed(b *bench, nodes []*store.Store) {
 	want(b, "lost", must(a.Renew(b.ctx, s.ID, job.Held(ref)))(b).Lost, false)
 	ok(b, z.Append(b.ctx, s.ID, []job.LogPiece{{Ref: ref, Stream: job.Log, At: Epoch, Text: "hello"}}))
 	want(b, "finish", must(a.Finish(b.ctx, s.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK}}))(b)[0].State, job.Succeeded)
-	want(b, "seen by the other", must(z.Job(b.ctx, "default", j.ID))(b).State, job.Succeeded)
+	want(b, "state read through the other node", must(z.Job(b.ctx, "default", j.ID))(b).State, job.Succeeded)
 }
 
 func caseAScheduleMadeWhileItsTaskIsDeletedHas(b *bench, nodes []*store.Store) {
@@ -330,7 +329,7 @@ func caseAppliesOfOneFileAtTheSameMomentAll(b *bench, nodes []*store.Store) {
 	b.crowd(nodes, 3, func(ctx context.Context, st *store.Store, _ int) error {
 		_, err := st.Apply(ctx, m, view.ApplyOptions{Prune: true})
 		if core.CodeOf(err) == core.Conflict && strings.Contains(err.Error(), "already") {
-			return nil // another made it a moment before: told so, and nothing half done
+			return nil // another call created it just before: this one is told so, and leaves nothing half done
 		}
 		return err
 	})
@@ -354,7 +353,7 @@ func caseRetriesAtTheSameMoment(b *bench, nodes []*store.Store) {
 			out, err := st.RetryJobs(ctx, "default", view.Selection{IDs: []int64{id}})
 			back.Add(int64(len(out.IDs)))
 			if why, left := out.Left[id]; left && why != "cannot be retried: ready" && why != "was retried at the same moment" {
-				b.Errorf("a retry beside another was left because %q", why)
+				b.Errorf("retry beside another: left with the reason %q", why)
 			}
 			return err
 		})
@@ -371,7 +370,7 @@ func caseRetriesAtTheSameMoment(b *bench, nodes []*store.Store) {
 					return err
 				}
 				if out.Left[id] == "no such job" {
-					b.Error("a job between two tables is not there")
+					b.Error("a job that moves between two tables is not found")
 				}
 			}
 			return nil

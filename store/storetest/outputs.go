@@ -17,10 +17,10 @@ func output(name, digit string, size int64) task.Output {
 // programs is a bench with tasks that run uploaded programs.
 type programs struct{ *bench }
 
-// put brings the bytes of an output.
-func (b programs) put(o task.Output) { b.shelf.Put(o.SHA256, o.Size) }
+// put uploads the bytes of an output.
+func (b programs) put(o task.Output) { b.artifacts.Put(o.SHA256, o.Size) }
 
-// boxed makes one job of a program, and claims it.
+// boxed creates one job of a program, and claims it.
 func (b programs) boxed(limits task.Limits) (session job.Session, ref job.Ref) {
 	b.Helper()
 	t := program("p", task.IsolationNone)
@@ -33,10 +33,10 @@ func (b programs) boxed(limits task.Limits) (session job.Session, ref job.Ref) {
 	return s, refOf(b.claim(s, 1).Jobs[0])
 }
 
-// readyProgram saves a task whose artifact is there.
+// readyProgram saves a task whose artifact is uploaded.
 func (b programs) readyProgram(t task.Task) {
 	b.Helper()
-	b.shelf.Put(t.Program.SHA256, t.Program.Size)
+	b.artifacts.Put(t.Program.SHA256, t.Program.Size)
 	must(b.st.CreateArtifact(b.ctx, task.Artifact{SHA256: t.Program.SHA256, Size: t.Program.Size}))(b)
 	must(b.st.ConfirmArtifact(b.ctx, "default", t.Program.SHA256))(b)
 	must(b.st.CreateTask(b.ctx, t))(b)
@@ -49,12 +49,12 @@ func (b programs) boxSession() job.Session {
 }
 
 func init() {
-	add("what a worker says of a program's attempt is kept with it, ended or retried", caseWhatAWorkerSaysOfAProgramsAttemptIs)
+	add("the report of a program's attempt is kept when it ends and when it is retried", caseTheReportOfAProgramsAttemptIsKept)
 	add("files of an attempt are announced, sent and kept when its report names them", caseFilesOfAnAttemptAreAnnounced)
 	add("a zombie announces nothing, and its successor's files are its own", caseAZombieAnnouncesNothing)
 }
 
-func caseWhatAWorkerSaysOfAProgramsAttemptIs(b *bench) {
+func caseTheReportOfAProgramsAttemptIsKept(b *bench) {
 	exit := 3
 	said := func(files ...task.Output) *task.Sandboxed {
 		return &task.Sandboxed{SHA256: strings.Repeat("ab", 32), Isolation: task.IsolationNamespaces, Layers: []string{"uid", "landlock"},
@@ -77,10 +77,10 @@ func caseWhatAWorkerSaysOfAProgramsAttemptIs(b *bench) {
 	all := must(b.st.Attempts(b.ctx, "default", ref.JobID))(b)
 	want(b, "attempts", len(all), 2)
 	if !reflect.DeepEqual(all[0].Sandboxed, said()) {
-		b.Errorf("kept %+v", all[0].Sandboxed)
+		b.Errorf("stored report: got %+v, want the worker's", all[0].Sandboxed)
 	}
 	if last := all[1].Sandboxed; last == nil || len(last.Outputs) != 0 || len(last.Missing) != 1 || !strings.Contains(last.Missing[0], "never") {
-		b.Errorf("of the second %+v", all[1].Sandboxed)
+		b.Errorf("report of the second attempt: got %+v, want 1 missing file", all[1].Sandboxed)
 	}
 	b.clock.Move(31 * 24 * time.Hour)
 	must(b.st.Prune(b.ctx))(b)
@@ -92,7 +92,7 @@ func caseFilesOfAnAttemptAreAnnounced(b *bench) {
 	kept, dropped := output("a/result.json", "a", 40), output("b", "b", 10)
 	link := must(declare(kept))(b)
 	if link == nil || link.Method != "PUT" || link.URL != "/artifacts/default/"+kept.SHA256 {
-		b.Fatalf("link %+v", link)
+		b.Fatalf("link of the output: got %+v, want a PUT link to its bytes", link)
 	}
 	must(declare(kept))(b)
 	must(declare(dropped))(b)
@@ -108,7 +108,7 @@ func caseFilesOfAnAttemptAreAnnounced(b *bench) {
 	programs{b}.put(kept)
 	programs{b}.put(dropped)
 	if link := must(declare(kept))(b); link != nil {
-		b.Errorf("what is there is to be sent again: %+v", link)
+		b.Errorf("link for stored bytes: got %+v, want none", link)
 	}
 	want(b, "files before the report", len(must(b.st.Outputs(b.ctx, "default", ref.JobID))(b)), 0)
 	must(b.st.Finish(b.ctx, s.ID, []job.Finish{{Ref: ref, Outcome: job.OutcomeOK, Sandboxed: &task.Sandboxed{Outputs: []task.Output{kept}}}}))(b)

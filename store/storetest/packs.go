@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Packing is a store with a worker that has claimed jobs in one pack.
+// Packing is a store and a worker that has claimed jobs in one pack.
 type Packing struct {
 	*testing.T
 	Store   *store.Store
@@ -32,21 +32,21 @@ func NewPacking(t *testing.T, st *store.Store, clock *Clock, jobs int) *Packing 
 		p.Jobs = append(p.Jobs, p.Enqueue(job.NewJob{}))
 	}
 	token, _, err := st.CreateToken(t.Context(), access.Token{Name: "elsewhere", Scopes: []access.Scope{access.ScopeWorker}})
-	ok(t, err) // a worker elsewhere outlives the process of the store
+	ok(t, err) // a remote worker outlives the process of the store
 	p.Session = must(st.OpenSession(t.Context(), job.WorkerInfo{Name: "w", Token: token.ID, Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": jobs}}))(t).ID
 	p.wantIDs("claimed", p.Claim(jobs), p.Jobs)
 	p.Holds(1, 0)
 	return p
 }
 
-// Enqueue asks for a job that the worker can run.
+// Enqueue enqueues a job that the worker can run.
 func (p *Packing) Enqueue(n job.NewJob) int64 {
 	p.Helper()
 	n.Task, n.Kind = "t", task.KindFunc
 	return must(p.Store.Enqueue(p.Context(), []job.NewJob{n}))(p)[0].Job.ID
 }
 
-// Claim takes up to so many jobs and keeps their lease.
+// Claim claims up to so many jobs, and stores their lease.
 func (p *Packing) Claim(jobs int) (ids []int64) {
 	p.Helper()
 	c := must(p.Store.Claim(p.Context(), job.ClaimRequest{Session: p.Session, Want: map[string]int{"default": jobs}}))(p)
@@ -58,20 +58,20 @@ func (p *Packing) Claim(jobs int) (ids []int64) {
 	return ids
 }
 
-// Holds says how many packs and rows of leases there are.
+// Holds checks the numbers of packs and of rows of leases.
 func (p *Packing) Holds(packs, rows int64) {
 	p.Helper()
 	want(p, "packs", p.Count("select count(*) from belfry.packs"), packs)
 	want(p, "rows of leases", p.Count("select count(*) from belfry.leases"), rows)
 }
 
-// Count is the number that a query answers.
+// Count returns the number that a query selects.
 func (p *Packing) Count(query string) int64 {
 	p.Helper()
 	return count(p, context.WithoutCancel(p.Context()), p.Store, query)
 }
 
-// Refs are jobs under the last lease.
+// Refs returns refs of jobs under the last lease.
 func (p *Packing) Refs(jobs ...int64) []job.Ref {
 	refs := make([]job.Ref, len(jobs))
 	for i, id := range jobs {
@@ -80,13 +80,13 @@ func (p *Packing) Refs(jobs ...int64) []job.Ref {
 	return refs
 }
 
-// Finish settles jobs under the last lease, and answers how many were stale.
+// Finish settles jobs under the last lease, and returns the number of stale ones.
 func (p *Packing) Finish(outcome job.Outcome, jobs ...int64) (stale int) {
 	p.Helper()
 	return p.FinishAll(finishes(outcome, p.Refs(jobs...)))
 }
 
-// FinishAll settles attempts by one call, and answers how many were stale.
+// FinishAll settles attempts in one call, and returns the number of stale ones.
 func (p *Packing) FinishAll(fs []job.Finish) (stale int) {
 	p.Helper()
 	for _, f := range must(p.Store.Finish(context.WithoutCancel(p.Context()), p.Session, fs))(p) {
@@ -105,8 +105,8 @@ func finishes(outcome job.Outcome, refs []job.Ref) []job.Finish {
 	return fs
 }
 
-// RunPacks runs the cases of leases that share a row, on stores that pack each
-// claim. A few jobs and many may go different ways.
+// RunPacks runs the cases of leases that share a row, on stores that pack each claim. A few jobs and many may take different
+// paths.
 func RunPacks(t *testing.T, open Open) {
 	for sentence, fn := range packCases {
 		for _, jobs := range []int{3, 60} {
@@ -223,8 +223,7 @@ var packCases = map[string]func(p *Packing){
 	},
 }
 
-// apart is after what takes the pack apart: all jobs but those that ended by it
-// have a row of leases each, under which they can succeed.
+// apart checks that the pack was split: each job that has not ended has a row of leases, under which it can succeed.
 func (p *Packing) apart(ended int) {
 	p.Helper()
 	p.Holds(0, int64(len(p.Jobs)-ended))
@@ -235,6 +234,6 @@ func (p *Packing) apart(ended int) {
 func (p *Packing) wantIDs(what string, got, wanted []int64) {
 	p.Helper()
 	if !slices.Equal(got, wanted) {
-		p.Fatalf("%s: %v, want %v", what, got, wanted)
+		p.Fatalf("%s: got %v, want %v", what, got, wanted)
 	}
 }

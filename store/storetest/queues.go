@@ -21,11 +21,11 @@ func init() {
 	add("a global limit is never exceeded, however many claim at once, and a place that is freed is used", caseAGlobalLimitIsNeverExceeded)
 	add("a lost worker gives its places under a global limit back", caseALostWorkerGivesItsPlacesUnderAGlobal)
 	add("a paused queue gives nothing out, keeps who and why, and gives again when resumed", caseAPausedQueueGivesNothingOut)
-	add("a resumed queue wakes those who wait for it", caseAResumedQueueWakesThoseWhoWaitForIt)
+	add("a resumed queue wakes waiting claims", caseAResumedQueueWakesThoseWhoWaitForIt)
 	add("a queue that is ensured is made with the defaults, and one that is there stays as it is", caseAQueueThatIsEnsuredIsMadeWithThe)
 	add("an unknown queue is refused for a task and a job, and left out of a session that has others", caseAnUnknownQueueIsRefusedForATaskAnd)
 	add("a queue in use is not deleted, nor one of Belfry's own", caseAQueueInUseIsNotDeleted)
-	add("a queue says what is in it and since when", caseAQueueSaysWhatIsInItAndSince)
+	add("a queue reports its jobs and the oldest of them", caseAQueueSaysWhatIsInItAndSince)
 }
 
 func caseInsideAQueueTheHigherPriorityGoesFirst(b *bench) {
@@ -58,7 +58,7 @@ func caseABusyLowQueueDoesNotDelayAnother(b *bench) {
 	j := b.enqueue(job.NewJob{Task: "p"})
 	c := must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"low": 10, "default": 2}}))(b)
 	if len(c.Jobs) != 1 || c.Jobs[0].Job.ID != j.ID {
-		b.Fatalf("%+v", c)
+		b.Fatalf("claim: got %+v, want the new job alone", c)
 	}
 }
 
@@ -86,7 +86,7 @@ func caseAGlobalLimitIsNeverExceeded(b *bench) {
 			for k, j := range c.Jobs {
 				fs[k] = job.Finish{Ref: refOf(j), Outcome: job.OutcomeOK}
 			}
-			running.Add(-int64(len(c.Jobs))) // before the place is free for others to see
+			running.Add(-int64(len(c.Jobs))) // before others can see the free place
 			_, errs[i] = b.st.Finish(b.ctx, sessions[i].ID, fs)
 			done.Add(int64(len(c.Jobs)))
 		}
@@ -96,7 +96,7 @@ func caseAGlobalLimitIsNeverExceeded(b *bench) {
 	}
 	want(b, "done", b.count(`select count(*) from belfry.jobs_done where state = 'succeeded'`), jobs)
 	if most.Load() > limit {
-		b.Fatalf("%d ran at once, over the limit of %d", most.Load(), limit)
+		b.Fatalf("jobs running at once: got %d, want at most %d", most.Load(), limit)
 	}
 	must(b.st.SaveQueue(b.ctx, job.Queue{Name: "default", GlobalLimit: 1}))(b)
 	must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "p"}}, 2)))(b)
@@ -113,7 +113,7 @@ func caseALostWorkerGivesItsPlacesUnderAGlobal(b *bench) {
 	s := b.session("p")
 	want(b, "full", len(b.claim(s, 1).Jobs), 0)
 	b.release()
-	want(b, "free", len(b.claim(s, 1).Jobs), 1)
+	want(b, "jobs claimed when a slot is free", len(b.claim(s, 1).Jobs), 1)
 }
 
 func caseAPausedQueueGivesNothingOut(b *bench) {
@@ -123,13 +123,13 @@ func caseAPausedQueueGivesNothingOut(b *bench) {
 	running := b.claim(s, 1)
 	q := must(b.st.PauseQueue(access.WithActor(b.ctx, "ada"), "default", "rack move"))(b)
 	if q.PausedBy != "ada" || q.PausedReason != "rack move" || !q.PausedAt.Equal(Epoch) {
-		b.Fatalf("%+v", q)
+		b.Fatalf("paused queue: got %+v, want who paused it, why and when", q)
 	}
 	b.clock.Move(time.Second)
 	again := must(b.st.PauseQueue(access.WithActor(b.ctx, "eve"), "default", "other"))(b)
-	want(b, "who paused first stays", base.Text(again), base.Text(q))
+	want(b, "second pause keeps the first", base.Text(again), base.Text(q))
 	want(b, "claimed", len(b.claim(s, 5).Jobs), 0)
-	want(b, "what runs goes on", b.finish(s, running.Jobs[0], job.OutcomeOK).State, job.Succeeded)
+	want(b, "state of the job that ran during the pause", b.finish(s, running.Jobs[0], job.OutcomeOK).State, job.Succeeded)
 	q = must(b.st.SaveQueue(b.ctx, job.Queue{Name: "default", Priority: 3}))(b)
 	want(b, "an edit keeps the pause", q.PausedReason, "rack move")
 	q = must(b.st.ResumeQueue(b.ctx, "default"))(b)
@@ -174,11 +174,14 @@ func caseAnUnknownQueueIsRefusedForATaskAnd(b *bench) {
 	wantCode(b, err, core.Invalid, "queue", "nowhere")
 	_, err = b.st.Enqueue(b.ctx, []job.NewJob{{Task: "t"}, {Task: "t", Queue: "nowhere"}})
 	wantCode(b, err, core.Invalid, "queue", "nowhere")
-	w := job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Queues: map[string]int{"nowhere": 1}}
+	w := job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Queues: map[string]int{"nowhere": 1}, Funcs: []string{"f", "f"}}
 	_, err = b.st.OpenSession(b.ctx, w)
 	wantCode(b, err, core.Invalid, "queues", "nowhere", "belfry queue create nowhere")
+	_, err = b.st.Task(b.ctx, "default", "f")
+	wantCode(b, err, core.NotFound)
 	w.Queues["default"] = 1
 	s := must(b.st.OpenSession(b.ctx, w))(b)
+	must(b.st.Task(b.ctx, "default", "f"))(b)
 	want(b, "queues", fmt.Sprint(s.Queues, s.Order), "map[default:1] [default]")
 	_, err = b.st.Apply(b.ctx, view.Manifest{Tasks: []task.Task{{Name: "u", Queue: "nowhere"}}}, view.ApplyOptions{})
 	wantCode(b, err, core.Invalid, "tasks[0].queue", "nowhere")
@@ -200,7 +203,7 @@ func caseAQueueInUseIsNotDeleted(b *bench) {
 	}
 	left := b.retry(j.ID).Left
 	if !strings.Contains(left[j.ID], "queue") {
-		b.Fatalf("retried into a queue that is gone: %+v", left)
+		b.Fatalf("reason not to retry: got %+v, want the missing queue", left)
 	}
 	b.wantState(j.ID, job.Canceled)
 }
@@ -212,7 +215,7 @@ func caseAQueueSaysWhatIsInItAndSince(b *bench) {
 	b.claim(b.session("t"), 1)
 	q := must(b.st.Queue(b.ctx, "default"))(b)
 	if q.Ready != 2 || q.Scheduled != 1 || q.Running != 1 || !q.OldestAt.Equal(Epoch) {
-		b.Fatalf("%+v", q)
+		b.Fatalf("queue: got %+v, want 2 ready, 1 scheduled and 1 running job", q)
 	}
 	all := must(b.st.Queues(b.ctx))(b)
 	want(b, "queues", len(all), 3)

@@ -40,7 +40,7 @@ func logUse(b *bench) string {
 	return fmt.Sprint(must(b.st.QuotaUse(b.ctx, "default"))(b))
 }
 
-// ownLogs are the bytes of logs without the lines of the store.
+// ownLogs returns the bytes of logs without the lines of the store.
 func ownLogs(b *bench) int64 {
 	b.Helper()
 	return b.count(`select cast(coalesce(sum(size), 0) as bigint) from belfry.logs where seq < $1`, job.LastLogSeq)
@@ -66,19 +66,19 @@ func caseAQuotaOfLogBytes(b *bench) {
 	kept := logOf(b, first.JobID)
 	for _, part := range []string{"x\n|" + strings.Repeat("y", 19) + "\n|belfry: the log ends here, and the job goes on: ", `namespace "default" is over its quota log_bytes`, "100 B", "wait until retention removes older ones", "belfry namespace set default --max-log-bytes"} {
 		if !strings.Contains(kept, part) {
-			b.Fatalf("%q is missing in the log: %q", part, kept)
+			b.Fatalf("log: %q is missing in %q", part, kept)
 		}
 	}
 	if strings.Contains(kept, "z") && strings.Contains(kept, "zzz") || strings.Contains(kept, "later") || !strings.HasSuffix(kept, "…\n") {
-		b.Fatalf("the log goes on: %q", kept)
+		b.Fatalf("log at the quota: got %q, want the text up to its end, and the last line", kept)
 	}
 	want(b, "refusals that were told", b.tally.of("over default log_bytes"), 2)
 	want(b, "bytes of jobs", ownLogs(b), 80)
 	ended := logOf(b, second.JobID)
 	if !strings.HasPrefix(ended, "belfry: the log ends here") {
-		b.Fatalf("the second log: %q", ended)
+		b.Fatalf("second log: got %q, want the last line alone", ended)
 	}
-	// The line of the first log took the room: what is over the quota is told as it is.
+	// The last line of the first log exceeded the quota: the excess is reported as it is.
 	use := must(b.st.QuotaUse(b.ctx, "default"))(b)
 	want(b, "use", use[0].Used, b.count(`select cast(sum(size) as bigint) from belfry.logs`))
 
@@ -97,7 +97,7 @@ func caseAQuotaOfLogBytes(b *bench) {
 	want(b, "counts without a quota", b.count(`select count(*) from belfry.log_use`), 0)
 	fresh := b.enqueue(job.NewJob{Task: "t"})
 	ok(b, b.st.Append(b.ctx, s.ID, []job.LogPiece{logPieceOf(b, refOf(b.claim(s, 1).Jobs[0]), 0, "room")}))
-	want(b, "without a quota", logOf(b, fresh.ID), "room")
+	want(b, "log without a quota", logOf(b, fresh.ID), "room")
 	want(b, "counts without a quota", b.count(`select count(*) from belfry.log_use`), 0)
 }
 
@@ -122,7 +122,7 @@ func caseALogThatEndedAtAQuota(b *bench) {
 	s := b.session("t")
 	ref := refOf(b.claim(s, 1).Jobs[0])
 	piece := logPieceOf(b, ref, 0, strings.Repeat("a", 60))
-	for range 3 { // its answer was lost
+	for range 3 { // repeated, since the answer was lost
 		ok(b, b.st.Append(b.ctx, s.ID, []job.LogPiece{piece, piece}))
 	}
 	want(b, "log", logOf(b, ref.JobID), piece.Text)
@@ -166,7 +166,7 @@ func caseAQuotaOfLogBytesCountsWhatWasThere(b *bench) {
 	write("other", strings.Repeat("b", 1000))
 	full := write("default", strings.Repeat("d", 50))
 	if log := logOf(b, full.JobID); !strings.HasPrefix(log, "belfry: the log ends here") {
-		b.Fatalf("the log: %q", log)
+		b.Fatalf("log: got %q, want its last line alone", log)
 	}
 
 	b.clock.Move(40 * 24 * time.Hour)
@@ -188,7 +188,7 @@ func caseAQuotaOfOutputBytes(b *bench) {
 	ok(b, declare(output("a", "a", 60)))
 	wantCode(b, declare(output("b", "b", 41)), core.OverQuota, `namespace "default" is over its quota output_bytes: it would have 101 B of 100 B`, "wait until retention removes older ones", "--max-output-bytes")
 	ok(b, declare(output("c", "c", 40)))
-	ok(b, declare(output("c", "c", 40))) // announced again
+	ok(b, declare(output("c", "c", 40))) // a repeated request
 	wantCode(b, declare(output("c", "d", 41)), core.OverQuota)
 	setQuota(b, "default", access.Quota{OutputBytes: 10})
 	ok(b, declare(output("a", "a", 60)))
@@ -219,10 +219,10 @@ func caseNodesThatWriteLogsAtTheSameMoment(b *bench, nodes []*store.Store) {
 		return nil
 	})
 	if kept := ownLogs(b); kept > 1000 || kept == 0 {
-		b.Fatalf("%d bytes are kept of 1000", kept)
+		b.Fatalf("stored bytes: got %d, want at most 1000", kept)
 	}
-	want(b, "what is counted", b.count(`select cast(sum(bytes) as bigint) from belfry.log_use`), b.count(`select cast(sum(size) as bigint) from belfry.logs`))
+	want(b, "counted bytes of logs", b.count(`select cast(sum(bytes) as bigint) from belfry.log_use`), b.count(`select cast(sum(size) as bigint) from belfry.logs`))
 	if ended := b.count(`select count(*) from belfry.logs where seq = $1`, job.LastLogSeq); ended < int64(each*len(nodes)-25) {
-		b.Fatalf("%d logs have ended", ended)
+		b.Fatalf("ended logs: got %d, want all but 25", ended)
 	}
 }

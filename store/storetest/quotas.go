@@ -31,13 +31,13 @@ func init() {
 	addNodes("a node follows a quota that another has set", caseANodeFollowsAQuota)
 }
 
-// quota gives a namespace a quota and nothing else.
+// setQuota gives a namespace a quota and no other setting.
 func setQuota(b *bench, namespace string, q access.Quota) {
 	b.Helper()
 	must(b.st.SaveNamespace(b.ctx, access.Namespace{Name: namespace, Quota: q}))(b)
 }
 
-// settles asks again for as long as a quota has no room: a count that found none holds for a moment.
+// settles repeats a call as long as a quota has no room: a count without room is cached for a moment.
 func settles(b *bench, fn func() error) {
 	b.Helper()
 	var err error
@@ -47,7 +47,7 @@ func settles(b *bench, fn func() error) {
 			return
 		}
 	}
-	b.Fatal(err)
+	b.Fatalf("request under a quota with room: %v", err)
 }
 
 func askFor(b *bench, n int, like job.NewJob) error {
@@ -71,12 +71,15 @@ func caseAQuotaOfWaitingJobs(b *bench) {
 	want(b, "jobs after a refused batch", b.count(`select count(*) from belfry.jobs`), 4)
 	want(b, "refusals that were told", b.tally.of("over default waiting"), 1)
 	want(b, "faults", b.tally.of("faults"), 0)
-	wantCode(b, askFor(b, 6, job.NewJob{Task: "t"}), core.OverQuota, "ask for at most 5 at once")
+	want(b, "asked again after", retryAfter(err), core.Duration(time.Second))
+	err = askFor(b, 6, job.NewJob{Task: "t"})
+	wantCode(b, err, core.OverQuota, "ask for at most 5 at once")
+	want(b, "time after which a batch that never fits is asked for again", retryAfter(err), 0)
 	ok(b, askFor(b, 7, job.NewJob{Namespace: "other", Task: "t"}))
 
 	leased := b.claim(s, 2)
 	want(b, "leased", len(leased.Jobs), 2)
-	settles(b, func() error { return askFor(b, 3, job.NewJob{Task: "t"}) }) // two run, two waited
+	settles(b, func() error { return askFor(b, 3, job.NewJob{Task: "t"}) }) // 2 jobs run and 2 wait
 	wantCode(b, askFor(b, 1, job.NewJob{Task: "t"}), core.OverQuota, "5 of 5 in use")
 	b.finish(s, leased.Jobs[0], job.OutcomeOK)
 	wantCode(b, askFor(b, 1, job.NewJob{Task: "t"}), core.OverQuota, "5 of 5 in use")
@@ -88,7 +91,7 @@ func caseAQuotaOfWaitingJobs(b *bench) {
 	want(b, "rows of use", b.count(`select count(*) from belfry.quota_use`), 0)
 }
 
-// claimable are ids of jobs that wait.
+// claimable returns ids of waiting jobs.
 func claimable(b *bench, n int) (ids []int64) {
 	b.Helper()
 	for _, j := range must(b.st.Jobs(b.ctx, job.Filter{Namespace: "default"}))(b).Items {
@@ -131,7 +134,7 @@ func caseARateOfEnqueueing(b *bench) {
 	wantCode(b, askFor(b, 3, one), core.OverQuota, "wait 1s")
 	ok(b, askFor(b, 2, one))
 	let := 0
-	for range 600 { // a minute, asked ten times a second
+	for range 600 { // a minute, with ten requests a second
 		b.clock.Move(100 * time.Millisecond)
 		if askFor(b, 1, one) == nil {
 			let++
@@ -168,10 +171,10 @@ func caseAFullNamespaceAndItsSchedules(b *bench) {
 	want(b, "jobs with room for four", b.count(`select count(*) from belfry.jobs`), 6)
 	setQuota(b, "default", access.Quota{})
 	must(b.st.Refill(b.ctx))(b)
-	want(b, "of the backfill", b.count(`select count(*) from belfry.jobs where trigger = 'backfill'`), 10)
+	want(b, "jobs of the backfill", b.count(`select count(*) from belfry.jobs where trigger = 'backfill'`), 10)
 	must(b.st.Refill(b.ctx))(b)
-	want(b, "its state", must(b.st.Backfill(b.ctx, "default", f.ID))(b).State, schedule.BackfillCompleted)
-	for _, name := range []string{"tick", "tock", "loop"} { // none of them is lost
+	want(b, "state of the backfill", must(b.st.Backfill(b.ctx, "default", f.ID))(b).State, schedule.BackfillCompleted)
+	for _, name := range []string{"tick", "tock", "loop"} { // no run is lost
 		want(b, "state of "+name, b.get(name).State, schedule.Active)
 	}
 	before := b.count(`select count(*) from belfry.jobs`)
@@ -218,7 +221,7 @@ func caseAQuotaBelowWhatIsUsed(b *bench) {
 	settles(b, func() error { return askFor(b, 1, job.NewJob{Task: "t"}) })
 	wantCode(b, askFor(b, 1, job.NewJob{Task: "t"}), core.OverQuota, "4 of 4 in use")
 
-	// A job that another node made before it had heard of the quota.
+	// A job that another node created before it knew of the quota.
 	b.sql(`update belfry.jobs set metered = 0`)
 	b.clock.Move(time.Minute)
 	wantCode(b, askFor(b, 1, job.NewJob{Task: "t"}), core.OverQuota, "4 of 4 in use")
@@ -270,7 +273,7 @@ func caseNodesNeverExceedAQuota(b *bench, nodes []*store.Store) {
 	})
 	want(b, "jobs", b.count(`select count(*) from belfry.jobs`), let.Load())
 	if let.Load() > 50 || let.Load() < 46 || refused.Load() == 0 {
-		b.Fatalf("%d jobs were let in of 50, and %d batches refused", let.Load(), refused.Load())
+		b.Fatalf("got %d admitted jobs and %d rejected batches, want 46 to 50 jobs and at least 1 batch", let.Load(), refused.Load())
 	}
 }
 
@@ -284,7 +287,7 @@ func caseANodeFollowsAQuota(b *bench, nodes []*store.Store) {
 		if _, err := other.Enqueue(b.ctx, one); core.CodeOf(err) == core.OverQuota {
 			break
 		} else if err != nil || time.Now().After(until) {
-			b.Fatalf("the other node never refuses: %v", err)
+			b.Fatalf("the other node does not reject: %v", err)
 		}
 	}
 	setQuota(b, "default", access.Quota{})
@@ -292,7 +295,7 @@ func caseANodeFollowsAQuota(b *bench, nodes []*store.Store) {
 		if _, err := other.Enqueue(b.ctx, one); err == nil {
 			break
 		} else if core.CodeOf(err) != core.OverQuota || time.Now().After(until) {
-			b.Fatalf("the other node never lets in: %v", err)
+			b.Fatalf("the other node does not admit: %v", err)
 		}
 	}
 }
@@ -304,7 +307,7 @@ func caseAQuotaOfDefinitions(b *bench) {
 	setQuota(b, "default", access.Quota{Definitions: 3, Monitors: 1, ArtifactBytes: 100})
 	b.task("t1")
 	b.schedule("s", "t1", every(time.Hour))
-	b.monitor("m") // with a task and a schedule of its own, which count with it
+	b.monitor("m") // its own task and schedule count too
 	b.calendar("c")
 	_, err := b.st.CreateTask(b.ctx, make(2))
 	wantCode(b, err, core.OverQuota, `namespace "default" is over its quota definitions: 3 of 3 in use, 1 more asked for`, "--max-definitions")
@@ -339,7 +342,7 @@ func caseAQuotaOfDefinitions(b *bench) {
 	ok(b, artifact("a", 60))
 	wantCode(b, artifact("b", 41), core.OverQuota, "it would have 101 B of 100 B")
 	ok(b, artifact("c", 40))
-	ok(b, artifact("a", 60)) // announced again
+	ok(b, artifact("a", 60)) // a repeated request
 	use := must(b.st.QuotaUse(b.ctx, "default"))(b)
 	want(b, "use", fmt.Sprint(use), "[{artifact_bytes 100 100}]")
 }

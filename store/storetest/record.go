@@ -8,14 +8,13 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Statement is one statement of a transition, as the database got it.
+// Statement is one statement of a transition, as sent to the database.
 type Statement struct {
 	base.Statement
-	Writes bool // in a transaction that may write
+	Writes bool // the transaction may write
 }
 
-// Recorder is a database that notes every statement that passes, so that tests
-// can ask for its plan.
+// Recorder is a database that records every statement, so that tests can examine its plan.
 type Recorder struct {
 	base.DB
 
@@ -23,7 +22,7 @@ type Recorder struct {
 	all []Statement
 }
 
-// Take answers what was noted since the last time, each text once.
+// Take returns the statements since the last call, each text once.
 func (r *Recorder) Take() []Statement {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,37 +38,37 @@ func (r *Recorder) Take() []Statement {
 	return out
 }
 
-// Line is the statement in one line, for people.
+// Line returns the statement in one line, for people.
 func (s Statement) Line() string { return strings.Join(strings.Fields(s.SQL), " ") }
 
-// Read notes what fn reads.
+// Read records the statements of fn.
 func (r *Recorder) Read(ctx context.Context, fn func(tx base.Tx) error) error {
-	return r.DB.Read(ctx, func(tx base.Tx) error { return fn(noting{tx, r, false}) })
+	return r.DB.Read(ctx, func(tx base.Tx) error { return fn(recordingTx{tx, r, false}) })
 }
 
-// Write notes what fn does.
+// Write records the statements of fn.
 func (r *Recorder) Write(ctx context.Context, fn func(tx base.Tx, at base.Moment) error) error {
-	return r.DB.Write(ctx, func(tx base.Tx, at base.Moment) error { return fn(noting{tx, r, true}, at) })
+	return r.DB.Write(ctx, func(tx base.Tx, at base.Moment) error { return fn(recordingTx{tx, r, true}, at) })
 }
 
-type noting struct {
+type recordingTx struct {
 	base.Tx
 	r      *Recorder
 	writes bool
 }
 
-func (n noting) note(sql string, args []any) {
+func (n recordingTx) note(sql string, args []any) {
 	n.r.mu.Lock()
 	defer n.r.mu.Unlock()
 	n.r.all = append(n.r.all, Statement{base.Statement{SQL: sql, Args: args}, n.writes})
 }
 
-func (n noting) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
+func (n recordingTx) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
 	n.note(sql, args)
 	return n.Tx.Exec(ctx, sql, args...)
 }
 
-func (n noting) Query(ctx context.Context, sql string, args ...any) (base.Rows, error) {
+func (n recordingTx) Query(ctx context.Context, sql string, args ...any) (base.Rows, error) {
 	n.note(sql, args)
 	return n.Tx.Query(ctx, sql, args...)
 }

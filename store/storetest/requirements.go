@@ -14,13 +14,13 @@ func requires(labels map[string]string) func(*task.Task) {
 	return func(t *task.Task) { t.Requirements.Labels = labels }
 }
 
-// machine opens a session of a worker whose machine has something.
-func (d *desk) machine(has task.Has, funcs ...string) string {
+// machine opens a session of a worker whose machine has the given capabilities.
+func (d *brokerBench) machine(has task.Has, funcs ...string) string {
 	d.Helper()
 	return d.open(job.WorkerInfo{Kinds: []task.Kind{task.KindFunc, task.KindProgram}, Funcs: funcs, Queues: map[string]int{"default": 10}, Has: has})
 }
 
-// program is a task that runs an artifact which needs no more than the given.
+// program returns a task with an artifact and no requirement but the given isolation.
 func program(name string, isolation task.Isolation) task.Task {
 	return task.Task{Name: name, Kind: task.KindProgram, Retry: task.Retry{Jitter: -1},
 		Program: &task.Program{SHA256: strings.Repeat("ab", 32), Size: 1, MinIsolation: isolation}}
@@ -31,13 +31,13 @@ func init() {
 	add("a program goes to a machine of its make that keeps it apart as strongly as it wants", caseAProgramGoesToAMachineOfItsMake)
 	add("a program goes to a machine with memory and processors for it, and job why says what the others lack", caseAProgramGoesToAMachineWithMemoryAnd)
 	add("a requirement follows its task until a job starts, and again when it is put back", caseARequirementFollowsItsTaskUntilAJobStarts)
-	add("a requirement that nobody met is met by who comes later, on schedules and retries too", caseARequirementThatNobodyMetIsMetByWho)
+	add("a requirement that no worker met is met by a later worker, on schedules and retries too", caseARequirementThatNobodyMetIsMetByWho)
 	add("a requirement that was taken back leaves its number to another and no trace", caseARequirementThatWasTakenBackLeavesItsNumber)
 	add("a requirement that nothing needs any more goes after a day, and one that is needed again does not", caseARequirementThatNothingNeedsAnyMoreGoesAfter)
 	add("a requirement that came in the place of one that went is met", caseARequirementThatCameInThePlaceOfOne)
 }
 
-func caseAWorkerGetsTheJobsOfTasksWhoseRequirements(d *desk) {
+func caseAWorkerGetsTheJobsOfTasksWhoseRequirements(d *brokerBench) {
 	gpu := map[string]string{"gpu": "true"}
 	d.task("plain")
 	d.task("heavy", requires(gpu))
@@ -78,7 +78,7 @@ func caseAProgramGoesToAMachineWithMemoryAnd(b *bench) {
 		s := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: fmt.Sprint("w", i), Kinds: []task.Kind{task.KindProgram}, Queues: map[string]int{"default": 1}, Has: has}))(b)
 		want(b, fmt.Sprintf("jobs for %+v", size), len(b.claim(s, 1).Jobs), i/2)
 		if why := must(b.st.Why(b.ctx, "default", id))(b); i == 0 && !strings.Contains(why.Summary, "Waiting: no worker has memory of 8 GiB for a program (0 of 1; w0 lacks memory of 8 GiB for a program (it offers 4 GiB))") {
-			b.Errorf("why says %q", why.Summary)
+			b.Errorf("why: got %q, want the lacking memory", why.Summary)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func caseARequirementFollowsItsTaskUntilAJobStarts(b *bench) {
 	want(b, "jobs for a plain worker after one was handed back", len(b.claim(plain, 10).Jobs), 0)
 	why := must(b.st.Why(b.ctx, "default", runs.ID))(b)
 	if !strings.Contains(why.Summary, "Waiting: no worker has label gpu=true (0 of 1; tester lacks label gpu=true)") {
-		b.Errorf("why says %q", why.Summary)
+		b.Errorf("why: got %q, want the lacking label", why.Summary)
 	}
 	gpu := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "gpu", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"},
 		Queues: map[string]int{"default": 10}, Has: task.Has{Labels: t.Requirements.Labels}}))(b)
@@ -114,7 +114,7 @@ func caseARequirementThatNobodyMetIsMetByWho(b *bench) {
 		Queues: map[string]int{"default": 10}, Has: task.Has{Labels: map[string]string{"gpu": "true"}}}))(b)
 	held := b.claim(gpu, 10).Jobs
 	if len(held) == 0 {
-		b.Fatal("no job of the schedule was claimed")
+		b.Fatal("claimed jobs: the job of the schedule is missing")
 	}
 	var fs []job.Finish
 	for _, j := range held {
@@ -161,12 +161,12 @@ func caseARequirementThatNothingNeedsAnyMoreGoesAfter(b *bench) {
 	edit("back", nil)
 	prune(time.Minute, 4)
 	prune(23*time.Hour, 4)
-	edit("back", label("back")) // by its number from before
+	edit("back", label("back")) // by its old number
 	prune(2*time.Hour, 3)
 	ok(b, b.st.DeleteTask(b.ctx, "default", "queued"))
 	prune(25*time.Hour, 3)
 	prune(25*time.Hour, 2)
-	b.again() // nothing is remembered from before
+	b.again() // a new store has nothing cached
 	edit("left", label("left"))
 	ids := []int64{b.enqueue(job.NewJob{Task: "left"}).ID, b.enqueue(job.NewJob{Task: "back"}).ID}
 	for i, name := range []string{"left", "back"} {
@@ -196,7 +196,7 @@ func caseARequirementThatCameInThePlaceOfOne(b *bench) {
 	want(b, "jobs", len(b.claim(s, 10).Jobs), 1)
 }
 
-// wantJobs fails unless a claim brought just these jobs, in this order.
+// wantJobs fails unless a claim returned exactly these jobs, in this order.
 func wantJobs(t failer, whose string, c job.Claim, ids ...int64) {
 	t.Helper()
 	got := []int64{}

@@ -13,14 +13,14 @@ func init() {
 	addNodes("history that two nodes roll up at once is counted once", caseHistoryThatTwoNodesRollUpAtOnce)
 }
 
-// overtaken is a database on which another node does something before each change: between what a node reads and what it
-// writes by that.
-type overtaken struct {
+// racingDatabase is a database on which another node acts before each change: between a node's read and the write that depends on
+// it.
+type racingDatabase struct {
 	base.DB
 	by func()
 }
 
-func (o overtaken) Write(ctx context.Context, fn func(tx base.Tx, at base.Moment) error) error {
+func (o racingDatabase) Write(ctx context.Context, fn func(tx base.Tx, at base.Moment) error) error {
 	o.by()
 	return o.DB.Write(ctx, fn)
 }
@@ -42,13 +42,13 @@ func caseHistoryThatTwoNodesRollUpAtOnce(b *bench, _ []*store.Store) {
 	}
 	live := b.became("s") + b.became("other")
 	if live == "" {
-		b.Fatal("nothing became of the schedules")
+		b.Fatal("days of the schedules: got none")
 	}
 	b.clock.Move(10 * time.Minute)
-	late := store.New(overtaken{b.st.DB(), func() { must(b.st.RollUp(b.ctx))(b) }}, store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono})
+	late := store.New(racingDatabase{b.st.DB(), func() { must(b.st.RollUp(b.ctx))(b) }}, store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono})
 	for n := 0; must(late.RollUp(b.ctx))(b); n++ {
 		if n > 1000 {
-			b.Fatal("rolling up has no end")
+			b.Fatal("the roll-up reports more work without end")
 		}
 	}
 	b.rollUp()

@@ -21,7 +21,7 @@ func init() {
 	addNodes("nodes that sample queues at once keep one sample of a minute", caseNodesSampleOnce)
 }
 
-// sampled is what samples say of queues, as text: begin, ready, oldest, running.
+// sampled returns samples of queues as text: start, ready, oldest, running.
 func sampled(b *bench, q job.SampleQuery) (text string) {
 	b.Helper()
 	for _, item := range must(b.st.QueueSamples(b.ctx, q))(b).Items {
@@ -50,7 +50,7 @@ func caseASampleOfQueues(b *bench) {
 	b.task("u", func(t *task.Task) { t.Namespace, t.Queue = "other", "slow" })
 	b.task("s", func(t *task.Task) { t.Queue = "slow" })
 	low := -5
-	b.enqueue(job.NewJob{Task: "t", Priority: &low}) // the oldest, behind all others
+	b.enqueue(job.NewJob{Task: "t", Priority: &low}) // the oldest job, after all others
 	b.clock.Move(10 * time.Second)
 	for range 5 {
 		b.enqueue(job.NewJob{Task: "t"})
@@ -60,18 +60,18 @@ func caseASampleOfQueues(b *bench) {
 	for range 3 {
 		b.enqueue(job.NewJob{Namespace: "other", Task: "u"})
 	}
-	b.enqueue(job.NewJob{Task: "t", DueAt: b.clock.Now().Add(time.Hour)}) // does not wait for a worker
+	b.enqueue(job.NewJob{Task: "t", DueAt: b.clock.Now().Add(time.Hour)}) // scheduled, so it does not wait for a worker
 	s := b.session("t")
 	want(b, "claimed", len(b.claim(s, 2).Jobs), 2)
 	b.clock.Move(25 * time.Second)
 	takeSample(b)
 	b.clock.Move(5 * time.Second)
 	b.enqueue(job.NewJob{Task: "t"})
-	takeSample(b) // of the same minute
+	takeSample(b) // in the same minute
 	want(b, "together", sampled(b, job.SampleQuery{Namespace: core.AnyNamespace}), "default: 12:00 4 40s 2;\nslow: 12:00 4 30s 0;\n")
-	want(b, "of default", sampled(b, job.SampleQuery{}), "default: 12:00 4 40s 2;\nslow: 12:00 1 30s 0;\n")
-	want(b, "of other", sampled(b, job.SampleQuery{Namespace: "other"}), "slow: 12:00 3 25s 0;\n")
-	want(b, "of nobody", sampled(b, job.SampleQuery{Namespace: "nobody", Queues: []string{"slow", "idle"}}), "idle: 12:00 0 0s 0;\nslow: 12:00 0 0s 0;\n")
+	want(b, "samples of namespace default", sampled(b, job.SampleQuery{}), "default: 12:00 4 40s 2;\nslow: 12:00 1 30s 0;\n")
+	want(b, "samples of namespace other", sampled(b, job.SampleQuery{Namespace: "other"}), "slow: 12:00 3 25s 0;\n")
+	want(b, "samples of namespace nobody", sampled(b, job.SampleQuery{Namespace: "nobody", Queues: []string{"slow", "idle"}}), "idle: 12:00 0 0s 0;\nslow: 12:00 0 0s 0;\n")
 	want(b, "rows of a queue in which nothing is", b.count(`select count(*) from belfry.queue_samples where queue = 'idle'`), 0)
 	stats := must(b.st.Queue(b.ctx, "default"))(b)
 	want(b, "ready, as the queue says", stats.Ready, 5)
@@ -87,7 +87,7 @@ func caseASampleOfQueues(b *bench) {
 
 func caseSamplesFold(b *bench) {
 	b.task("t")
-	for i := range 90 { // jobs that wait: 1, 2, ... 90
+	for i := range 90 { // waiting jobs: 1, 2, ... 90
 		b.enqueue(job.NewJob{Task: "t"})
 		if i < 20 || i >= 30 {
 			takeSample(b)
@@ -164,11 +164,11 @@ func caseNodesSampleOnce(b *bench, nodes []*store.Store) {
 	}
 	want(b, "samples", sampled(b, job.SampleQuery{}), wanted.String()+"\n")
 	want(b, "minutes", b.count(`select count(*) from belfry.sampled where span = 60`), 5)
-	// Between what a node has seen and what it writes, another takes the sample: nothing of it is written over.
-	late := store.New(overtaken{b.st.DB(), func() {
+	// Between a node's count and its write another node takes the sample: the late write changes nothing.
+	late := store.New(racingDatabase{b.st.DB(), func() {
 		must(b.st.SampleQueues(b.ctx))(b)
 		b.sql(`update belfry.queue_samples set ready = 0 where at = (select max(at) from belfry.queue_samples where span = 60) and span = 60`)
 	}}, store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono})
 	must(late.SampleQueues(b.ctx))(b)
-	want(b, "of who came first", sampled(b, job.SampleQuery{}), wanted.String()+" 12:05 0 5m 0;\n")
+	want(b, "samples of the first node", sampled(b, job.SampleQuery{}), wanted.String()+" 12:05 0 5m 0;\n")
 }

@@ -16,7 +16,7 @@ import (
 // schedules is a bench with schedules that fire.
 type schedules struct{ *bench }
 
-// overlapping makes a schedule of every minute whose first run is under way.
+// overlapping creates a schedule of every minute whose first run is in progress.
 func (b schedules) overlapping(o schedule.Overlap, change ...func(*schedule.Schedule)) (job.Session, job.LeasedJob) {
 	b.Helper()
 	b.task("tick", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
@@ -24,7 +24,7 @@ func (b schedules) overlapping(o schedule.Overlap, change ...func(*schedule.Sche
 	return b.underWay()
 }
 
-// underWay fires and claims the one job that is ready.
+// underWay fires, and claims the only ready job.
 func (b schedules) underWay() (job.Session, job.LeasedJob) {
 	b.Helper()
 	b.fire()
@@ -34,7 +34,7 @@ func (b schedules) underWay() (job.Session, job.LeasedJob) {
 	return s, c.Jobs[0]
 }
 
-// next moves on by a minute and fires.
+// next moves the clock by a minute and fires.
 func (b schedules) next() {
 	b.Helper()
 	b.clock.Move(time.Minute)
@@ -71,7 +71,7 @@ func caseOverlapSkipARunWhosePredecessorHasNotEnded(b *bench) {
 	schedules{b}.next()
 	os := b.occurrences("tick")
 	if len(os) != 2 || os[1].Reason != schedule.ReasonOverlap || os[1].Note != fmt.Sprintf("job %d", j.Job.ID) || os[1].JobID != 0 {
-		b.Fatalf("%+v", os)
+		b.Fatalf("occurrences: got %+v, want the second skipped because of the first job", os)
 	}
 	b.finish(s, j, job.OutcomeOK)
 	schedules{b}.next()
@@ -110,13 +110,13 @@ func caseOverlapBufferOne(b *bench) {
 		b.renew(s, j)
 		os := b.occurrences("tick")
 		if last := os[len(os)-1]; last.Reason != schedule.ReasonBufferFull || os[len(os)-2].Decision != schedule.DecidedBuffered {
-			b.Fatalf("round %d: %s", i, schedules{b}.said("tick"))
+			b.Fatalf("round %d: got occurrences %s, want a buffered one before one for the full buffer", i, schedules{b}.said("tick"))
 		}
 		want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 1)
 		end()
 		ready := b.jobsOf("tick", job.Ready)
 		if len(ready) != 1 || !ready[0].Nominal.Equal(os[len(os)-2].Nominal) {
-			b.Fatalf("round %d: after the end %+v", i, ready)
+			b.Fatalf("round %d: got ready jobs %+v, want the buffered run", i, ready)
 		}
 		want(b, "the row says so", b.occurrences("tick")[len(os)-2].JobID, ready[0].ID)
 		s, j = schedules{b}.underWay()
@@ -151,7 +151,7 @@ func caseOverlapBufferAllIsKept(b *bench) {
 	}
 	want(b, "occurrences", schedules{b}.said("tick"), "1m buffered, 2m buffered")
 	b.cancel(first)
-	want(b, "when the one before has ended", schedules{b}.said("tick"), "1m job, 2m buffered")
+	want(b, "occurrences after the end of the run before", schedules{b}.said("tick"), "1m job, 2m buffered")
 }
 
 func caseOverlapCancelOtherThe(b *bench) {
@@ -160,14 +160,14 @@ func caseOverlapCancelOtherThe(b *bench) {
 	schedules{b}.next()
 	<-nudged
 	if got := b.renew(s, j).Cancel; len(got) != 1 || got[0] != refOf(j) {
-		b.Fatalf("to cancel: %+v", got)
+		b.Fatalf("attempts to cancel: got %+v, want the replaced run", got)
 	}
 	schedules{b}.next()
 	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m skipped replaced, 2m buffered")
 	want(b, "end", b.finish(s, j, job.OutcomeCanceled).State, job.Canceled)
 	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m skipped replaced, 2m job")
 	if old := b.job(j.Job.ID); !strings.Contains(old.Note, "later run") {
-		b.Fatalf("%+v", old)
+		b.Fatalf("replaced job: got %+v, want a note of the later run", old)
 	}
 	want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 1)
 }
@@ -182,7 +182,7 @@ func caseOverlapCancelOtherA(b *bench) {
 	want(b, "reason", old.Reason, schedule.ReasonReplaced)
 	ready := b.jobsOf("tick", job.Ready)
 	if len(ready) != 1 || !ready[0].Nominal.Equal(Epoch.Add(time.Minute)) {
-		b.Fatalf("%s: %+v", schedules{b}.said("tick"), ready)
+		b.Fatalf("ready jobs of %s: got %+v, want the later run", schedules{b}.said("tick"), ready)
 	}
 }
 
@@ -192,10 +192,10 @@ func caseOverlapTerminateOther(b *bench) {
 	old := b.wantState(j.Job.ID, job.Canceled)
 	want(b, "reason", old.Reason, schedule.ReasonReplaced)
 	if as := must(b.st.Attempts(b.ctx, "default", j.Job.ID))(b); len(as) != 1 || as[0].Outcome != job.OutcomeCanceled || as[0].Lease != j.Job.Lease {
-		b.Fatalf("%+v", as)
+		b.Fatalf("attempts: got %+v, want 1 that is canceled", as)
 	}
 	if got := b.renew(s, j).Cancel; len(got) != 1 || got[0] != refOf(j) {
-		b.Fatalf("the worker was not told: %+v", got)
+		b.Fatalf("attempts to cancel: got %+v, want the terminated run", got)
 	}
 	want(b, "late finish is stale", b.finish(s, j, job.OutcomeOK).Stale, true)
 	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m job")
@@ -210,7 +210,7 @@ func caseAnEditOfTheOverlapPolicyReachesTheRuns(b *bench) {
 	sc.Overlap = schedule.OverlapAllow
 	must(b.st.UpdateSchedule(b.ctx, sc))(b)
 	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m job, 2m job")
-	want(b, "goes on", b.finish(s, j, job.OutcomeOK).State, job.Succeeded)
+	want(b, "state of the first run", b.finish(s, j, job.OutcomeOK).State, job.Succeeded)
 }
 
 func casePausingAndResumingAHundredTimesLeavesOneLoop(b *bench) {
@@ -232,7 +232,7 @@ func casePausingAndResumingAHundredTimesLeavesOneLoop(b *bench) {
 		b.renew(s)
 		c := b.claim(s, 10)
 		if len(c.Jobs) > 2 {
-			b.Fatalf("%d jobs at once", len(c.Jobs))
+			b.Fatalf("jobs at once: got %d, want at most 1", len(c.Jobs))
 		}
 		for _, j := range c.Jobs {
 			b.finish(s, j, job.OutcomeOK)
@@ -250,17 +250,17 @@ func caseAPauseWithdrawsWhatWaitsWithItsReason(b *bench) {
 	ctx := access.WithActor(b.ctx, "ada")
 	sc := must(b.st.PauseSchedule(ctx, "default", "tick", "the disk is full"))(b)
 	if sc.State != schedule.Paused || sc.PausedBy != "ada" || sc.PausedReason != "the disk is full" || !sc.PausedAt.Equal(b.clock.Now()) || !sc.NextAt.IsZero() || sc.Generation != 2 {
-		b.Fatalf("%+v", sc)
+		b.Fatalf("paused schedule: got %+v, want who paused it, why and when", sc)
 	}
 	want(b, "answer and row", jsonOf(b.get("tick")), jsonOf(sc))
 	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m skipped paused")
 	if o := b.occurrences("tick")[1]; !strings.Contains(o.Note, "the disk is full") {
-		b.Fatalf("%+v", o)
+		b.Fatalf("occurrence: got %+v, want the reason of the pause", o)
 	}
 	again := must(b.st.PauseSchedule(access.WithActor(b.ctx, "eve"), "default", "tick", "me too"))(b)
 	want(b, "pausing again changes nothing", jsonOf(again), jsonOf(sc))
 	schedules{b}.next()
-	want(b, "nothing fires", schedules{b}.said("tick"), "0s job, 1m skipped paused")
+	want(b, "occurrences of the paused schedule", schedules{b}.said("tick"), "0s job, 1m skipped paused")
 	want(b, "the running one", b.finish(s, j, job.OutcomeOK).State, job.Succeeded)
 	want(b, "the manual one is not withdrawn", len(b.jobsOf("tick", job.Ready)), 1)
 }
@@ -283,7 +283,7 @@ func caseAPauseWithdrawsAWaitingJobAsSkipped(b *bench) {
 		must(b.st.PauseSchedule(b.ctx, "default", name, "why not"))(b)
 		j := b.jobsOf(name)[0]
 		if j.State != state || j.Reason != schedule.ReasonPaused || !strings.Contains(j.Note, "why not") || j.FinishedAt.IsZero() {
-			b.Fatalf("%+v", j)
+			b.Fatalf("withdrawn job: got %+v, want the reason of the pause", j)
 		}
 	}
 }
@@ -328,12 +328,12 @@ func caseResumingLeavesOneRowForTheTimesOfThe(b *bench) {
 	b.clock.Move(5*time.Minute + time.Second)
 	want(b, "fired while paused", b.fire().Schedules, 0)
 	sc := must(b.st.ResumeSchedule(b.ctx, "default", "quiet", false))(b)
-	want(b, "next", sc.NextAt, Epoch.Add(6*time.Minute))
+	want(b, "next time", sc.NextAt, Epoch.Add(6*time.Minute))
 	want(b, "reason is gone", sc.PausedReason+sc.PausedBy, "")
 	must(b.st.ResumeSchedule(b.ctx, "default", "eager", true))(b)
 	want(b, "quiet", schedules{b}.said("quiet"), "0s job, 1m skipped paused x5")
 	o := b.occurrences("quiet")[1]
-	want(b, "until", o.Until, Epoch.Add(5*time.Minute))
+	want(b, "end of the missed times", o.Until, Epoch.Add(5*time.Minute))
 	want(b, "eager", schedules{b}.said("eager"), "0s job, 1m skipped catchup_max x3, 4m job, 5m job")
 	want(b, "resuming again changes nothing", jsonOf(must(b.st.ResumeSchedule(b.ctx, "default", "quiet", true))(b)), jsonOf(sc))
 }
@@ -347,7 +347,7 @@ func caseAnEditThatKeepsTheTimesKeepsTheCadence(b *bench) {
 	sc := before
 	sc.Description, sc.CatchupMax, sc.Input = "edited", 7, json.RawMessage(`{"n":1}`)
 	sc = must(b.st.UpdateSchedule(b.ctx, sc))(b)
-	want(b, "next", sc.NextAt, before.NextAt)
+	want(b, "next time", sc.NextAt, before.NextAt)
 	want(b, "high water", sc.HighWater, before.HighWater)
 	want(b, "generation", sc.Generation, before.Generation)
 	want(b, "waiting jobs", len(b.jobsOf("tick", job.Ready)), 1)
@@ -367,14 +367,14 @@ func caseAnEditOfTheTimesWithdrawsWhatWaits(b *bench) {
 	sc.Overlap = schedule.OverlapAllow
 	sc = must(b.st.UpdateSchedule(b.ctx, sc))(b)
 	want(b, "generation", sc.Generation, 2)
-	want(b, "next", sc.NextAt, Epoch.Add(26*time.Minute))
+	want(b, "next time", sc.NextAt, Epoch.Add(26*time.Minute))
 	old := b.wantState(waiting, job.Skipped)
 	want(b, "reason", old.Reason, schedule.ReasonEdited)
 	want(b, "decided under the old rule", schedules{b}.said("tick"), "0s job, 10m skipped catchup_latest, 20m skipped overlap")
 	want(b, "fired at once", b.fire().Jobs, 0)
 	b.clock.Move(time.Minute)
 	b.fire()
-	want(b, "afterwards", schedules{b}.said("tick"), "0s job, 10m skipped catchup_latest, 20m skipped overlap, 26m job")
+	want(b, "occurrences after the resume", schedules{b}.said("tick"), "0s job, 10m skipped catchup_latest, 20m skipped overlap, 26m job")
 	want(b, "generation of the job", b.jobsOf("tick", job.Ready)[0].Generation, 2)
 }
 
@@ -387,7 +387,7 @@ func caseAnEditOfTheTimesEmptiesTheBufferWith(b *bench) {
 	want(b, "occurrences", schedules{b}.said("tick"), "0s job, 1m skipped edited")
 	want(b, "the running one", b.finish(s, j, job.OutcomeOK).State, job.Succeeded)
 	want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
-	want(b, "next", b.get("tick").NextAt, Epoch.Add(time.Hour))
+	want(b, "next time", b.get("tick").NextAt, Epoch.Add(time.Hour))
 }
 
 func caseAnEditOfAPausedScheduleLeavesItPaused(b *bench) {
@@ -398,10 +398,10 @@ func caseAnEditOfAPausedScheduleLeavesItPaused(b *bench) {
 	sc.Rules[0].Every = core.Duration(2 * time.Minute)
 	sc = must(b.st.UpdateSchedule(b.ctx, sc))(b)
 	if sc.State != schedule.Paused || sc.PausedReason != "wait" || !sc.NextAt.IsZero() {
-		b.Fatalf("%+v", sc)
+		b.Fatalf("edited schedule: got %+v, want it still paused", sc)
 	}
 	schedules{b}.next()
-	want(b, "occurrences", schedules{b}.said("tick"), "0s job") // due at the pause, and withdrawn by it
+	want(b, "occurrences", schedules{b}.said("tick"), "0s job") // due at the pause, which withdraws it
 	want(b, "live jobs", b.count(`select count(*) from belfry.jobs`), 0)
 }
 
@@ -416,7 +416,7 @@ func caseACompletedScheduleThatIsGivenNewTimesBegins(b *bench) {
 	sc.Rules = []schedule.Rule{{At: []time.Time{Epoch.Add(5 * time.Minute)}}}
 	sc = must(b.st.UpdateSchedule(b.ctx, sc))(b)
 	want(b, "state", sc.State, schedule.Active)
-	want(b, "next", sc.NextAt, Epoch.Add(5*time.Minute))
+	want(b, "next time", sc.NextAt, Epoch.Add(5*time.Minute))
 }
 
 func caseDeletingAScheduleWithdrawsWhatWaitsAndLetsWhat(b *bench) {

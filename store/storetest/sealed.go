@@ -16,7 +16,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// secretAuth has every secret of a check.
+// secretAuth returns a check's authentication with every kind of secret.
 func secretAuth(n string) *task.HTTPAuth {
 	return &task.HTTPAuth{User: "u", Password: core.Secret("needle-password-" + n)}
 }
@@ -30,8 +30,8 @@ func secretChannel(n string) alert.Channel {
 		Headers: map[string]core.Secret{"X-Key": core.Secret("needle-header-" + n)}}}
 }
 
-// KeepNeedles writes secrets by every way there is. All of them hold the word
-// needle, which must not be found in the database.
+// KeepNeedles writes secrets in every possible way. All of them contain the word needle, which must not be found in the
+// database.
 func KeepNeedles(t *testing.T, st *store.Store) {
 	t.Helper()
 	ctx := context.Background()
@@ -41,7 +41,7 @@ func KeepNeedles(t *testing.T, st *store.Store) {
 			t.Fatal(err)
 		}
 	}
-	for _, n := range []string{"1", "2"} { // created, and replaced
+	for _, n := range []string{"1", "2"} { // created, then replaced
 		m := monitor.Monitor{Name: "m", Check: secretCheck(n)}
 		tk := secretCheck(n)
 		tk.Name = "t"

@@ -12,10 +12,10 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// searches is a bench that looks jobs up.
+// searches is a bench that searches for jobs.
 type searches struct{ *bench }
 
-// found searches as people do, page by page, and answers the ids, newest first.
+// found searches page by page, as people do, and returns the ids, newest first.
 func (b searches) found(search string) (ids []int64) {
 	b.Helper()
 	f := must(job.ParseJobFilter(search, b.clock.Now()))(b)
@@ -23,7 +23,7 @@ func (b searches) found(search string) (ids []int64) {
 		p := must(b.st.Jobs(b.ctx, f))(b)
 		for _, j := range p.Items {
 			if !f.Matches(j) {
-				b.Fatalf("%q found %+v", search, j)
+				b.Fatalf("search %q found %+v, which does not match", search, j)
 			}
 			ids = append(ids, j.ID)
 		}
@@ -31,11 +31,11 @@ func (b searches) found(search string) (ids []int64) {
 			return ids
 		}
 	}
-	b.Fatalf("%q has no end", search)
+	b.Fatalf("search %q has no last page", search)
 	return nil
 }
 
-// manyDone puts finished jobs into history that nothing else is about.
+// manyDone adds unrelated finished jobs to the history.
 func (b searches) manyDone(n int) {
 	b.Helper()
 	t := must(b.st.Task(b.ctx, "default", "t"))(b)
@@ -142,22 +142,22 @@ func caseASearchThatNoIndexAnswersLooksAtSo(b *bench) {
 	waits := b.enqueue(job.NewJob{Task: "t", Tags: []string{"needle"}}).ID
 	p := must(b.st.Jobs(b.ctx, job.Filter{Tag: "needle"}))(b)
 	if len(p.Items) != 1 || p.Items[0].ID != waits || p.Next == "" || p.Looked < 10_000 || p.Looked > 10_001 {
-		b.Fatalf("%d items, next %q, looked at %d", len(p.Items), p.Next, p.Looked)
+		b.Fatalf("search for a rare tag: got %d items, next %q, looked at %d, want 1 item after about 10,000 rows", len(p.Items), p.Next, p.Looked)
 	}
 	want(b, "all in the end", fmt.Sprint(searches{b}.found("tag:needle")), fmt.Sprint([]int64{waits, old}))
 	for _, indexed := range []string{"state:failed", "task:u", "until:1d", "state:failed task:u tag:needle"} {
 		p := must(b.st.Jobs(b.ctx, must(job.ParseJobFilter(indexed, b.clock.Now()))(b)))(b)
 		if len(p.Items) != 1 || p.Next != "" || p.Looked != 0 {
-			b.Fatalf("%s: %d items, next %q, looked at %d", indexed, len(p.Items), p.Next, p.Looked)
+			b.Fatalf("by %s: got %d items, next %q, looked at %d", indexed, len(p.Items), p.Next, p.Looked)
 		}
 	}
 	n := must(b.st.CountJobs(b.ctx, job.Filter{Tag: "needle"}, view.CountOptions{}))(b)
 	if n.Count != 1 || !n.More || n.Looked < 10_000 {
-		b.Fatalf("%+v", n)
+		b.Fatalf("count of a rare tag: got %+v, want 1 and more", n)
 	}
 	n = must(b.st.CountJobs(b.ctx, job.Filter{States: []job.State{job.Canceled}}, view.CountOptions{}))(b)
 	if n.Count != 1000 || !n.More {
-		b.Fatalf("%+v", n)
+		b.Fatalf("count of canceled jobs: got %+v, want 1000 and more", n)
 	}
 }
 
@@ -172,17 +172,17 @@ func caseCountsOfWhatWaitsDoNotDependOnWhat(b *bench) {
 	must(b.st.Enqueue(b.ctx, ns))(b)
 	n := must(b.st.CountJobs(b.ctx, job.Filter{}, view.CountOptions{Cap: 100, ByState: true}))(b)
 	if n.Count != 100 || !n.More {
-		b.Fatalf("%+v", n)
+		b.Fatalf("count of all jobs: got %+v, want 100 and more", n)
 	}
 	if c := n.States[job.Scheduled]; c.Count != 1 || c.More || c.Looked > 1 {
-		b.Fatalf("scheduled: %+v", c)
+		b.Fatalf("count of scheduled jobs: got %+v, want 1 after 1 look", c)
 	}
 	if c := n.States[job.Ready]; c.Count != 100 || !c.More {
-		b.Fatalf("ready: %+v", c)
+		b.Fatalf("count of ready jobs: got %+v, want 100 and more", c)
 	}
 	c := must(b.st.CountJobs(b.ctx, job.Filter{States: []job.State{job.Ready}, Queue: "default"}, view.CountOptions{Cap: 5000}))(b)
 	if c.Count != 3000 || c.More {
-		b.Fatalf("in a queue: %+v", c)
+		b.Fatalf("ready jobs in the queue: got %+v, want 3000 and no more", c)
 	}
 }
 
@@ -195,12 +195,12 @@ func caseABulkActionGoesOnBehindWhatItWas(b *bench) {
 	}
 	dry := must(b.st.RetryJobs(b.ctx, "default", view.Selection{Query: "state:canceled since:1h", DryRun: true, Sample: 3}))(b)
 	if dry.Count == nil || dry.Count.Count != 7 || dry.Count.More || len(dry.IDs) != 3 || !slices.Equal(dry.IDs, ids[:3]) {
-		b.Fatalf("%+v", dry)
+		b.Fatalf("dry run: got %+v, want 7 jobs, the first 3 of them named", dry)
 	}
-	// Only the first can come back: the others would have its active key.
+	// Only the first can be retried: it takes the active key of the others.
 	r := must(b.st.RetryJobs(b.ctx, "default", view.Selection{Query: "state:canceled"}))(b)
 	if len(r.IDs) != 1 || len(r.Left) != 6 || r.More {
-		b.Fatalf("%+v", r)
+		b.Fatalf("retried: got %+v, want 1 job, and 6 left", r)
 	}
 	searches{b}.manyDone(12_000)
 	var done []int64
@@ -209,13 +209,13 @@ func caseABulkActionGoesOnBehindWhatItWas(b *bench) {
 		r := must(b.st.RetryJobs(b.ctx, "default", view.Selection{Query: "state:canceled", Cursor: cursor}))(b)
 		for _, id := range r.IDs {
 			if n := len(done); n > 0 && id <= done[n-1] {
-				b.Fatalf("job %d after %d", id, done[n-1])
+				b.Fatalf("job %d was retried after %d, want ascending ids", id, done[n-1])
 			}
 			done = append(done, id)
 		}
 		cursor, more = r.Next, r.More
 	}
-	want(b, "retried", len(done), 12_001) // the one that came back was canceled with the many
+	want(b, "retried", len(done), 12_001) // the retried job was canceled with the others
 	want(b, "calls", calls, 2)
 	_, err := b.st.CancelJobs(b.ctx, "default", view.Selection{IDs: ids, Cursor: "x"})
 	wantCode(b, err, core.Invalid, "cursor")

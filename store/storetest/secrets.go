@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	add("a secret is kept sealed, opened for a program, and shown to nobody", caseASecretIsKeptSealed)
+	add("a secret is kept sealed, opened for a program, and never shown", caseASecretIsKeptSealed)
 	add("the key of secrets is changed, and all of them open", caseTheKeyOfSecretsIsChanged)
 }
 
@@ -26,13 +26,13 @@ func caseASecretIsKeptSealed(b *bench) {
 	programs{b}.upload("one")
 	j := b.enqueue(job.NewJob{Task: "t"})
 	if w := must(b.st.Why(b.ctx, "default", j.ID))(b); !strings.Contains(w.Summary+w.Next, "belfry secret set key") && !strings.Contains(jsonOf(w.Checks), "belfry secret set key") {
-		b.Fatal(jsonOf(w))
+		b.Fatalf("why without the secret: got %s, want the command that sets it", jsonOf(w))
 	}
 	s := programs{b}.runner()
 	want(b, "claimed without", len(b.claim(s, 5).Jobs), 0)
 	failed := b.wantState(j.ID, job.Failed)
 	if failed.Reason != schedule.ReasonNoRetry || !strings.Contains(failed.Error, `"key"`) {
-		b.Fatalf("%+v", failed)
+		b.Fatalf("job without the secret: got %+v, want failed, with the secret's name", failed)
 	}
 	must(b.st.SetSecret(b.ctx, "default", "key", "k1"))(b)
 	b.retry(j.ID)
@@ -42,7 +42,7 @@ func caseASecretIsKeptSealed(b *bench) {
 	b.finish(s, got[0], job.OutcomeError, func(f *job.Finish) { f.NoRetry = true })
 	must(b.st.SetSecret(b.ctx, "default", "db", "hunter3"))(b)
 	b.retry(j.ID)
-	want(b, "the new one", b.claim(s, 5).Jobs[0].Secrets["PASSWORD"], "hunter3")
+	want(b, "new secret of the claimed job", b.claim(s, 5).Jobs[0].Secrets["PASSWORD"], "hunter3")
 
 	page := must(b.st.KeptSecrets(b.ctx, view.DocumentFilter{Namespace: "default"}))(b)
 	want(b, "secrets", len(page.Items), 2)
@@ -51,7 +51,7 @@ func caseASecretIsKeptSealed(b *bench) {
 	export := must(b.st.Export(b.ctx, "default"))(b)
 	for _, shown := range []any{page, audit, export, must(b.st.Task(b.ctx, "default", "t"))(b), b.job(j.ID)} {
 		if strings.Contains(jsonOf(shown), "hunter") {
-			b.Fatalf("shown: %s", jsonOf(shown))
+			b.Fatalf("got the secret in %s", jsonOf(shown))
 		}
 	}
 	want(b, "in the clear", b.count(`select count(*) from belfry.secrets where sealed like '%hunter%'`), 0)
@@ -74,10 +74,10 @@ func caseTheKeyOfSecretsIsChanged(b *bench) {
 	want(b, "sealed anew", before.Sealed, 7)
 	after := must(b.st.RotateSecrets(b.ctx))(b)
 	if after.Key == before.Key || after.Sealed != 7 {
-		b.Fatalf("%+v %+v", before, after)
+		b.Fatalf("keys before and after the rotation: got %+v and %+v", before, after)
 	}
 	want(b, "key of attempts' tokens", jsonOf(must(b.st.SigningKeys(b.ctx))(b)), jsonOf(signs))
-	want(b, "under one key", b.count(`select count(*) from belfry.secrets where key_name = $1`, after.Key), 7)
+	want(b, "secrets sealed with one key", b.count(`select count(*) from belfry.secrets where key_name = $1`, after.Key), 7)
 	b.task("t", runs("one"), func(t *task.Task) { t.Program.Secrets = map[string]string{"A": "s3"} })
 	programs{b}.upload("one")
 	b.enqueue(job.NewJob{Task: "t"})
@@ -89,10 +89,10 @@ func caseTheKeyOfSecretsIsChanged(b *bench) {
 		Queues: map[string]int{"default": 10}, Has: task.Has{OS: "linux", Arch: "amd64", Isolation: task.IsolationGVisor}}))(b)
 	got := b.claim(s, 10).Jobs
 	if len(got) != 1 || got[0].Job.ID != other.ID {
-		b.Fatalf("one that cannot be opened holds up others: %+v", got)
+		b.Fatalf("claim beside a job whose secret cannot be opened: got %+v, want the other job", got)
 	}
 	put := b.wantState(j.ID, job.Scheduled)
 	if !strings.Contains(put.Error, "cannot be opened") || strings.Contains(put.Error, "v4") {
-		b.Fatal(put.Error)
+		b.Fatalf("error without the key: got %q, want no part of the secret", put.Error)
 	}
 }

@@ -27,7 +27,7 @@ func inSequence(after flow.AfterFailure, ls ...flow.Limit) func(*task.Task) {
 	}
 }
 
-// next claims all that is ready, which must be the jobs of these ids.
+// next claims all ready jobs, which must be the jobs with these ids.
 func (b *bench) next(s job.Session, ids ...int64) []job.LeasedJob {
 	b.Helper()
 	b.consistent()
@@ -56,7 +56,7 @@ func sequenceOrder(b *bench) {
 	first := b.next(s, ids[0])[0]
 	other := b.enqueue(customer("b")).ID
 	b.finish(s, b.next(s, other)[0], job.OutcomeOK)
-	b.finish(s, first, job.OutcomeError) // it waits for its retry, and the others for it
+	b.finish(s, first, job.OutcomeError) // the job waits for its retry, and the others wait for it
 	b.next(s, []int64{}...)
 	b.clock.Move(time.Minute)
 	b.renew(s)
@@ -94,7 +94,7 @@ func sequenceStops(b *bench) {
 	b.finish(s, b.next(s, ids[0])[0], job.OutcomeError, failForGood)
 	told := must(b.st.Alerts(b.ctx, alert.Filter{}))(b).Items
 	if len(told) != 1 || !strings.Contains(told[0].Notification.Text, "its sequence is stopped: retry it, or go on without it by belfry task resume work KEY") {
-		b.Errorf("told %+v", told)
+		b.Errorf("alerts: got %+v, want 1 that names the stopped sequence", told)
 	}
 	b.next(s, []int64{}...)
 	use := must(b.st.LimitUse(b.ctx, "default", "work"))(b)
@@ -113,7 +113,9 @@ func sequenceStops(b *bench) {
 	b.finish(s, b.next(s, ids[0])[0], job.OutcomeOK)
 	b.finish(s, b.next(s, ids[1])[0], job.OutcomeError, failForGood)
 	b.next(s, []int64{}...)
+	want(b, "note of a job that has stopped its sequence", b.job(ids[1]).Note, "its sequence is stopped: retry it, or go on without it by belfry task resume work KEY")
 	want(b, "resumed", must(b.st.ResumeSequence(b.ctx, "default", "work", "a"))(b), true)
+	want(b, "note of a job whose sequence was resumed", b.job(ids[1]).Note, "its sequence was stopped, and resumed without it")
 	want(b, "resumed again", must(b.st.ResumeSequence(b.ctx, "default", "work", "a"))(b), false)
 	b.promote()
 	b.finish(s, b.next(s, ids[2])[0], job.OutcomeError, failForGood)
@@ -151,7 +153,7 @@ func sequenceHistories(b *bench) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	b.task("work", inSequence(flow.SequenceGoesOn, flow.Limit{Name: "all", Running: 2}, flow.Limit{Name: "rate", Rate: "5/s", Burst: 2}))
 	s := b.session("work")
-	key, began := map[int64]int{}, map[int]int64{} // of each job its sequence, and of each sequence the job that began last
+	key, began := map[int64]int{}, map[int]int64{} // the sequence of each job, and the last started job of each sequence
 	done := map[int64]bool{}
 	var held []job.LeasedJob
 	left := 50

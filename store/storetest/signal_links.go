@@ -24,7 +24,7 @@ func init() {
 	addNodes("answers by links of one signal at the same moment: one counts, and the others are told", caseAnswersAtTheSameMoment)
 }
 
-// putOffForPaid makes a job that waits for signal paid for a day, put off.
+// putOffForPaid creates a job that is snoozed while it waits a day for signal paid.
 func putOffForPaid(b *bench, s job.Session) job.Ref {
 	b.Helper()
 	b.enqueue(job.NewJob{Task: "t"})
@@ -52,10 +52,10 @@ func caseLinksSendASignalToAJob(b *bench) {
 	short, back, early := link(job.Link{Name: "paid", Valid: core.Duration(time.Minute)}), link(job.Link{Name: "gone back"}), link(job.Link{Name: "not yet"})
 	want(b, "keys kept", b.count(`select count(*) from belfry.links where secret_hash = $1`, ann), 0)
 	want(b, "audit", b.count(`select count(*) from belfry.audit where action = 'link' and noun = 'job'`), 5)
-	for range 3 { // as those do who scan mail
+	for range 3 { // as mail scanners do
 		asks := must(b.st.Linked(b.ctx, ann))(b)
 		want(b, "asks", asks, workflow.Linked{JobID: id, Task: "t", Name: "paid", ExpiresAt: Epoch.Add(job.LinkFor)})
-		want(b, "open", asks.Open(), true)
+		want(b, "link is open", asks.Open(), true)
 	}
 	want(b, "signals", b.count(`select count(*) from belfry.signals`), 0)
 	b.clock.Move(time.Minute)
@@ -72,7 +72,7 @@ func caseLinksSendASignalToAJob(b *bench) {
 	wantCode(b, err, core.Invalid, "input")
 	want(b, "signals", b.count(`select count(*) from belfry.signals`), 0)
 
-	// The name is that of the link, whatever is sent.
+	// The name of the signal comes from the link, not from the request.
 	sent := must(b.st.SendByLink(b.ctx, ann, workflow.Signal{Name: "not yet", Input: json.RawMessage(`5`)}))(b)
 	want(b, "sent", sent, workflow.Sent{Taken: true})
 	for _, key := range []string{ann, second} {
@@ -139,7 +139,7 @@ func caseLinksToNoSignal(b *bench) {
 	_, err := b.st.MakeSignalLink(b.ctx, "default", 999, job.Link{Name: "a"})
 	wantCode(b, err, core.NotFound)
 
-	// One whose wait is over asks no more.
+	// A link whose wait is over no longer asks.
 	must(b.st.SaveStep(b.ctx, s.ID, ref, job.NewStep{Number: 2, Name: "soon", Kind: job.StepSignal, Sleep: core.Duration(time.Minute)}))(b)
 	key := keyOf(must(b.st.MakeSignalLink(b.ctx, "default", ref.JobID, job.Link{Name: "soon"}))(b))
 	b.clock.Move(time.Minute)
@@ -165,7 +165,7 @@ func caseLinksToNoSignal(b *bench) {
 	wantCode(b, err, core.Conflict, "belfry workflow unlink")
 }
 
-func caseTheAttemptMakesLinks(d *desk) {
+func caseTheAttemptMakesLinks(d *brokerBench) {
 	d.task("t")
 	d.one("t")
 	s := d.session("t")
@@ -207,6 +207,6 @@ func caseAnswersAtTheSameMoment(b *bench, nodes []*store.Store) {
 		return err
 	})
 	want(b, "taken", taken.Load(), 1)
-	want(b, "told", existing.Load(), int64(8*len(nodes)-1))
+	want(b, "repeated signals that got the existing one", existing.Load(), int64(8*len(nodes)-1))
 	want(b, "signals", b.count(`select count(*) from belfry.signals`), 1)
 }

@@ -15,13 +15,12 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// many counts to n in a statement: i is 1 to n.
+// many is SQL that counts i from 1 to n.
 func many(n int) string {
 	return fmt.Sprintf(`with recursive many(i) as (select 1 union all select i + 1 from many where i < %d)`, n)
 }
 
-// paused saves a monitor that is paused for a while, and the same as often as
-// asked besides, with schedules behind all others.
+// paused saves a monitor that is paused for a while, and copies of it with schedules after all others.
 func (b *bench) paused(name string, span time.Duration, others int, from int64) {
 	b.Helper()
 	b.monitor(name)
@@ -35,13 +34,13 @@ func (b *bench) paused(name string, span time.Duration, others int, from int64) 
 }
 
 func init() {
-	add("what waits in the outbox for long keeps nothing from being told that is due", caseWhatWaitsInTheOutboxForLongKeepsNothing)
+	add("alerts that wait for long delay no due alert", caseWaitingAlertsDelayNoDueAlert)
 	add("monitors whose pauses end together all go on, however many they are and in whatever order they were made", caseMonitorsWhosePausesEndTogetherAllGoOn)
-	add("what nobody can use any more leaves in the end", caseWhatNobodyCanUseAnyMoreLeavesInThe)
+	add("unusable join tokens, removals and backfills are pruned", caseUnusableRowsArePruned)
 	addNodes("edits at the same moment lose no secret that one of them brings", caseEditsAtTheSameMomentLoseNoSecretThat)
 }
 
-func caseWhatWaitsInTheOutboxForLongKeepsNothing(b *bench) {
+func caseWaitingAlertsDelayNoDueAlert(b *bench) {
 	w := b.checker()
 	alerts{b}.channel("hook", func(r *alert.Rule) { r.Group = -1 })
 	b.sql(`insert into belfry.alerts (namespace, channel, rule, type, notification, state, reason, created_at, due_at) `+many(1500)+`
@@ -51,7 +50,7 @@ func caseWhatWaitsInTheOutboxForLongKeepsNothing(b *bench) {
 	w.turn("site", failed)
 	w.turn("site", failed)
 	if titles := (alerts{b}).deliver(view.DeliveryResult{}); len(titles) != 1 || !strings.Contains(titles[0], "site") {
-		b.Fatalf("told: %q", titles)
+		b.Fatalf("messages: got %q, want 1 of site", titles)
 	}
 }
 
@@ -67,7 +66,7 @@ func caseMonitorsWhosePausesEndTogetherAllGoOn(b *bench) {
 	want(b, "schedules still paused", b.count(`select count(*) from belfry.schedules where state = 'paused'`), 0)
 }
 
-func caseWhatNobodyCanUseAnyMoreLeavesInThe(b *bench) {
+func caseUnusableRowsArePruned(b *bench) {
 	must2 := func(_ access.JoinToken, _ string, err error) { ok(b, err) }
 	must2(b.st.CreateJoinToken(b.ctx, access.JoinToken{Name: "m", Uses: 1}))
 	must(b.st.BeginRemoval(b.ctx, []string{bytesOf("one")}))(b)

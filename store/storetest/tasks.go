@@ -27,7 +27,7 @@ func caseATaskIsCreated(b *bench) {
 	want(b, "edit of nothing", jsonOf(same), jsonOf(t))
 	edited := must(b.st.UpdateTask(b.ctx, task.Task{Name: "t", Description: "second"}))(b)
 	if edited.Generation != 2 || edited.ID != t.ID || !edited.CreatedAt.Equal(Epoch) || !edited.UpdatedAt.Equal(Epoch.Add(time.Minute)) {
-		b.Fatalf("%+v", edited)
+		b.Fatalf("edited task: got %+v, want generation 2 under the same id", edited)
 	}
 	want(b, "row", jsonOf(must(b.st.Task(b.ctx, "default", "t"))(b)), jsonOf(edited))
 	_, err := b.st.CreateTask(b.ctx, task.Task{Name: "t"})
@@ -61,7 +61,7 @@ func caseDeletingATaskWithdrawsWhatWaits(b *bench) {
 	ok(b, b.st.DeleteTask(b.ctx, "default", "t"))
 	j := b.wantState(waits.ID, job.Skipped)
 	if j.Reason != schedule.ReasonDeleted || !strings.Contains(j.Note, "t deleted") {
-		b.Fatalf("%+v", j)
+		b.Fatalf("withdrawn job: got %+v, want the reason deleted", j)
 	}
 	want(b, "the running one", b.finish(s, running, job.OutcomeError).State, job.Failed)
 	want(b, "handed back", b.finish(s, handed, job.OutcomeHandedBack).State, job.Ready)
@@ -69,7 +69,7 @@ func caseDeletingATaskWithdrawsWhatWaits(b *bench) {
 	want(b, "ends at the claim", b.wantState(handed.Job.ID, job.Canceled).Reason, schedule.ReasonDeleted)
 	left := b.retry(waits.ID).Left
 	if !strings.Contains(left[waits.ID], "deleted") {
-		b.Fatalf("%+v", left)
+		b.Fatalf("reasons not to retry: got %+v, want \"deleted\"", left)
 	}
 }
 
@@ -83,11 +83,11 @@ func caseAJobRunsUnderTheTaskAsItIs(b *bench) {
 	want(b, "claimed", len(c.Jobs), 1)
 	got := c.Jobs[0]
 	if got.Job.ID != j.ID || got.Job.Kind != task.KindCommand || got.Task.Command.Argv[0] != "date" || got.Task.Generation != 2 {
-		b.Fatalf("%+v", got)
+		b.Fatalf("claimed job: got %+v, want the edited task", got)
 	}
 	must(b.st.UpdateTask(b.ctx, task.Task{Name: "t", HTTP: &task.HTTP{URL: "https://example.org/"}, Retry: task.Retry{Jitter: -1}}))(b)
-	want(b, "what runs keeps its kind", b.job(j.ID).Kind, task.KindCommand)
-	want(b, "and is retried under the new one", b.finish(shell, got, job.OutcomeError).State, job.Scheduled)
+	want(b, "kind of the running job", b.job(j.ID).Kind, task.KindCommand)
+	want(b, "state after its failure", b.finish(shell, got, job.OutcomeError).State, job.Scheduled)
 	b.clock.Move(time.Minute)
 	b.promote()
 	b.renew(shell)

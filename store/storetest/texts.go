@@ -12,7 +12,7 @@ func init() {
 	add("a text that is no text is refused wherever it is given, and changes nothing", caseATextThatIsNoTextIsRefused)
 }
 
-// caseATextThatIsNoTextIsRefused is the same on both databases, although SQLite would keep all of it.
+// caseATextThatIsNoTextIsRefused is the same on both databases, although SQLite could store such texts.
 func caseATextThatIsNoTextIsRefused(b *bench) {
 	b.task("t")
 	b.schedule("s", "t", every(1e9))
@@ -38,7 +38,7 @@ func caseATextThatIsNoTextIsRefused(b *bench) {
 			},
 		} {
 			if err := call(); core.CodeOf(err) != core.Invalid {
-				b.Errorf("%s with %q: %v", name, text, err)
+				b.Errorf("%s with %q: got %v, want an error", name, text, err)
 			}
 		}
 		_, err := b.st.PauseMonitor(b.ctx, "default", "m", Epoch.AddDate(1, 0, 0), text)
@@ -48,7 +48,7 @@ func caseATextThatIsNoTextIsRefused(b *bench) {
 	b.wantState(j.ID, job.Ready)
 	want(b, "sessions", b.count(`select count(*) from belfry.sessions`), 1)
 	if s := b.get("s"); s.State == "paused" {
-		b.Errorf("%+v", s)
+		b.Errorf("schedule: got %+v, want it still active", s)
 	}
 	b.claim(session, 1)
 }

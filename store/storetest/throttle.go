@@ -35,31 +35,31 @@ func throttleWindow(b *bench) {
 	b.task("u", throttled("input.customer", time.Minute))
 	s := b.session("t")
 	first := b.ask(askedBy("a"))
-	want(b, "the first", fmt.Sprint(first.Existing, first.Reason), "false")
+	want(b, "first request", fmt.Sprint(first.Existing, first.Reason), "false")
 	again := b.ask(askedBy("a"))
-	want(b, "a later one", fmt.Sprint(again.Existing, again.Job.ID, again.Reason), fmt.Sprint(true, first.Job.ID, "throttled"))
+	want(b, "later request", fmt.Sprint(again.Existing, again.Job.ID, again.Reason), fmt.Sprint(true, first.Job.ID, "throttled"))
 	want(b, "another key", b.ask(askedBy("b")).Existing, false)
 	other := askedBy("a")
 	other.Task = "u"
 	want(b, "another task", b.ask(other).Existing, false)
 	want(b, "counted", b.tally.of("throttled default"), 1)
 
-	// The window is that of the first, whatever becomes of it, and others do not move it.
+	// The window is that of the first request, whatever happens to its job, and later requests do not move it.
 	leased := b.claim(s, 1)
 	b.finish(s, leased.Jobs[0], job.OutcomeOK)
 	b.clock.Move(59 * time.Second)
 	again = b.ask(askedBy("a"))
-	want(b, "after its end", fmt.Sprint(again.Job.ID, again.Job.State, again.Reason), fmt.Sprint(first.Job.ID, job.Succeeded, "throttled"))
+	want(b, "request after the job's end", fmt.Sprint(again.Job.ID, again.Job.State, again.Reason), fmt.Sprint(first.Job.ID, job.Succeeded, "throttled"))
 	b.clock.Move(time.Second)
 	next := b.ask(askedBy("a"))
 	want(b, "after the window", next.Existing, false)
 
-	// Of a batch the first of a key counts.
+	// In a batch, the first request of a key counts.
 	b.clock.Move(time.Minute)
 	out := must(b.st.Enqueue(b.ctx, []job.NewJob{askedBy("a"), askedBy("b"), askedBy("a"), askedBy("")}))(b)
-	want(b, "of a batch", fmt.Sprint(out[0].Existing, out[1].Existing, out[2].Existing, out[3].Existing), "false false true false")
-	want(b, "the one that stands for it", out[2].Job.ID, out[0].Job.ID)
-	want(b, "no window is kept for jobs that have no throttle", b.count(`select count(*) from belfry.job_keys where name not like '%throttle%'`), 0)
+	want(b, "answers to a batch", fmt.Sprint(out[0].Existing, out[1].Existing, out[2].Existing, out[3].Existing), "false false true false")
+	want(b, "job of the throttled request", out[2].Job.ID, out[0].Job.ID)
+	want(b, "windows of jobs without throttle", b.count(`select count(*) from belfry.job_keys where name not like '%throttle%'`), 0)
 }
 
 func throttleAndKeys(b *bench) {
@@ -67,13 +67,13 @@ func throttleAndKeys(b *bench) {
 	first := b.ask(askedBy("a"))
 	keyed := askedBy("a")
 	keyed.Key = "k"
-	for range 2 { // a request that is repeated is answered as before
+	for range 2 { // a repeated request gets the same answer
 		want(b, "under a key", b.ask(keyed).Job.ID, first.Job.ID)
 	}
 	b.clock.Move(2 * time.Minute)
 	want(b, "under the key, after the window", b.ask(keyed).Job.ID, first.Job.ID)
 
-	// An active key that is held has its job answer for the window too.
+	// If an active key is held, its job stands in the window too.
 	active := askedBy("c")
 	active.ActiveKey = "x"
 	held := b.ask(active)
@@ -81,13 +81,13 @@ func throttleAndKeys(b *bench) {
 	want(b, "held", b.ask(active).Job.ID, held.Job.ID)
 	want(b, "in the window of a job that was not made", b.ask(askedBy("c")).Job.ID, held.Job.ID)
 
-	// So it does for the keys of those that the job which was not made would have stood for.
+	// The holder also answers the keys of requests for which the job that was not created would have stood.
 	blocked, behind := askedBy("f"), askedBy("f")
 	blocked.ActiveKey, behind.Key = "x", "behind"
 	batch := must(b.st.Enqueue(b.ctx, []job.NewJob{blocked, behind}))(b)
-	want(b, "behind it, at once and later", fmt.Sprint(batch[1].Job.ID, b.ask(behind).Job.ID), fmt.Sprint(held.Job.ID, held.Job.ID))
+	want(b, "jobs of throttled keys, at once and later", fmt.Sprint(batch[1].Job.ID, b.ask(behind).Job.ID), fmt.Sprint(held.Job.ID, held.Job.ID))
 
-	// Of a batch with a key twice, both are answered with the one that was made before.
+	// In a batch with a key twice, both requests get the job that was created before.
 	two := askedBy("a")
 	two.Key = "two"
 	made := b.ask(askedBy("a"))

@@ -16,7 +16,7 @@ func (b *bench) tickets(n int) []job.Ticket {
 	return must(b.st.MakeTickets(b.ctx, "default", n))(b)
 }
 
-// show claims by tickets.
+// show claims with tickets.
 func (b *bench) show(s job.Session, ts ...job.Ticket) (jobs, void []int64, c job.Claim) {
 	b.Helper()
 	c = must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Tickets: ts, Want: map[string]int{"default": len(ts)}}))(b)
@@ -29,7 +29,7 @@ func (b *bench) show(s job.Session, ts ...job.Ticket) (jobs, void []int64, c job
 
 func init() {
 	add("tickets bring just the jobs they are for, each once", caseTicketsBringJustTheJobsTheyAreFor)
-	add("a ticket that nobody shows is made again, the same and ever later", caseATicketThatNobodyShowsIsMadeAgain)
+	add("a ticket that is not redeemed is sent again, the same and at growing distances", caseATicketThatNobodyShowsIsMadeAgain)
 	add("a ticket is kept for later when its queue, its worker or its requirement says so", caseATicketIsKeptForLaterWhenItsQueue)
 	add("a ticket of a job that ended or waits for its retry is void", caseATicketOfAJobThatEndedOrWaits)
 	addNodes("two nodes that make tickets do not ring twice for one job", caseTwoNodesThatMakeTicketsDoNotRingTwice)
@@ -49,10 +49,10 @@ func caseTicketsBringJustTheJobsTheyAreFor(b *bench) {
 	wrong := job.Ticket{JobID: ts[2].JobID, Secret: ts[1].Secret}
 	jobs, void, _ := b.show(s, ts[1], ts[0], ts[1], wrong, job.Ticket{JobID: 999, Secret: "x"})
 	want(b, "jobs", fmt.Sprint(jobs), fmt.Sprint(ids[:2]))
-	want(b, "void", fmt.Sprint(void), fmt.Sprint([]int64{ids[2], 999}))
+	want(b, "void tickets", fmt.Sprint(void), fmt.Sprint([]int64{ids[2], 999}))
 	jobs, void, _ = b.show(s, ts[0], ts[1], ts[2])
 	want(b, "jobs of tickets shown again", fmt.Sprint(jobs), fmt.Sprint(ids[2:3]))
-	want(b, "void", fmt.Sprint(void), fmt.Sprint(ids[:2]))
+	want(b, "void tickets", fmt.Sprint(void), fmt.Sprint(ids[:2]))
 	c := b.claim(s, 10)
 	want(b, "job for who asks without one", len(c.Jobs), 1)
 }
@@ -79,7 +79,7 @@ func caseATicketThatNobodyShowsIsMadeAgain(b *bench) {
 	next := b.tickets(1)
 	want(b, "tickets for the next claim", len(next), 1)
 	if next[0].Secret == first.Secret {
-		b.Error("a secret is good for two claims")
+		b.Error("one ticket served two claims")
 	}
 	jobs, _, _ = b.show(s, next[0])
 	want(b, "jobs", len(jobs), 1)

@@ -20,10 +20,10 @@ func init() {
 	add("a title that is changed or removed is no longer found", caseATitleThatIsChangedIsNoLongerFound)
 	add("a title that is not one line is refused, and the error names it", caseATitleThatIsNotOneLineIsRefused)
 	add("titles of many names are read at once, of one namespace", caseTitlesOfManyNamesAreRead)
-	add("what is told of a job, a monitor and a schedule has title and name", caseWhatIsToldHasTitleAndName)
+	add("notifications of jobs, monitors and schedules have title and name", caseNotificationsHaveTitleAndName)
 }
 
-// titled makes one of each noun with a title.
+// titled creates one object of each noun with a title.
 func titled(b *bench, name, title string) {
 	b.Helper()
 	must(b.st.CreateTask(b.ctx, task.Task{Name: name, Title: title, Kind: task.KindFunc}))(b)
@@ -33,7 +33,7 @@ func titled(b *bench, name, title string) {
 	must(b.st.SaveCalendar(b.ctx, schedule.Calendar{Name: name, Title: title}))(b)
 }
 
-// foundBy are the names that a search of tasks, schedules and monitors finds.
+// foundBy returns the names that a search of tasks, schedules and monitors finds.
 func foundBy(b *bench, part string) string {
 	b.Helper()
 	var names []string
@@ -66,7 +66,7 @@ func caseTitlesAreKeptAndFound(b *bench) {
 	for part, name := range map[string]string{"МАГАЗ": "shop", "🔥 пло": "shop", "תל אביב": "heb", "LÄDEN &": "de", "0 %": "de", "夜间": "zh", "Pla": "plain", "ÉÉÉ": strings.Repeat("n", 100)} {
 		want(b, part, foundBy(b, part), "task "+name+", schedule "+name+", monitor "+name)
 	}
-	for _, part := range []string{"de\nL", "Магазин Пловдив", "zh夜", "_", "%%"} { // not over the seam, and no patterns
+	for _, part := range []string{"de\nL", "Магазин Пловдив", "zh夜", "_", "%%"} { // not across name and title, and no patterns
 		want(b, part, foundBy(b, part), "")
 	}
 }
@@ -105,14 +105,14 @@ func caseATitleThatIsNotOneLineIsRefused(b *bench) {
 	}
 	_, err := b.st.CreateMonitor(b.ctx, monitor.Monitor{Name: "a", Check: task.Task{Title: "x", HTTP: &task.HTTP{URL: "http://localhost/"}}})
 	if core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), "check.title") {
-		b.Errorf("a check with a title: %v", err)
+		b.Errorf("check with a title: got %v, want an error of check.title", err)
 	}
 }
 
 func refusedTitle(b *bench, err error) {
 	b.Helper()
 	if core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), "title") {
-		b.Errorf("not refused for its title: %v", err)
+		b.Errorf("document with a bad title: got %v, want an error of title", err)
 	}
 }
 
@@ -128,13 +128,13 @@ func caseTitlesOfManyNamesAreRead(b *bench) {
 	want(b, "schedule", t.Schedule("shop"), "")
 	want(b, "task without", t.Task("plain"), "")
 	t = must(b.st.Titles(b.ctx, view.Named{Namespace: "other", Tasks: []string{"shop"}, Schedules: []string{"shop"}}))(b)
-	want(b, "there", fmt.Sprint(t), "[{task shop Other}]")
+	want(b, "titles in the other namespace", fmt.Sprint(t), "[{task shop Other}]")
 	if _, err := b.st.Titles(b.ctx, view.Named{Monitors: make([]string, view.MaxTitles+1)}); core.CodeOf(err) != core.Invalid {
-		b.Errorf("too many names: %v", err)
+		b.Errorf("query with too many names: got %v, want an error", err)
 	}
 }
 
-func caseWhatIsToldHasTitleAndName(b *bench) {
+func caseNotificationsHaveTitleAndName(b *bench) {
 	told := alerts{b}
 	told.channel("hook", func(r *alert.Rule) { r.Group = -1; r.On = alert.NotificationTypes; r.Remind = core.Duration(time.Hour) })
 	b.task("t", func(t *task.Task) { t.Title, t.Retry.MaxAttempts = "Нощен архив", 1 })
@@ -146,7 +146,7 @@ func caseWhatIsToldHasTitleAndName(b *bench) {
 	b.clock.Move(time.Hour)
 	b.fire()
 	if titles := told.deliver(view.DeliveryResult{}); len(titles) != 1 || !strings.HasPrefix(titles[0], "Schedule כל דקה (tick) missed") {
-		b.Errorf("schedule: %q", titles)
+		b.Errorf("messages: got %q, want 1 with the title of the schedule", titles)
 	}
 	ok(b, b.st.DeleteSchedule(b.ctx, "default", "tick"))
 	w := b.checker()

@@ -31,7 +31,7 @@ func caseADefinitionIsTriedAsAJobWithout(b *bench) {
 		Limits: []flow.Limit{{Running: 1}}}
 	first := must(b.st.TryTask(b.ctx, job.TaskTrial{Task: edit, Key: "one"}))(b)
 	again := must(b.st.TryTask(b.ctx, job.TaskTrial{Task: edit, Key: "one"}))(b)
-	want(b, "the same", fmt.Sprint(again.Existing, again.Job.ID == first.Job.ID, first.Existing), "true true false")
+	want(b, "repeated trial", fmt.Sprint(again.Existing, again.Job.ID == first.Job.ID, first.Existing), "true true false")
 	other := edit
 	other.Command = &task.Command{Shell: "echo other"}
 	_, err := b.st.TryTask(b.ctx, job.TaskTrial{Task: other, Key: "one"})
@@ -49,8 +49,8 @@ func caseADefinitionIsTriedAsAJobWithout(b *bench) {
 	want(b, "claimed beside each other, whatever the limits of the task", len(c.Jobs), 2)
 	for _, l := range c.Jobs {
 		wants := map[int64]string{first.Job.ID: "echo edited", second.Job.ID: "echo other"}[l.Job.ID]
-		want(b, "its own definition", l.Task.Command.Shell+" "+l.Task.Title, wants+" Trial of backup")
-		want(b, "it is not retried", b.finish(s, l, job.OutcomeError).State, job.Failed)
+		want(b, "definition of the trial", l.Task.Command.Shell+" "+l.Task.Title, wants+" Trial of backup")
+		want(b, "state of the failed trial", b.finish(s, l, job.OutcomeError).State, job.Failed)
 	}
 	o := must(b.st.Overview(b.ctx, "default"))(b)
 	want(b, "failures that need attention", len(o.Failing), 0)
@@ -63,14 +63,14 @@ func caseADefinitionIsTriedAsAJobWithout(b *bench) {
 	b.clock.Move(25 * time.Hour)
 	waits := must(b.st.TryTask(b.ctx, job.TaskTrial{Task: edit}))(b)
 	want(b, "hidden tasks", b.count(`select count(*) from belfry.tasks where substr(name, 7, 7) = '.trial.'`), 1)
-	want(b, "what ended stays", b.job(first.Job.ID).State, job.Failed)
+	want(b, "state of the ended trial", b.job(first.Job.ID).State, job.Failed)
 	for range 101 {
 		b.clock.Move(time.Second)
 		must(b.st.TryTask(b.ctx, job.TaskTrial{Task: edit}))(b)
 	}
 	want(b, "hidden tasks", b.count(`select count(*) from belfry.tasks where substr(name, 7, 7) = '.trial.'`), 100)
 	b.wantState(waits.Job.ID, job.Skipped)
-	for _, held := range []string{"default", "other"} { // those without a follower are removed by themselves
+	for _, held := range []string{"default", "other"} { // trials without a follower are removed by themselves
 		must(b.st.TryTask(b.ctx, job.TaskTrial{Task: task.Task{Namespace: held, Command: &task.Command{Shell: "true"}}}))(b)
 	}
 	b.clock.Move(25 * time.Hour)
@@ -78,7 +78,7 @@ func caseADefinitionIsTriedAsAJobWithout(b *bench) {
 		must(b.st.Prune(b.ctx))(b)
 	}
 	want(b, "hidden tasks a day later", b.count(`select count(*) from belfry.tasks where substr(name, 7, 7) = '.trial.'`), 0)
-	want(b, "of another namespace", must(b.st.TryTask(b.ctx, job.TaskTrial{Task: task.Task{Namespace: "other", Command: &task.Command{Shell: "true"}}}))(b).Job.Namespace, "other")
+	want(b, "namespace of the trial", must(b.st.TryTask(b.ctx, job.TaskTrial{Task: task.Task{Namespace: "other", Command: &task.Command{Shell: "true"}}}))(b).Job.Namespace, "other")
 }
 
 func caseATrialIsRefusedWhoseDefinition(b *bench) {
@@ -124,7 +124,7 @@ func caseASchedulesNameOfATrial(b *bench) {
 	b.task("t")
 	sc := b.schedule(task.TrialPrefix+"x", "t", every(time.Hour))
 	want(b, "schedules", len(must(b.st.Schedules(b.ctx, schedule.Filter{Namespace: "*"}))(b).Items), 1)
-	want(b, "that are next", len(must(b.st.Overview(b.ctx, "default"))(b).Next), 1)
+	want(b, "next runs in the overview", len(must(b.st.Overview(b.ctx, "default"))(b).Next), 1)
 	ahead := must(b.st.Upcoming(b.ctx, schedule.Ahead{Namespace: "*", From: b.clock.Now(), Within: 2 * time.Hour}))(b)
 	want(b, "upcoming", len(ahead) > 0 && ahead[0].Schedule == sc.Name, true)
 }

@@ -24,10 +24,10 @@ func caseATriggerRunsBesideThePlanAndMovesNone(b *bench) {
 	before := b.get("tick")
 	m := must(b.st.TriggerSchedule(b.ctx, "default", "tick", job.RunNow{Input: json.RawMessage(`"hand"`)}))(b).Job
 	if m.Trigger != job.TriggerManual || m.Schedule != "tick" || !m.Nominal.IsZero() || string(m.Input) != `"hand"` {
-		b.Fatalf("%+v", m)
+		b.Fatalf("triggered job: got %+v, want a manual one with its own input", m)
 	}
 	m = must(b.st.TriggerSchedule(b.ctx, "default", "tick", job.RunNow{}))(b).Job
-	want(b, "its input", string(m.Input), `"schedule"`)
+	want(b, "input of the scheduled job", string(m.Input), `"schedule"`)
 	want(b, "schedule", jsonOf(b.get("tick")), jsonOf(before))
 	want(b, "claimed beside", len(b.claim(s, 5).Jobs), 2)
 	b.finish(s, j, job.OutcomeOK)
@@ -51,22 +51,22 @@ func caseATriggerThatIsRepeatedMakesNoSecond(b *bench) {
 	want(b, "made", fmt.Sprintf("%v %s %s", first.Existing, first.Job.Key, first.Job.Schedule), "false k tick")
 	_, err := trigger("tick", job.RunNow{Key: "other"})
 	wantCode(b, err, core.QueueFull, "narrow")
-	// The schedule's own input is edited in between: the request is the same.
+	// The schedule's own input is edited in between: the request stays the same.
 	sc := b.get("tick")
 	sc.Input = json.RawMessage(`"edited"`)
 	must(b.st.UpdateSchedule(b.ctx, sc))(b)
 	again := must(trigger("tick", job.RunNow{Key: "k"}))(b)
-	want(b, "again", fmt.Sprintf("%v %v %s", again.Existing, again.Job.ID == first.Job.ID, again.Job.Schedule), "true true tick")
+	want(b, "repeated trigger", fmt.Sprintf("%v %v %s", again.Existing, again.Job.ID == first.Job.ID, again.Job.Schedule), "true true tick")
 	want(b, "jobs", b.count(`select count(*) from belfry.jobs`), 1)
-	want(b, "audit", len(must(b.st.Audit(b.ctx, access.AuditFilter{Noun: "schedule", Name: "tick"}))(b).Items), 3) // its creation and edit beside
-	// Another schedule, another input, an enqueue.
+	want(b, "audit", len(must(b.st.Audit(b.ctx, access.AuditFilter{Noun: "schedule", Name: "tick"}))(b).Items), 3) // besides its creation and its edit
+	// The key is refused for another schedule, another input, and an enqueue.
 	_, err = trigger("tock", job.RunNow{Key: "k"})
 	wantCode(b, err, core.Conflict, "idempotency key")
 	_, err = trigger("tick", job.RunNow{Key: "k", Input: json.RawMessage(`1`)})
 	wantCode(b, err, core.Conflict, "idempotency key")
 	_, err = b.st.Enqueue(b.ctx, []job.NewJob{{Task: "tick", Key: "k"}})
 	wantCode(b, err, core.Conflict, "idempotency key")
-	// A person who asks twice wants two, whatever its task lets through by itself.
+	// A person who triggers twice gets two jobs, whatever throttle the task has.
 	b.task("rare", throttled("input.customer", time.Hour))
 	b.schedule("rare", "rare", every(time.Hour), func(s *schedule.Schedule) {
 		s.Start, s.Input = Epoch.Add(time.Hour), json.RawMessage(`{"customer": "a"}`)

@@ -13,17 +13,15 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// UserTx is a transaction that a user of the library began, on the database
-// of the store.
+// UserTx is a transaction that a user of the library began on the store's database.
 type UserTx struct {
-	Tx       any // as it is handed to the store
+	Tx       any // the form that is passed to the store
 	Exec     func(statement string) error
 	Commit   func() error
 	Rollback func() error
 }
 
-// RunTx runs the cases of transactional enqueue and finish. begin begins a
-// user's transaction.
+// RunTx runs the cases of transactional enqueue and finish. begin begins a user's transaction.
 func RunTx(t *testing.T, open Open, begin func(t *testing.T, st *store.Store) UserTx) {
 	for name, fn := range txCases {
 		t.Run(name, func(t *testing.T) {
@@ -47,14 +45,14 @@ var txCases = map[string]func(*bench, func() UserTx){
 		done := job.Finish{Ref: refOf(j), Outcome: job.OutcomeOK}
 		must(b.st.FinishTx(b.ctx, tx.Tx, done))(b)
 		ok(b, tx.Commit())
-		engine, watchers, place := b.st.Woken(), b.st.Hub.On(base.TopicJobs), b.st.Hub.On(base.TopicPlace("default"))
+		engine, watchers, place := b.st.Woken(), b.st.Hub.On(base.TopicJobs), b.st.Hub.On(base.TopicCapacity("default"))
 		again := must(b.st.Finish(b.ctx, s.ID, []job.Finish{done}))(b)[0]
 		want(b, "the report", words(again.Stale, again.State), "false succeeded")
 		for what, woken := range map[string]<-chan struct{}{"the engine": engine, "those who watch": watchers, "claims that wait for a place": place} {
 			select {
 			case <-woken:
 			default:
-				b.Errorf("%s are not woken", what)
+				b.Errorf("the commit does not wake %s", what)
 			}
 		}
 	},
@@ -64,13 +62,13 @@ var txCases = map[string]func(*bench, func() UserTx){
 		ok(b, tx.Exec(`insert into things (n) values (1)`))
 		es := must(b.st.EnqueueTx(b.ctx, tx.Tx, []job.NewJob{{Task: "t", Input: json.RawMessage(`{"n":1}`), Tags: []string{"a"}, Key: "k", ActiveKey: "a"},
 			{Task: "fresh", Kind: task.KindFunc}, {Task: "t", Input: json.RawMessage(`{"n":1}`), Tags: []string{"a"}, Key: "k", ActiveKey: "a"}}))(b)
-		want(b, "before the commit", b.count(`select count(*) from belfry.jobs`), 0)
+		want(b, "jobs before the commit", b.count(`select count(*) from belfry.jobs`), 0)
 		ok(b, tx.Commit())
 		b.st.Wake("default")
 		want(b, "things", b.count(`select count(*) from things`), 1)
 		want(b, "jobs", b.count(`select count(*) from belfry.jobs`), 2)
 		want(b, "answer and row", jsonOf(b.job(es[0].Job.ID)), jsonOf(es[0].Job))
-		want(b, "the third", es[2].Existing, true)
+		want(b, "third job is an existing one", es[2].Existing, true)
 		want(b, "claimed", len(b.claim(b.session("t", "fresh"), 5).Jobs), 2)
 	},
 	"a job asked for in a transaction is nowhere when it rolls back": func(b *bench, begin func() UserTx) {
@@ -111,7 +109,7 @@ var txCases = map[string]func(*bench, func() UserTx){
 		b.wantState(j.Job.ID, job.Succeeded)
 		want(b, "things", b.count(`select count(*) from things`), 1)
 		want(b, "the loop goes on", b.get("loop").NextAt.IsZero(), false)
-		want(b, "again", b.finish(s, j, job.OutcomeOK), job.Finished{Ref: refOf(j), State: job.Succeeded})
+		want(b, "repeated finish", b.finish(s, j, job.OutcomeOK), job.Finished{Ref: refOf(j), State: job.Succeeded})
 		want(b, "otherwise is stale", b.finish(s, j, job.OutcomeError).Stale, true)
 	},
 	"a finish in a transaction that rolls back leaves the job running, to be finished again": func(b *bench, begin func() UserTx) {

@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// editor edits one definition: save writes a description and answers the version.
+// editor edits one definition: save writes a description and returns the version.
 type editor struct {
 	save   func(ctx context.Context, description string) (string, error)
 	remove func(ctx context.Context) error
@@ -24,7 +24,7 @@ func versionOf[T interface{ Version() string }](v T, err error) (string, error) 
 	return v.Version(), err
 }
 
-// editors are of each noun that people edit, all of which are there.
+// editors returns an editor for an existing object of each noun that people edit.
 func (b *bench) editors() map[string]editor {
 	b.Helper()
 	hourly := []schedule.Rule{{Cron: "0 * * * *"}}
@@ -79,7 +79,7 @@ func (b *bench) editors() map[string]editor {
 }
 
 func init() {
-	add("of two who edit the same version of a definition one is told, whatever it is", caseOfTwoWhoEditTheSameVersionOfA)
+	add("of two edits of the same version of a definition, the second is refused, for each noun", caseOfTwoWhoEditTheSameVersionOfA)
 }
 
 func caseOfTwoWhoEditTheSameVersionOfA(b *bench) {
@@ -90,7 +90,7 @@ func caseOfTwoWhoEditTheSameVersionOfA(b *bench) {
 		of := core.WithVersion(b.ctx, first)
 		second := must(e.save(of, "second"))(b)
 		if second == first {
-			b.Errorf("%s: an edit keeps version %s", noun, first)
+			b.Errorf("%s: an edit leaves version %s unchanged", noun, first)
 		}
 		b.clock.Move(12 * time.Second)
 		_, err := e.save(of, "lost")
@@ -99,7 +99,7 @@ func caseOfTwoWhoEditTheSameVersionOfA(b *bench) {
 		wantCode(b, e.remove(of), core.Conflict, "was changed", second)
 		ok(b, e.remove(core.WithVersion(b.ctx, second)))
 		if _, err := e.save(core.WithVersion(b.ctx, second), "gone"); err == nil {
-			b.Errorf("%s: an edit brings back what was deleted", noun)
+			b.Errorf("%s: an edit recreates a deleted object", noun)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// watcher follows events the way a stream does.
+// watcher follows events as a stream does.
 type watcher struct {
 	b         *bench
 	namespace string
@@ -32,7 +32,7 @@ func (b *bench) watch(namespace string) *watcher {
 	return &watcher{b: b, namespace: namespace, cursor: cursor, jobs: map[int64][]job.State{}}
 }
 
-// look reads all that happened since the last look, page by page.
+// look reads all events since the last look, page by page.
 func (w *watcher) look() {
 	w.b.Helper()
 	for range 1000 {
@@ -53,25 +53,25 @@ func (w *watcher) look() {
 			return
 		}
 	}
-	w.b.Fatal("the events never end")
+	w.b.Fatal("the event stream does not end")
 }
 
 func init() {
-	add("who watches sees a job made, claimed and ended, once each, and nothing of the past", caseWhoWatchesSeesAJobMade)
-	add("who watches misses nothing when hundreds change in one instant", caseWhoWatchesMissesNothingWhenHundredsChangeInOne)
-	add("who watches sees the end of what was made, claimed and ended between two looks", caseWhoWatchesSeesTheEndOfWhatWasMade)
-	add("who watches sees the edits of its namespace and none of another", caseWhoWatchesSeesTheEditsOfItsNamespaceAnd)
-	add("who watches sees the checks of its namespace that were judged, once each", caseWhoWatchesSeesTheChecksOfItsNamespaceThat)
-	add("who watches and waits is woken by a change", caseWhoWatchesAndWaitsIsWokenByAChange)
+	add("a watch shows a job created, claimed and ended, once each, and nothing of the past", caseAWatchShowsEachChangeOfAJob)
+	add("a watch misses nothing when hundreds of jobs change in one instant", caseAWatchMissesNoneOfHundreds)
+	add("a watch shows the end of a job that was created, claimed and ended between two reads", caseAWatchShowsTheEndOfAShortJob)
+	add("a watch shows the edits of its namespace and none of another", caseAWatchShowsTheEditsOfItsNamespace)
+	add("a watch shows the assessed checks of its namespace, once each", caseAWatchShowsTheChecksOfItsNamespace)
+	add("a waiting watch is woken by a change", caseAWaitingWatchIsWoken)
 	add("why names each thing that can stand in a job's way, and the way out", caseWhyNamesEachThingThatCanStandInA)
-	add("who watches one namespace is told of its own and of queues, and of no token of another", caseWhoWatchesOneNamespaceIsToldOfItsOwn)
+	add("a watch of one namespace shows its own changes and those of queues, and no token of another", caseAWatchOfOneNamespaceShowsNoOther)
 	add("health says what database, schema and clock there are, and how late schedules are fired", caseHealthSaysWhatDatabase)
 	add("every change leaves a row that says who, what, before and after, and a refused one leaves none", caseEveryChangeLeavesARowThatSaysWho)
 	add("a token is shown once and kept as a hash; unknown, expired and revoked ones are told apart", caseATokenIsShownOnceAndKeptAsA)
-	add("tokens that nobody can use any more are pruned after a month", caseTokensThatNobodyCanUseAnyMoreArePruned)
+	add("unusable tokens are pruned after a month", caseTokensThatNobodyCanUseAnyMoreArePruned)
 }
 
-func caseWhoWatchesSeesAJobMade(b *bench) {
+func caseAWatchShowsEachChangeOfAJob(b *bench) {
 	b.task("t")
 	b.enqueue(job.NewJob{Task: "t"})
 	b.settle("t", job.OutcomeOK)
@@ -88,7 +88,7 @@ func caseWhoWatchesSeesAJobMade(b *bench) {
 	want(b, "states", fmt.Sprint(w.jobs), fmt.Sprint(map[int64][]job.State{j.ID: {job.Ready, job.Running, job.Succeeded}}))
 }
 
-func caseWhoWatchesMissesNothingWhenHundredsChangeInOne(b *bench) {
+func caseAWatchMissesNoneOfHundreds(b *bench) {
 	const n = 500
 	b.task("t")
 	w := b.watch("default")
@@ -106,12 +106,12 @@ func caseWhoWatchesMissesNothingWhenHundredsChangeInOne(b *bench) {
 	want(b, "jobs seen", len(w.jobs), n)
 	for id, states := range w.jobs {
 		if !slices.Equal(states, []job.State{job.Ready, job.Running, job.Succeeded}) {
-			b.Fatalf("job %d was seen %v", id, states)
+			b.Fatalf("states of job %d: got %v, want ready, running, succeeded", id, states)
 		}
 	}
 }
 
-func caseWhoWatchesSeesTheEndOfWhatWasMade(b *bench) {
+func caseAWatchShowsTheEndOfAShortJob(b *bench) {
 	b.task("t")
 	w := b.watch("default")
 	var ids []int64
@@ -122,25 +122,25 @@ func caseWhoWatchesSeesTheEndOfWhatWasMade(b *bench) {
 	w.look()
 	for _, id := range ids {
 		if states := w.jobs[id]; len(states) == 0 || states[len(states)-1] != job.Succeeded {
-			b.Fatalf("job %d was seen %v", id, states)
+			b.Fatalf("states of job %d: got %v, want succeeded at the end", id, states)
 		}
 	}
 }
 
-func caseWhoWatchesSeesTheEditsOfItsNamespaceAnd(b *bench) {
+func caseAWatchShowsTheEditsOfItsNamespace(b *bench) {
 	w, all := b.watch("default"), b.watch(core.AnyNamespace)
 	b.task("t")
 	b.task("u", func(t *task.Task) { t.Namespace = "other" })
 	b.ask(job.NewJob{Task: "u", Namespace: "other"})
 	w.look()
 	all.look()
-	want(b, "seen", strings.Join(w.edits, ","), "create task t")
+	want(b, "edits seen", strings.Join(w.edits, ","), "create task t")
 	want(b, "jobs seen", len(w.jobs), 0)
 	want(b, "all seen", strings.Join(all.edits, ","), "create task t,create task u")
 	want(b, "all jobs seen", len(all.jobs), 1)
 }
 
-func caseWhoWatchesSeesTheChecksOfItsNamespaceThat(b *bench) {
+func caseAWatchShowsTheChecksOfItsNamespace(b *bench) {
 	c := b.checker()
 	b.monitor("site")
 	c.turn("site", passed)
@@ -152,19 +152,19 @@ func caseWhoWatchesSeesTheChecksOfItsNamespaceThat(b *bench) {
 	w.look()
 	w.look()
 	other.look()
-	want(b, "seen", strings.Join(w.checks, ", "), "site ok up, site fail up, site fail down")
-	want(b, "seen of another namespace", len(other.checks), 0)
-	for range 300 { // more than are remembered
+	want(b, "checks seen", strings.Join(w.checks, ", "), "site ok up, site fail up, site fail down")
+	want(b, "checks seen in another namespace", len(other.checks), 0)
+	for range 300 { // more than are kept
 		c.turn("site", passed)
 	}
 	w.checks = nil
 	w.look()
 	if n := len(w.checks); n < 200 || n > 300 {
-		b.Errorf("%d of the last 300 checks were seen", n)
+		b.Errorf("events of the last 300 checks: got %d, want 200 to 300", n)
 	}
 }
 
-func caseWhoWatchesAndWaitsIsWokenByAChange(b *bench) {
+func caseAWaitingWatchIsWoken(b *bench) {
 	w := b.watch("default")
 	got := make(chan int, 1)
 	go func() {
@@ -188,7 +188,7 @@ func caseWhyNamesEachThingThatCanStandInA(b *bench) {
 		w := must(b.st.Why(b.ctx, "default", id))(b)
 		for _, word := range words {
 			if !strings.Contains(w.Summary+" | "+w.Next, word) {
-				b.Fatalf("why of job %d says %q, then %q, and not %q", id, w.Summary, w.Next, word)
+				b.Fatalf("why of job %d: got %q, then %q, want %q", id, w.Summary, w.Next, word)
 			}
 		}
 		return w
@@ -209,7 +209,16 @@ func caseWhyNamesEachThingThatCanStandInA(b *bench) {
 	s := b.session("t")
 	w := why(id, "Nothing stands in its way")
 	if len(w.Workers) != 1 || !strings.Contains(w.Workers[0], s.ID) {
-		b.Fatalf("%+v", w.Workers)
+		b.Fatalf("workers: got %v, want the session %s", w.Workers, s.ID)
+	}
+	var others []string
+	for range job.ShownWorkers + 1 {
+		others = append(others, b.session("t").ID)
+	}
+	w = why(id, "Nothing stands in its way")
+	want(b, "workers that are named, and others", fmt.Sprint(len(w.Workers), w.More), fmt.Sprint(job.ShownWorkers, 2))
+	for _, other := range others {
+		ok(b, b.st.CloseSession(b.ctx, other))
 	}
 	ok(b, b.st.DrainWorker(b.ctx, s.ID))
 	why(id, "all workers that fit drain")
@@ -242,7 +251,7 @@ func caseWhyNamesEachThingThatCanStandInA(b *bench) {
 	wantCode(b, err, core.NotFound)
 }
 
-func caseWhoWatchesOneNamespaceIsToldOfItsOwn(b *bench) {
+func caseAWatchOfOneNamespaceShowsNoOther(b *bench) {
 	cursors := map[string]string{}
 	for _, ns := range []string{"default", core.AnyNamespace} {
 		_, cursors[ns], _ = b.st.Events(b.ctx, ns, "", 0)
@@ -273,7 +282,7 @@ func caseHealthSaysWhatDatabase(b *bench) {
 	b.clock.Move(90 * time.Second)
 	h := must(b.st.Health(b.ctx))(b)
 	if h.Database == "" || h.SchemaVersion == 0 || h.SchemaVersion != h.SchemaWanted || !h.Now.Equal(b.clock.Now()) || h.Workers != 0 && h.Workers != 1 || h.Wakeups == "" {
-		b.Fatalf("%+v", h)
+		b.Fatalf("health: got %+v, want the database, the schema and the time", h)
 	}
 	want(b, "lag", h.ScheduleLag, 90*time.Second)
 	want(b, "workers that lived too long ago", h.Workers, 0)
@@ -311,8 +320,8 @@ func caseEveryChangeLeavesARowThatSaysWho(b *bench) {
 	want(b, "rows", strings.Join(got, ", "), strings.Join([]string{"create task t", "update task t", "create schedule s", "update schedule s", "pause schedule s",
 		"resume schedule s", "trigger schedule s", fmt.Sprint("cancel job ", j.ID), fmt.Sprint("retry job ", j.ID), "delete schedule s", "delete task t"}, ", "))
 	for i, c := range []struct{ before, after any }{{nil, t}, {t, t2}, {nil, sc}, {sc, sc2}} {
-		want(b, "before", string(p.Items[i].Before), docOf(c.before))
-		want(b, "after", string(p.Items[i].After), docOf(c.after))
+		want(b, "definition before the change", string(p.Items[i].Before), docOf(c.before))
+		want(b, "definition after the change", string(p.Items[i].After), docOf(c.after))
 	}
 	want(b, "note", p.Items[4].Note, "why not")
 	want(b, "deleted", string(p.Items[10].Before), docOf(t2))
@@ -333,7 +342,7 @@ func caseATokenIsShownOnceAndKeptAsA(b *bench) {
 	t, secret, err := b.st.CreateToken(ctx, access.Token{Name: "ci", Scopes: []access.Scope{access.ScopeRead}, ExpiresAt: Epoch.Add(time.Hour)})
 	ok(b, err)
 	if !strings.HasPrefix(secret, "belfry_") || len(secret) < 40 || t.CreatedBy != "ada" || !t.LastUsedAt.IsZero() {
-		b.Fatalf("%+v %d", t, len(secret))
+		b.Fatalf("token: got %+v with a secret of %d bytes", t, len(secret))
 	}
 	want(b, "rows with the secret", b.count(`select count(*) from belfry.tokens where hash = $1 or name = $1`, secret), 0)
 	want(b, "audit rows with the secret", b.count(`select count(*) from belfry.audit where replace(after, $1, '') <> after`, secret), 0)

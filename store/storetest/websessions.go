@@ -9,14 +9,14 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// anHour bounds unused sessions in these cases.
+// anHour is the idle timeout of sessions in these cases.
 var anHour = access.WebSessionLimits{Idle: core.Duration(time.Hour), Life: core.Duration(3 * time.Hour)}
 
 func init() {
 	add("a web session lasts while it is used, and not beyond its life", caseAWebSessionLastsWhileItIsUsed)
 	add("a web session that is not used ends, and is pruned", caseAWebSessionThatIsNotUsedEnds)
 	add("a web session that is closed is over, and another is not", caseAWebSessionThatIsClosedIsOver)
-	add("who signs in and out stands in the audit, and so does what is recorded of requests", caseWhoSignsInAndOutStandsInTheAudit)
+	add("the audit has sign-ins, sign-outs and recorded requests", caseTheAuditHasSignIns)
 }
 
 func session(digit string) access.WebSession {
@@ -31,14 +31,14 @@ func ended(b *bench, w access.WebSession) {
 
 func caseAWebSessionLastsWhileItIsUsed(b *bench) {
 	w := must(b.st.OpenWebSession(b.ctx, session("a"), anHour))(b)
-	want(b, "its end", w.ExpiresAt, Epoch.Add(time.Hour))
+	want(b, "end of the session", w.ExpiresAt, Epoch.Add(time.Hour))
 	for range 3 {
 		b.clock.Move(55 * time.Minute)
 		got := must(b.st.WebSession(b.ctx, w.Hash, anHour))(b)
-		want(b, "what is sealed", string(got.Sealed), string(w.Sealed))
+		want(b, "sealed value of the session", string(got.Sealed), string(w.Sealed))
 		want(b, "since when", got.CreatedAt, Epoch)
 	}
-	want(b, "its last end", must(b.st.WebSession(b.ctx, w.Hash, anHour))(b).ExpiresAt, Epoch.Add(3*time.Hour))
+	want(b, "last end of the session", must(b.st.WebSession(b.ctx, w.Hash, anHour))(b).ExpiresAt, Epoch.Add(3*time.Hour))
 	b.clock.Move(15 * time.Minute)
 	ended(b, w)
 }
@@ -49,7 +49,7 @@ func caseAWebSessionThatIsNotUsedEnds(b *bench) {
 	ended(b, w)
 	must(b.st.Prune(b.ctx))(b)
 	b.clock.Move(-30 * time.Minute)
-	ended(b, w) // it is not there at all any more
+	ended(b, w) // the session no longer exists
 }
 
 func caseAWebSessionThatIsClosedIsOver(b *bench) {
@@ -62,7 +62,7 @@ func caseAWebSessionThatIsClosedIsOver(b *bench) {
 	must(b.st.WebSession(b.ctx, other.Hash, anHour))(b)
 }
 
-func caseWhoSignsInAndOutStandsInTheAudit(b *bench) {
+func caseTheAuditHasSignIns(b *bench) {
 	by := access.WithActor(b.ctx, "token:ann")
 	w := must(b.st.OpenWebSession(by, session("a"), anHour))(b)
 	for range 2 {
@@ -80,5 +80,5 @@ func caseWhoSignsInAndOutStandsInTheAudit(b *bench) {
 		return lines
 	}
 	want(b, "in all", strings.Join(told("*"), "; "), "token:ann sign in session  ; token:ann sign out session  ; unknown refuse token 192.0.2.1 3 times; token:bob enqueue task t ")
-	want(b, "of a namespace", strings.Join(told("team-a"), "; "), "token:bob enqueue task t ")
+	want(b, "audit of namespace team-a", strings.Join(told("team-a"), "; "), "token:bob enqueue task t ")
 }

@@ -45,7 +45,7 @@ func caseAListWhoseTaskWasDeleted(b *bench) {
 	b.task("a")
 	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}))
 	f.ran = nil
-	want(b, "again", f.works(nil), "a*2 a b")
+	want(b, "work of the retried run", f.works(nil), "a*2 a b")
 }
 
 func caseSignalsAfterARetry(b *bench) {
@@ -71,8 +71,8 @@ func caseSignalsAfterARetry(b *bench) {
 	want(b, "taken", f.ran[len(f.ran)-1], `b{"n":3}`)
 }
 
-// aged runs until its pause and its wait, each of an hour and of two, are under way.
-func aged(b *bench) (*graph, job.Job) {
+// aged runs a workflow until its pause of an hour and its wait of two hours are in progress.
+func aged(b *bench) (*workflowBench, job.Job) {
 	b.Helper()
 	f := newGraph(b, "w", task.Workflow{Steps: []task.Step{
 		{Name: "pause", Sleep: core.Duration(time.Hour)}, step("after", "a", "pause"),
@@ -92,7 +92,7 @@ func caseAClockThatIsSetMovesWorkflows(b *bench) {
 		f.engine()
 		want(b, "states", f.states(j.ID), "pause sleeping, after pending, paid waiting")
 		s := must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b)
-		want(b, "next", s.NextAt, b.clock.Now().Add(30*time.Minute))
+		want(b, "next time of the run", s.NextAt, b.clock.Now().Add(30*time.Minute))
 		want(b, "pause", s.Run.Steps[0].Until, s.NextAt)
 		b.clock.Move(30 * time.Minute)
 		want(b, "work", f.works(nil), "a")
@@ -114,10 +114,10 @@ func caseAClockThatIsSetIsNoTimeOfWorkflows(b *bench, nodes []*store.Store) {
 		running := f.claim(f.session, 1).Jobs[0]
 		follow(b, nodes)
 		b.clock.Set(by)
-		f.finish(f.session, running, job.OutcomeOK) // before anybody has followed it
+		f.finish(f.session, running, job.OutcomeOK) // before any node has followed it
 		want(b, "states", f.states(j.ID), "one ok, pause sleeping, paid waiting")
 		follow(b, nodes)
-		want(b, "next", must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b).NextAt, b.clock.Now().Add(time.Hour))
+		want(b, "next time of the run", must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b).NextAt, b.clock.Now().Add(time.Hour))
 		b.cancel(j.ID)
 		f.engine()
 		b.wantState(j.ID, job.Canceled)
@@ -128,7 +128,7 @@ func caseAClockThatIsSetIsNoTimeOfWorkflows(b *bench, nodes []*store.Store) {
 func caseASignalAfterItsTimeout(b *bench) {
 	f := newGraph(b, "w", task.Workflow{Steps: []task.Step{{Name: "release", Approval: "Release?", Timeout: core.Duration(time.Minute)}, step("ship", "a", "release")}})
 	j := f.run("w", "")
-	b.clock.Move(time.Hour) // and no engine has looked
+	b.clock.Move(time.Hour) // no engine has looked
 	_, err := b.st.SendSignal(b.ctx, "default", j.ID, workflow.Signal{Name: "release"})
 	wantCode(b, err, core.Conflict, "has ended")
 	want(b, "work", f.works(nil), "")
@@ -159,7 +159,7 @@ func caseARetryThatWasCanceled(b *bench) {
 	b.cancel(j.ID)
 	b.wantState(j.ID, job.Canceled)
 	b.retry(j.ID)
-	want(b, "again", f.works(nil), "b")
+	want(b, "work of the retried run", f.works(nil), "b")
 	b.wantState(j.ID, job.Succeeded)
 }
 
@@ -186,7 +186,7 @@ func caseARetryJudgesAgain(b *bench) {
 	want(b, "order", f.works(failing("a")), "a c+d")
 	want(b, "states", f.states(j.ID), "one failed, well skipped, badly ok, never skipped, last ok")
 	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}))
-	want(b, "again", f.works(nil), "a b")
+	want(b, "work of the retried run", f.works(nil), "a b")
 	want(b, "states", f.states(j.ID), "one ok, well ok, badly ok, never skipped, last ok")
 	b.wantState(j.ID, job.Succeeded)
 }
@@ -201,7 +201,7 @@ func caseARetryFromAList(b *bench) {
 	})
 	b.wantState(j.ID, job.Failed)
 	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{From: "fan"}))
-	want(b, "again", f.works(nil), "a*3 b")
+	want(b, "work of the retried run", f.works(nil), "a*3 b")
 	b.wantState(j.ID, job.Succeeded)
 }
 
@@ -211,8 +211,8 @@ func caseSentencesOfExpressions(b *bench) {
 	}})
 	j := f.run("w", "")
 	steps := must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b).Run.Steps
-	want(b, "one", steps[0].Error, "when: is a number and not true or false")
-	want(b, "two", steps[1].Error, "for_each: memory budget exceeded: its lists may have 1000000 entries together")
+	want(b, "error of the first step", steps[0].Error, "when: is a number and not true or false")
+	want(b, "error of the second step", steps[1].Error, "for_each: memory budget exceeded: its lists may have 1000000 entries together")
 }
 
 func caseHeavyExpressions(b *bench) {

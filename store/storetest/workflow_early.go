@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -26,8 +27,8 @@ func init() {
 	addNodes("signals that meet the cancel of a run that has not begun are kept or refused", signalsMeetTheCancel)
 }
 
-// early is a workflow of a signal and an approval.
-func early(b *bench, more ...func(*task.Task)) *graph {
+// early creates a workflow with a signal and an approval.
+func early(b *bench, more ...func(*task.Task)) *workflowBench {
 	return newGraph(b, "w", task.Workflow{Steps: []task.Step{
 		{Name: "paid", Signal: "payment"}, {Name: "release", Approval: "Release?"},
 		{Name: "ship", Task: "a", Needs: []string{"paid", "release"}, Input: map[string]string{"amount": "steps.paid.output.amount"}},
@@ -40,7 +41,7 @@ func caseASignalBeforeTheRunBegins(b *bench) {
 	later := b.enqueue(job.NewJob{Task: "w", Delay: core.Duration(time.Hour)})
 	pay := workflow.Signal{Name: "payment", ID: "p1", Input: json.RawMessage(`{"amount": 5}`)}
 	for _, id := range []int64{j.ID, later.ID} {
-		want(b, "early", must(b.st.SendSignal(b.ctx, "default", id, pay))(b), workflow.Sent{})
+		want(b, "answer to an early signal", must(b.st.SendSignal(b.ctx, "default", id, pay))(b), workflow.Sent{})
 		want(b, "twice", must(b.st.SendSignal(b.ctx, "default", id, pay))(b), workflow.Sent{Existing: true})
 		want(b, "approval", must(b.st.SendSignal(b.ctx, "default", id, workflow.Signal{Name: "release", Note: "go"}))(b), workflow.Sent{})
 		_, err := b.st.SendSignal(b.ctx, "default", id, workflow.Signal{Name: "nothing"})
@@ -65,7 +66,7 @@ func caseASignalBeforeTheRunBegins(b *bench) {
 	plain := b.enqueue(job.NewJob{Task: "a"})
 	_, err := b.st.SendSignal(b.ctx, "default", plain.ID, pay)
 	wantCode(b, err, core.NotFound, "is not a run")
-	// A run that has begun keeps as many as one that has not.
+	// A run that has begun keeps as many signals as one that has not.
 	full := b.enqueue(job.NewJob{Task: "w"})
 	for range workflow.MaxSignals {
 		must(b.st.SendSignal(b.ctx, "default", full.ID, workflow.Signal{Name: "payment"}))(b)
@@ -112,13 +113,13 @@ func caseALinkBeforeTheRunBegins(b *bench) {
 	must(b.st.MakeLink(b.ctx, "default", j.ID, job.Link{Name: "payment"}))(b)
 	asks := must(b.st.Linked(b.ctx, keyOf(approves)))(b)
 	want(b, "asks", asks, workflow.Linked{RunID: j.ID, Workflow: "w", Name: "release", Approval: "Release?", State: workflow.Pending, ExpiresAt: approves.ExpiresAt})
-	want(b, "open", asks.Open(), true)
+	want(b, "link is open", asks.Open(), true)
 	want(b, "approved", must(b.st.SendByLink(b.ctx, keyOf(approves), workflow.Signal{Note: "go"}))(b), workflow.Sent{})
 	want(b, "paid", must(b.st.SendByLink(b.ctx, keyOf(pays), workflow.Signal{Input: json.RawMessage(`{"amount": 5}`)}))(b), workflow.Sent{})
 	want(b, "taken back", must(b.st.DeleteLinks(b.ctx, "default", j.ID, "payment"))(b).Links, 2)
 	f.engine()
 	want(b, "states", f.states(j.ID), "paid ok, release ok, ship running")
-	want(b, "by", must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b).Run.Steps[1].By, "link:Ann")
+	want(b, "author of the approval", must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b).Run.Steps[1].By, "link:Ann")
 	never := b.enqueue(job.NewJob{Task: "w"})
 	late := must(b.st.MakeLink(b.ctx, "default", never.ID, job.Link{Name: "release"}))(b)
 	b.cancel(never.ID)
@@ -127,6 +128,19 @@ func caseALinkBeforeTheRunBegins(b *bench) {
 	wantCode(b, err, core.Conflict, "ended before it began")
 	_, err = b.st.MakeLink(b.ctx, "default", never.ID, job.Link{Name: "release"})
 	wantCode(b, err, core.Conflict, "ended before it began")
+	_, err = b.st.DeleteLinks(b.ctx, "other", never.ID, "")
+	wantCode(b, err, core.NotFound, "is not a run")
+	for _, name := range []string{"", "release"} {
+		if name != "" { // a retry makes its links valid again
+			b.retry(never.ID)
+			late = must(b.st.MakeLink(b.ctx, "default", never.ID, job.Link{Name: name}))(b)
+			b.cancel(never.ID)
+		}
+		want(b, "taken back from a run that never began", must(b.st.DeleteLinks(b.ctx, "default", never.ID, name))(b).Links, 1)
+		_, err = b.st.SendByLink(b.ctx, keyOf(late), workflow.Signal{})
+		wantCode(b, err, core.NotFound)
+	}
+	want(b, "audit of it", b.count(`select count(*) from belfry.audit where action = 'unlink' and namespace = 'default' and name = $1`, fmt.Sprint(never.ID)), 2)
 }
 
 func caseSignalsBeforeARetryBegins(b *bench) {
@@ -144,7 +158,7 @@ func caseSignalsBeforeARetryBegins(b *bench) {
 	wantCode(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}), core.Conflict, "has not begun again", "belfry job why")
 	must(b.st.SendSignal(b.ctx, "default", j.ID, workflow.Signal{Name: "payment"}))(b)
 	made := must(b.st.MakeLink(b.ctx, "default", j.ID, job.Link{Name: "release", For: "Ann"}))(b)
-	want(b, "open", must(b.st.Linked(b.ctx, keyOf(made)))(b).Open(), true)
+	want(b, "link is open", must(b.st.Linked(b.ctx, keyOf(made)))(b).Open(), true)
 	want(b, "approved", must(b.st.SendByLink(b.ctx, keyOf(made), workflow.Signal{}))(b), workflow.Sent{})
 	b.cancel(other.ID)
 	want(b, "work", f.works(nil), "a")
@@ -167,9 +181,9 @@ func caseASignalSentAnewBeforeARetryBegins(b *bench) {
 	other := f.run("w", "")
 	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{From: "paid"}))
 	b.promote()
-	want(b, "anew", send("payment", "p1", `{"amount": 7}`), workflow.Sent{})
+	want(b, "answer to the signal sent again", send("payment", "p1", `{"amount": 7}`), workflow.Sent{})
 	want(b, "twice", send("payment", "p1", `{"amount": 9}`), workflow.Sent{Existing: true})
-	want(b, "of a step that is kept", send("release", "r1", ""), workflow.Sent{Existing: true})
+	want(b, "answer to a signal of a kept step", send("release", "r1", ""), workflow.Sent{Existing: true})
 	b.cancel(other.ID)
 	want(b, "work", f.works(nil), "a")
 	want(b, "input", f.ran[len(f.ran)-1], `a{"amount":7}`)
@@ -194,7 +208,7 @@ func caseOneAnswer(b *bench) {
 	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}))
 	f.engine()
 	want(b, "states", f.states(j.ID), "release waiting, ship pending, other ok")
-	want(b, "again", must(answer("2", false))(b), workflow.Sent{Taken: true})
+	want(b, "answer to the second approval", must(answer("2", false))(b), workflow.Sent{Taken: true})
 	want(b, "work", f.works(nil), "a")
 	b.wantState(j.ID, job.Succeeded)
 }
@@ -240,7 +254,7 @@ func signalsMeetTheCancel(b *bench, nodes []*store.Store) {
 		b.wantState(j.ID, job.Canceled)
 		kept := b.count(`select count(*) from belfry.workflow_signals where run_id = $1`, j.ID)
 		if code := core.CodeOf(err); !slices.Contains([]core.Code{"", core.Conflict}, code) || (kept == 1) != (err == nil) {
-			b.Fatalf("%d signals are kept, and it was answered %v", kept, err)
+			b.Fatalf("got %d stored signals and error %v, want one signal without an error, or a conflict", kept, err)
 		}
 	}
 }

@@ -16,14 +16,15 @@ import (
 func init() {
 	add("a limit of a workflow lets in as many runs of a key as it says, which keep their places while they wait, and the next when one ends", workflowLimit)
 	add("every end of a run of a limited workflow lets in the next, and a retry of it waits for room", workflowLimitEnds)
+	add("workflows within workflows that are too deep are refused when they are saved", workflowDepth)
 	add("a rate of a workflow lets runs begin evenly, however long they last", workflowRate)
 	add("a signal to a run that waits for a limit is taken when it has begun", workflowLimitSignal)
 	add("runs of limited workflows within limited workflows all end", workflowLimitsWithin)
 	addNodes("nodes never have more runs of a workflow under way than its limit says", workflowLimitNodes)
 }
 
-// begun fails unless so many runs are under way, and so many wait for a limit.
-func (f *graph) begun(runs, waiting int64) {
+// begun fails unless so many runs are in progress, and so many wait for a limit.
+func (f *workflowBench) begun(runs, waiting int64) {
 	f.Helper()
 	f.engine()
 	f.consistent()
@@ -41,7 +42,7 @@ func workflowLimit(b *bench) {
 	f.begun(2, 2)
 	w := must(f.st.Why(f.ctx, "default", next.ID))(f)
 	if text := fmt.Sprint(w.Summary, w.Checks); !strings.Contains(text, `limit 1 has room`) || !strings.Contains(text, `key "acme" of input.customer: 1 of 1 are ready or running, 0 wait before it`) {
-		f.Fatalf("job why says %s", text)
+		f.Fatalf("why of the run: got %s, want the key and the limit", text)
 	}
 	_, err := f.st.WorkflowRun(f.ctx, "default", next.ID)
 	wantCode(f, err, core.NotFound, "has not begun", "belfry job why")
@@ -52,8 +53,8 @@ func workflowLimit(b *bench) {
 	must(f.st.SendSignal(f.ctx, "default", acme.ID, workflow.Signal{Name: "paid"}))(f)
 	f.wantState(acme.ID, job.Succeeded)
 	f.begun(2, 1)
-	want(f, "the next", f.wantState(next.ID, job.Waiting).Reason, core.Reason(""))
-	want(f, "the last", f.wantState(last.ID, job.Waiting).Reason, core.Reason("limit"))
+	want(f, "reason of the next run", f.wantState(next.ID, job.Waiting).Reason, core.Reason(""))
+	want(f, "reason of the last run", f.wantState(last.ID, job.Waiting).Reason, core.Reason("limit"))
 	t := must(f.st.Task(f.ctx, "default", "order"))(f)
 	t.Limits = nil
 	must(f.st.UpdateTask(f.ctx, t))(f)
@@ -80,10 +81,10 @@ func workflowLimitEnds(b *bench) {
 		runs = append(runs, f.run("order", ""))
 	}
 	f.begun(1, 5)
-	f.cancel(runs[1].ID) // which waits
+	f.cancel(runs[1].ID) // this run waits
 	f.wantState(runs[1].ID, job.Canceled)
 	f.begun(1, 4)
-	f.cancel(runs[0].ID) // which is under way
+	f.cancel(runs[0].ID) // this run is in progress
 	f.works(nil)
 	f.wantState(runs[0].ID, job.Canceled)
 	for _, r := range runs[2:] {
@@ -104,6 +105,20 @@ func workflowLimitEnds(b *bench) {
 	f.wantState(after.ID, job.Succeeded)
 	f.wantState(failing.ID, job.Succeeded)
 	want(f, "places that are left", f.count(`select count(*) from belfry.limit_jobs`), 0)
+}
+
+func workflowDepth(b *bench) {
+	b.task("a")
+	workflow := func(name, of string) error {
+		_, err := b.st.CreateTask(b.ctx, task.Task{Name: name, Workflow: &task.Workflow{Steps: []task.Step{{Name: "one", Task: "a"}, {Name: "in", Task: of}}}})
+		return err
+	}
+	ok(b, workflow("w1", "a"))
+	for i := 2; i <= task.MaxWorkflowDepth; i++ {
+		ok(b, workflow(fmt.Sprint("w", i), fmt.Sprint("w", i-1)))
+	}
+	wantCode(b, workflow("w6", "w5"), core.Invalid, "steps[1].task", "more than 5 deep", "put steps of an inner workflow into the one around it")
+	ok(b, workflow("beside", "w4"))
 }
 
 func workflowRate(b *bench) {
@@ -127,14 +142,14 @@ func workflowLimitsWithin(b *bench) {
 	for range 4 {
 		runs = append(runs, f.run("outer", ""))
 	}
-	f.begun(3, 7) // of 4 outer runs 2, and of their 6 inner ones 1
+	f.begun(3, 7) // 2 of 4 outer runs, and 1 of their 6 inner runs
 	f.works(nil)
 	for _, r := range runs {
 		f.wantState(r.ID, job.Succeeded)
 	}
 	want(f, "inner runs", f.count(`select count(*) from belfry.jobs_done where task = 'inner' and state = 'succeeded'`), 16)
 	want(f, "places that are left", f.count(`select count(*) from belfry.limit_jobs`), 0)
-	// A run that needs a place which it holds itself would never end.
+	// A run that needs a place that it holds itself would never end.
 	inner := must(f.st.Task(f.ctx, "default", "inner"))(f)
 	inner.Workflow = &task.Workflow{Steps: []task.Step{{Name: "back", Task: "outer"}}}
 	_, err := f.st.UpdateTask(f.ctx, inner)
@@ -152,7 +167,7 @@ func workflowLimitNodes(b *bench, nodes []*store.Store) {
 	for range 100 {
 		together(2*len(nodes), func(i int) { _, _ = nodes[i%len(nodes)].StartWorkflows(f.ctx) })
 		if n := f.count(`select count(*) from belfry.jobs where kind = 'workflow' and state = 'waiting' and reason = ''`); n > 3 {
-			f.Fatalf("%d runs are under way, want at most 3", n)
+			f.Fatalf("runs in progress: got %d, want at most 3", n)
 		}
 		jobs := f.claim(f.session, 10).Jobs
 		together(len(jobs), func(i int) {
@@ -160,7 +175,7 @@ func workflowLimitNodes(b *bench, nodes []*store.Store) {
 		})
 		f.consistent()
 		f.clock.Move(time.Second)
-		f.promote() // for what was being changed by another
+		f.promote() // for jobs that another transaction was changing
 		if ended = f.count(`select count(*) from belfry.jobs_done where task = 'order'`); ended == 12 {
 			break
 		}

@@ -35,13 +35,13 @@ func caseLinksAnswerWithoutAToken(b *bench) {
 	_, err := b.st.MakeLink(b.ctx, "other", j.ID, job.Link{Name: "release"})
 	wantCode(b, err, core.NotFound)
 	ann := must(b.st.MakeLink(b.ctx, "default", j.ID, job.Link{Name: "release", For: "Ann"}))(b)
-	want(b, "valid", ann.ExpiresAt.Sub(f.clock.Now()), job.LinkFor)
+	want(b, "lifetime of the link", ann.ExpiresAt.Sub(f.clock.Now()), job.LinkFor)
 	want(b, "keys kept", b.count(`select count(*) from belfry.links where secret_hash = $1`, keyOf(ann)), 0)
 	_, err = b.st.Linked(b.ctx, "else")
 	wantCode(b, err, core.NotFound)
 	asks := must(b.st.Linked(b.ctx, keyOf(ann)))(b)
 	want(b, "asks", asks, workflow.Linked{RunID: j.ID, Workflow: "w", Name: "release", Approval: "Release?", State: workflow.Waiting, ExpiresAt: ann.ExpiresAt})
-	// One that has expired answers nothing, and one that was taken back neither.
+	// An expired or revoked link answers nothing.
 	short := must(b.st.MakeLink(b.ctx, "default", j.ID, job.Link{Name: "release", Valid: core.Duration(time.Minute)}))(b)
 	back := must(b.st.MakeLink(b.ctx, "default", j.ID, job.Link{Name: "payment"}))(b)
 	f.clock.Move(time.Minute)
@@ -55,9 +55,9 @@ func caseLinksAnswerWithoutAToken(b *bench) {
 	wantCode(b, err, core.Conflict)
 	s := must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b)
 	want(b, "states", f.states(j.ID), "release ok, paid waiting, ship pending")
-	want(b, "by", s.Run.Steps[0].By+" "+s.Run.Steps[0].Note, "link:Ann go")
+	want(b, "author and note of the approval", s.Run.Steps[0].By+" "+s.Run.Steps[0].Note, "link:Ann go")
 	want(b, "audit", b.count(`select count(*) from belfry.audit where action = 'approve' and actor = 'link:Ann'`), 1)
-	// Of a signal every one counts that has an id of its own.
+	// For a signal, every answer with its own id counts.
 	pays := must(b.st.MakeLink(b.ctx, "default", j.ID, job.Link{Name: "payment"}))(b)
 	_, err = b.st.SendByLink(b.ctx, keyOf(pays), workflow.Signal{Reject: true})
 	wantCode(b, err, core.Invalid)
@@ -86,7 +86,7 @@ func caseLinksOfARunHaveABound(b *bench) {
 	want(b, "kept", b.count(`select count(*) from belfry.links`), 1)
 }
 
-// Visitors try keys without a token: one that is unknown must not take the turn of a writer.
+// Visitors try keys without a token: an unknown key must not take the turn of a writer.
 func caseGuessesDoNotWaitForWriters(b *bench) {
 	const key = "0123456789abcdef0123456789abcdef0123456789a"
 	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)

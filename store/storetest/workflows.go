@@ -15,16 +15,16 @@ import (
 	"github.com/belfry-run/belfry/workflow"
 )
 
-// graph is a bench with a workflow and a worker for its steps.
-type graph struct {
+// workflowBench is a bench with a workflow and the worker of its steps.
+type workflowBench struct {
 	*bench
 	session job.Session
 	ran     []string // tasks in the order in which their jobs ended, with their inputs
 }
 
-func newGraph(b *bench, name string, w task.Workflow, more ...func(*task.Task)) *graph {
+func newGraph(b *bench, name string, w task.Workflow, more ...func(*task.Task)) *workflowBench {
 	b.Helper()
-	f := &graph{bench: b}
+	f := &workflowBench{bench: b}
 	for _, s := range w.Steps {
 		if s.Task == "" {
 			continue
@@ -44,7 +44,7 @@ func newGraph(b *bench, name string, w task.Workflow, more ...func(*task.Task)) 
 	return f
 }
 
-func (f *graph) run(name, input string) job.Job {
+func (f *workflowBench) run(name, input string) job.Job {
 	f.Helper()
 	n := job.NewJob{Task: name}
 	if input != "" {
@@ -55,8 +55,8 @@ func (f *graph) run(name, input string) job.Job {
 	return j
 }
 
-// engine does what a node's loop does.
-func (f *graph) engine() {
+// engine does the work of a node's loop.
+func (f *workflowBench) engine() {
 	f.Helper()
 	for range 1000 {
 		p := must(f.st.StartWorkflows(f.ctx))(f)
@@ -67,11 +67,11 @@ func (f *graph) engine() {
 			return
 		}
 	}
-	f.Fatal("the engine never rests")
+	f.Fatal("the engine always has more work")
 }
 
-// works runs what there is to run, in one batch each time, and answers the order.
-func (f *graph) works(end func(j job.Job, fin *job.Finish)) string {
+// works runs all ready jobs, one batch at a time, and returns the order of their ends.
+func (f *workflowBench) works(end func(j job.Job, fin *job.Finish)) string {
 	f.Helper()
 	var order []string
 	for range 1000 {
@@ -105,7 +105,7 @@ func (f *graph) works(end func(j job.Job, fin *job.Finish)) string {
 		slices.Sort(round)
 		order = append(order, strings.Join(round, "+"))
 	}
-	f.Fatal("it never ends")
+	f.Fatal("the run does not end")
 	return ""
 }
 
@@ -117,7 +117,7 @@ func failing(names ...string) func(job.Job, *job.Finish) {
 	}
 }
 
-func (f *graph) states(id int64) string {
+func (f *workflowBench) states(id int64) string {
 	f.Helper()
 	var parts []string
 	for _, s := range must(f.st.WorkflowRun(f.ctx, "default", id))(f).Run.Steps {
@@ -157,7 +157,7 @@ func caseAWorkflowRunsItsSteps(b *bench) {
 	want(b, "output", string(b.job(j.ID).Output), `{"ok":4,"failed":0,"skipped":0}`)
 	want(b, "jobs", b.count(`select count(*) from belfry.jobs_done where trigger = 'step'`), 4)
 	want(b, "left", b.count(`select count(*) from belfry.jobs`), 0)
-	// One at a time, the join waits for both.
+	// With one job at a time, the join waits for both.
 	k := f.run("w", "")
 	for range 3 {
 		f.finish(f.session, f.claim(f.session, 1).Jobs[0], job.OutcomeOK)
@@ -187,11 +187,11 @@ func caseAWorkflowHandsOutputsOn(b *bench) {
 	want(b, "inputs", strings.Join(f.ran, " "), `a{"id":9007199254740993} b{"sum":121,"text":"of x"} d{"none":null,"small":"skipped"}`)
 	b.wantState(j.ID, job.Succeeded)
 	want(b, "output", string(b.job(j.ID).Output), `{"total":120}`)
-	// An output that is not there fails the step that reads it.
+	// A missing output fails the step that reads it.
 	k := f.run("w", `{"id": 1, "name": "x"}`)
 	f.works(nil)
 	if e := b.wantState(k.ID, job.Failed).Error; !strings.Contains(e, "big") {
-		b.Fatal(e)
+		b.Fatalf("error of the job: got %q, want the missing output big", e)
 	}
 }
 
@@ -231,7 +231,7 @@ func caseAListRunsAJobForEachItem(b *bench) {
 	ranged := newGraph(b, "ranged", task.Workflow{Steps: []task.Step{{Name: "fan", Task: "a", ForEach: "2..4"}}})
 	ranged.run("ranged", "")
 	ranged.works(nil)
-	want(b, "of a range", strings.Join(ranged.ran, " "), "a2 a3 a4")
+	want(b, "work with a range of items", strings.Join(ranged.ran, " "), "a2 a3 a4")
 	l := f.run("w", `{"no": "list"}`)
 	f.works(nil)
 	b.wantState(l.ID, job.Failed)
@@ -280,7 +280,7 @@ func caseAWorkflowThatTakesTooLong(b *bench) {
 	b.wantState(j.ID, job.Failed)
 	want(b, "error", b.job(j.ID).Error, "the workflow took longer than its timeout of 1m")
 	want(b, "reason", string(b.job(j.ID).Reason), "timeout")
-	// Cleanup without a worker ends too.
+	// A cleanup without a worker ends too.
 	k := f.run("w", "")
 	f.clock.Move(2 * time.Minute)
 	f.engine()
@@ -304,15 +304,15 @@ func caseAWorkflowThatIsRetried(b *bench) {
 	f.ran = nil
 	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}))
 	f.works(nil)
-	want(b, "again", strings.Join(f.ran, " "), "b2 c e")
+	want(b, "work of the new run", strings.Join(f.ran, " "), "b2 c e")
 	b.wantState(j.ID, job.Succeeded)
-	// From a step, with another input.
+	// A new run from a step, with another input.
 	f.ran = nil
 	wantCode(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}), core.Conflict)
 	wantCode(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{From: "nine"}), core.Invalid)
 	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{From: "fan", Input: json.RawMessage(`[7]`)}))
 	f.works(nil)
-	want(b, "again", strings.Join(f.ran, " "), "b7 c e")
+	want(b, "work of the new run", strings.Join(f.ran, " "), "b7 c e")
 	b.wantState(j.ID, job.Succeeded)
 	want(b, "retries", must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b).Run.Retries, 2)
 }
@@ -334,7 +334,7 @@ func caseAWorkflowWaits(b *bench) {
 	want(b, "work", f.works(nil), "")
 	pay := workflow.Signal{Name: "payment", ID: "p1", Input: json.RawMessage(`{"amount": 5}`)}
 	sent := must(b.st.SendSignal(b.ctx, "default", j.ID, pay))(b)
-	want(b, "early", sent, workflow.Sent{})
+	want(b, "answer to an early signal", sent, workflow.Sent{})
 	want(b, "twice", must(b.st.SendSignal(b.ctx, "default", j.ID, pay))(b), workflow.Sent{Existing: true})
 	_, err = b.st.SendSignal(b.ctx, "default", j.ID, workflow.Signal{Name: "nothing"})
 	wantCode(b, err, core.Invalid)
@@ -366,7 +366,7 @@ func caseAMatrixRunsAJobForEachCombination(b *bench) {
 	want(b, "jobs", strings.Join(f.ran, " "), `a b{"go":1,"os":"linux"} b{"go":1,"os":"mac"} b{"go":2,"os":"linux"} b{"go":2,"os":"mac"} b{"go":3,"os":"linux"} b{"go":3,"os":"mac"} d{"n":6}`)
 	want(b, "states", f.states(j.ID), "list ok, test ok, named ok, last ok")
 	b.wantState(j.ID, job.Succeeded)
-	// So many are refused before they are made.
+	// So many are rejected before they are created.
 	g := newGraph(b, "many", task.Workflow{Steps: []task.Step{{Name: "all", Task: "a", Matrix: map[string]string{"x": "1..101", "y": "1..101"}}}})
 	k := g.run("many", "")
 	want(b, "why", must(b.st.WorkflowRun(b.ctx, "default", k.ID))(b).Run.Steps[0].Error, "matrix: there are 10201 combinations and more, the most is 10000")
@@ -451,7 +451,7 @@ func caseAWorkflowIsChecked(b *bench) {
 	} {
 		_, err := b.st.CreateTask(b.ctx, task.Task{Name: "w", Workflow: &task.Workflow{Steps: c.steps}})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
-			b.Fatalf("%v, want %s", err, c.want)
+			b.Fatalf("got error %v, want %s", err, c.want)
 		}
 		wantCode(b, err, core.Invalid)
 	}
@@ -465,7 +465,7 @@ func caseRunsOfWorkflowsGo(b *bench) {
 	id := must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b).Run.Steps[0].JobID
 	left := must(b.st.RetryJobs(b.ctx, "default", view.Selection{IDs: []int64{id}}))(b).Left
 	want(b, "left", left[id], "it is a step: retry its workflow")
-	// A retry of the job is one of the run.
+	// A retry of the job is a retry of the run.
 	must(b.st.RetryJobs(b.ctx, "default", view.Selection{IDs: []int64{j.ID}}))(b)
 	f.works(nil)
 	b.wantState(j.ID, job.Succeeded)

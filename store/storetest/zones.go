@@ -14,21 +14,21 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// zones is a bench whose nodes have zone data of their own.
+// zones is a bench whose nodes have their own zone data.
 type zones struct{ *bench }
 
-// node is the same database under a process that has just started on a machine
-// with a zone's clock so, of a release of zone data.
+// zoneNode returns the same database under a new process on a machine whose data of a zone is that of another zone, from a
+// release.
 func (b zones) zoneNode(zone, like, release string) *store.Store {
 	b.Helper()
 	b.machineHas(zone, like)
-	st := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Bytes: b.shelf, ZoneRelease: release})
+	st := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Bytes: b.artifacts, ZoneRelease: release})
 	ok(b, st.Prepare(b.ctx))
 	ok(b, st.FollowZones(b.ctx))
 	return st
 }
 
-// machineHas makes the clock of a zone go as another's does.
+// machineHas gives a zone the clock of another zone.
 func (b zones) machineHas(zone, like string) {
 	b.Helper()
 	data := must(rules.DataOf(like))(b)
@@ -44,7 +44,7 @@ func daily(zone string) func(*schedule.Schedule) {
 	return func(s *schedule.Schedule) { s.Zone, s.Rules = zone, []schedule.Rule{{Cron: "19 0 * * *"}} }
 }
 
-// byOldData and byNewData are when a daily rule is due by either release of its zone.
+// byOldData and byNewData are the due times of a daily rule by either release of its zone.
 var (
 	byOldData = Epoch.Add(10*time.Hour + 19*time.Minute) // 22:19 UTC, 00:19 two hours ahead
 	byNewData = byOldData.Add(-time.Hour)
@@ -75,8 +75,8 @@ func caseNewZoneDataMovesTheNextTimesThatWere(b *bench) {
 
 	b.st = zones{b}.zoneNode(zone, threeAhead, "2026b")
 	next := func(name string) time.Time { return must(b.st.Schedule(b.ctx, "default", name))(b).NextAt }
-	want(b, "of the zone", next("gov"), byNewData)
-	want(b, "of a rule in it", next("rule"), byNewData)
+	want(b, "next time of the schedule with a zone", next("gov"), byNewData)
+	want(b, "next time of the schedule with a zone in its rule", next("rule"), byNewData)
 	want(b, "elsewhere", next("utc").Equal(byOldData.Add(2*time.Hour)), true)
 	want(b, "paused", next("paused").IsZero(), true)
 	want(b, "with the checks of a monitor", b.count(`select count(*) from belfry.schedules where next_at = $1`, byNewData.UnixMicro()), 3)
@@ -89,12 +89,12 @@ func caseNewZoneDataMovesTheNextTimesThatWere(b *bench) {
 			told = append(told, a.Name)
 		}
 	}
-	want(b, "told", strings.Join(told, " "), "rule gov")
+	want(b, "schedules that are reported as replanned", strings.Join(told, " "), "rule gov")
 
 	b.clock.Move(byNewData.Sub(b.clock.Now()))
 	want(b, "fired in time", must(b.st.FireDue(b.ctx))(b).Jobs, 2) // the first check still waits
 	b.clock.Move(byOldData.Sub(b.clock.Now()))
-	want(b, "and not again at the old time", must(b.st.FireDue(b.ctx))(b).Jobs, 0)
+	want(b, "jobs at the old time", must(b.st.FireDue(b.ctx))(b).Jobs, 0)
 	b.st = zones{b}.zoneNode(zone, threeAhead, "2026b")
 	want(b, "next day", next("gov"), byNewData.AddDate(0, 0, 1))
 }
@@ -110,7 +110,7 @@ func caseAnAlertThatWaitsForQuietHoursFollowsThe(b *bench) {
 	w.turn("site", failed)
 	w.turn("site", failed)
 	due := func() time.Time {
-		alerts{b}.later(time.Second) // what is decided about again is, when it is taken
+		alerts{b}.later(time.Second) // the new decision follows when the alert is taken
 		return must(b.st.Alerts(b.ctx, alert.Filter{}))(b).Items[0].DueAt
 	}
 	want(b, "due by the old data", due(), Epoch.Add(2*time.Hour))
@@ -143,8 +143,8 @@ func caseANodeWithOlderZoneDataUsesTheNewer(b *bench) {
 		want(b, name, must(b.st.Schedule(b.ctx, "default", name))(b).NextAt, byNewData)
 	}
 	want(b, "planned from then on", b.schedule("third", "t", daily(zone)).NextAt.UTC(), byNewData)
-	want(b, "said", strings.Join(must(b.st.Health(b.ctx))(b).Zones.Adopted, " "), zone)
-	b.st = zones{b}.zoneNode(zone, twoAhead, "2025c") // started again
+	want(b, "zones in the health report", strings.Join(must(b.st.Health(b.ctx))(b).Zones.Adopted, " "), zone)
+	b.st = zones{b}.zoneNode(zone, twoAhead, "2025c") // a restart
 	want(b, "still", must(b.st.Schedule(b.ctx, "default", "first"))(b).NextAt, byNewData)
 }
 
@@ -155,7 +155,7 @@ func caseAVerbThatOpensTheDatabaseWithNewerZone(b *bench) {
 	b.schedule("gov", "t", daily(zone))
 	verb := func(like, release string) *store.Store {
 		zones{b}.machineHas(zone, like)
-		st := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Bytes: b.shelf, ZoneRelease: release})
+		st := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Bytes: b.artifacts, ZoneRelease: release})
 		ok(b, st.Prepare(b.ctx))
 		return st
 	}
@@ -179,7 +179,7 @@ func caseAPassOverAChangedZoneThatBrokeOff(b *bench) {
 		return err
 	}))
 	b.st = zones{b}.zoneNode(zone, twoAhead, "2026b")
-	want(b, "before it broke off", must(b.st.Schedule(b.ctx, "default", "done"))(b).NextAt, byNewData)
-	want(b, "after", must(b.st.Schedule(b.ctx, "default", "left"))(b).NextAt, left.NextAt.UTC())
+	want(b, "next time of a replanned schedule", must(b.st.Schedule(b.ctx, "default", "done"))(b).NextAt, byNewData)
+	want(b, "next time of a schedule that is left", must(b.st.Schedule(b.ctx, "default", "left"))(b).NextAt, left.NextAt.UTC())
 	want(b, "zones left to do", b.count(`select count(*) from belfry.zones where replan_from >= 0`), 0)
 }

@@ -44,7 +44,7 @@ func caseAnAttemptThatSpeaksForItselfKeepsItsSession(b *bench) {
 	must(b.st.CancelJobs(b.ctx, "default", view.Selection{IDs: []int64{ref.JobID}}))(b)
 	want(b, "asked to end", must(beat(5))(b).Action, job.BeatCancel)
 	ok(b, b.st.DrainWorker(b.ctx, s.ID))
-	want(b, "of another job", must(b.st.BeatAttempt(b.ctx, s.ID, held, 0))(b).Action, job.BeatDrain)
+	want(b, "answer to a heartbeat for another job", must(b.st.BeatAttempt(b.ctx, s.ID, held, 0))(b).Action, job.BeatDrain)
 }
 
 func caseAReplayedHeartbeatDoesNotKeepADeadWorker(b *bench) {
@@ -64,11 +64,11 @@ func caseAnAttemptBeyondItsDeadlineIsEndedAtIts(b *bench) {
 	t.Timeout = core.Duration(time.Minute)
 	programs{b}.readyProgram(t)
 	s, ref := programs{b}.boxed(task.Limits{})
-	for seq := range int64(36) { // a minute, and the time in which its files are sent
+	for seq := range int64(36) { // the timeout of a minute, and the time for sending outputs
 		b.clock.Move(20*time.Second + time.Millisecond)
 		got := must(b.st.BeatAttempt(b.ctx, s.ID, ref, seq))(b)
 		if over := seq == 35; (got.Action == job.BeatCancel) != over {
-			b.Fatalf("heartbeat %d: %+v", seq, got)
+			b.Fatalf("heartbeat %d: got %+v, want continue", seq, got)
 		}
 	}
 	want(b, "outcome", must(b.st.Attempts(b.ctx, "default", ref.JobID))(b)[0].Outcome, job.OutcomeTimeout)
@@ -93,8 +93,8 @@ func caseAnAttemptReportsOnce(b *bench) {
 	b.clock.Move(time.Minute)
 	must(b.st.Promote(b.ctx))(b)
 	next := refOf(b.claim(s, 1).Jobs[0])
-	want(b, "the same report once more", must(b.st.FinishAttempt(b.ctx, s.ID, f))(b).State, job.Scheduled)
-	want(b, "what its successor is doing", must(b.st.Job(b.ctx, "default", ref.JobID))(b).Lease, next.Lease)
+	want(b, "state after a repeated report", must(b.st.FinishAttempt(b.ctx, s.ID, f))(b).State, job.Scheduled)
+	want(b, "lease of the next attempt", must(b.st.Job(b.ctx, "default", ref.JobID))(b).Lease, next.Lease)
 }
 
 func caseAZombiesReportIsStale(b *bench) {
@@ -128,7 +128,7 @@ func caseASessionForOneAttemptEndsWithItsReport(b *bench) {
 	must(b.st.FinishAttempt(b.ctx, s.ID, job.Finish{Ref: ref, Outcome: job.OutcomeOK}))(b)
 	all := must(b.st.Workers(b.ctx, true))(b)
 	if len(all) != 1 || all[0].EndedAt.IsZero() || all[0].Lost {
-		b.Errorf("%+v", all)
+		b.Errorf("workers: got %+v, want 1 that has ended and is not lost", all)
 	}
 }
 
@@ -137,16 +137,16 @@ func caseKeysThatSignAreMadeWhenTheyAreNeeded(b *bench) {
 	want(b, "keys", len(one), 1)
 	again := must(b.st.SigningKeys(b.ctx))(b)
 	if len(again) != 1 || again[0].ID != one[0].ID || !bytes.Equal(again[0].Seed, one[0].Seed) || len(again[0].Seed) != 32 {
-		b.Fatal("another key the second time")
+		b.Fatal("signing key of the second call differs from the first")
 	}
 	b.clock.Move(30 * 24 * time.Hour)
 	two := must(b.st.SigningKeys(b.ctx))(b)
 	if len(two) != 2 || two[0].ID == one[0].ID || two[1].ID != one[0].ID {
-		b.Fatal("the old key does not check what it has signed")
+		b.Fatal("the old key does not verify its signature")
 	}
 	b.clock.Move(30 * 24 * time.Hour)
 	three := must(b.st.SigningKeys(b.ctx))(b)
 	want(b, "keys a month later", len(three), 2+1)
 	b.clock.Move(30 * 24 * time.Hour)
-	want(b, "and another", len(must(b.st.SigningKeys(b.ctx))(b)), 3)
+	want(b, "signing keys after another 30 days", len(must(b.st.SigningKeys(b.ctx))(b)), 3)
 }

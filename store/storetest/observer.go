@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// tally counts what a store tells its observer.
+// tally counts the calls of a store's observer.
 type tally struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -69,11 +69,11 @@ func (t *tally) Took(name string, _ time.Duration, failed bool) {
 }
 
 func init() {
-	add("what a caller asks for and does not get is no fault of the store", caseWhatACallerAsksForAndDoesNotGet)
-	add("what is counted of attempts is what is in their record, however they end", caseWhatIsCountedOfAttemptsIsWhatIsIn)
+	add("a refused call does not count as a fault of the store", caseARefusedCallIsNoFault)
+	add("counters of attempts equal their records for each outcome", caseCountersOfAttemptsEqualTheirRecords)
 }
 
-func caseWhatACallerAsksForAndDoesNotGet(b *bench) {
+func caseARefusedCallIsNoFault(b *bench) {
 	_, err := b.st.UpdateTask(b.ctx, task.Task{Name: "none", Kind: task.KindFunc})
 	wantCode(b, err, core.NotFound, "none")
 	_, err = b.st.CreateTask(b.ctx, task.Task{Name: "not a name", Kind: task.KindFunc})
@@ -84,15 +84,15 @@ func caseWhatACallerAsksForAndDoesNotGet(b *bench) {
 	left, leave := context.WithCancel(b.ctx)
 	leave()
 	_, err = b.st.CreateTask(left, task.Task{Name: "u", Kind: task.KindFunc})
-	want(b, "of who has left", err != nil, true)
+	want(b, "call of a client that has left gets an error", err != nil, true)
 	b.sql(`drop table belfry.secrets`)
 	want(b, "faults", b.tally.of("faults"), 0)
 	_, err = b.st.SetSecret(b.ctx, "default", "s", "v")
-	want(b, "without its table", err != nil, true)
+	want(b, "call without the table gets an error", err != nil, true)
 	want(b, "faults", b.tally.of("faults"), 1)
 }
 
-func caseWhatIsCountedOfAttemptsIsWhatIsIn(b *bench) {
+func caseCountersOfAttemptsEqualTheirRecords(b *bench) {
 	b.task("work", attempts(2))
 	s := b.session("work")
 	for _, outcome := range []job.Outcome{job.OutcomeOK, job.OutcomeError, job.OutcomeTimeout, job.OutcomeCanceled, job.OutcomeSnoozed, job.OutcomeHandedBack} {
@@ -103,13 +103,13 @@ func caseWhatIsCountedOfAttemptsIsWhatIsIn(b *bench) {
 			}
 		})
 	}
-	b.claim(s, 1) // the one that was handed back, which is lost
+	b.claim(s, 1) // the handed-back job, which is then lost
 	b.enqueue(job.NewJob{Task: "work"})
 	must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{"default": 1}, Ahead: map[string]int{"default": 1}}))(b)
 	b.clock.Move(lost)
 	b.release()
 
-	// A run that is terminated by the next, and says so when it hears of it.
+	// A run that the next one terminates reports its end when it learns of that.
 	b.task("loop")
 	b.schedule("loop", "loop", every(time.Hour), func(s *schedule.Schedule) { s.Overlap = schedule.OverlapTerminateOther })
 	s = b.session("loop")
@@ -119,11 +119,11 @@ func caseWhatIsCountedOfAttemptsIsWhatIsIn(b *bench) {
 	b.clock.Move(time.Hour)
 	must(b.st.Renew(b.ctx, s.ID, job.Held(refOf(first))))(b)
 	b.fire()
-	want(b, "told to end", len(must(b.st.Renew(b.ctx, s.ID, job.Held(refOf(first))))(b).Cancel), 1)
+	want(b, "attempts to cancel", len(must(b.st.Renew(b.ctx, s.ID, job.Held(refOf(first))))(b).Cancel), 1)
 	want(b, "too late", b.finish(s, first, job.OutcomeCanceled).Stale, true)
-	want(b, "which is no surprise", b.tally.of("stale"), 0)
-	want(b, "a result that is one", b.finish(s, first, job.OutcomeOK).Stale, true)
-	want(b, "is counted", b.tally.of("stale"), 1)
+	want(b, "stale finishes after a reported cancel", b.tally.of("stale"), 0)
+	want(b, "late success is stale", b.finish(s, first, job.OutcomeOK).Stale, true)
+	want(b, "counted stale finishes", b.tally.of("stale"), 1)
 
 	record := map[string]int{}
 	for _, j := range must(b.st.Jobs(b.ctx, job.Filter{Paging: core.Paging{Limit: 1000}}))(b).Items {
@@ -139,7 +139,7 @@ func caseWhatIsCountedOfAttemptsIsWhatIsIn(b *bench) {
 		return what != "ran" && len(what) > 7 && what[:7] != "attempt" || len(what) <= 7 && what != "ran"
 	})
 	if fmt.Sprint(counted) != fmt.Sprint(record) {
-		b.Errorf("counted %v, and the record has %v", counted, record)
+		b.Errorf("observed %v, want the record %v", counted, record)
 	}
 	want(b, "attempts that were canceled", record["attempt canceled"], 2)
 }

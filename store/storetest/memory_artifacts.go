@@ -16,19 +16,18 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Shelf is a store of artifacts in memory, without their bytes: what is put
-// there is right, and has a size.
-type Shelf struct {
+// MemoryArtifacts is a store of artifacts in memory, without their bytes: each stored name counts as correct, and has a size.
+type MemoryArtifacts struct {
 	mu    sync.Mutex
 	sizes map[string]int64
 }
 
-var _ store.Bytes = (*Shelf)(nil)
+var _ store.Bytes = (*MemoryArtifacts)(nil)
 
-// NewShelf makes an empty one.
-func NewShelf() *Shelf { return &Shelf{sizes: map[string]int64{}} }
+// NewMemoryArtifacts returns an empty store.
+func NewMemoryArtifacts() *MemoryArtifacts { return &MemoryArtifacts{sizes: map[string]int64{}} }
 
-// named is a digest with its namespace, by default that of the same name.
+// named adds the default namespace to a digest without one.
 func named(name string) string {
 	if strings.Contains(name, "/") {
 		return name
@@ -36,39 +35,39 @@ func named(name string) string {
 	return core.DefaultNamespace + "/" + name
 }
 
-// Put brings bytes of a name, or of a digest in the default namespace.
-func (s *Shelf) Put(name string, size int64) {
+// Put stores bytes under a name, or under a digest in the default namespace.
+func (s *MemoryArtifacts) Put(name string, size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sizes[named(name)] = size
 }
 
-// Delete removes them.
-func (s *Shelf) Delete(digest string) {
+// Delete removes bytes.
+func (s *MemoryArtifacts) Delete(digest string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sizes, named(digest))
 }
 
-// Digests lists what is there.
-func (s *Shelf) Digests() []string {
+// Digests lists the stored digests.
+func (s *MemoryArtifacts) Digests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.sizes))
 }
 
 // SignPut implements [base.Bytes].
-func (s *Shelf) SignPut(_ context.Context, digest string, _ int64, _ time.Duration) (task.SignedRequest, error) {
+func (s *MemoryArtifacts) SignPut(_ context.Context, digest string, _ int64, _ time.Duration) (task.SignedRequest, error) {
 	return task.SignedRequest{Method: "PUT", URL: "/artifacts/" + digest}, nil
 }
 
 // SignGet implements [base.Bytes].
-func (s *Shelf) SignGet(_ context.Context, digest string, _ time.Duration) (task.SignedRequest, error) {
+func (s *MemoryArtifacts) SignGet(_ context.Context, digest string, _ time.Duration) (task.SignedRequest, error) {
 	return task.SignedRequest{Method: "GET", URL: "/artifacts/" + digest}, nil
 }
 
 // Has implements [base.Bytes].
-func (s *Shelf) Has(_ context.Context, digest string, size int64) (bool, error) {
+func (s *MemoryArtifacts) Has(_ context.Context, digest string, size int64) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	have, there := s.sizes[named(digest)]
@@ -76,7 +75,7 @@ func (s *Shelf) Has(_ context.Context, digest string, size int64) (bool, error) 
 }
 
 // Verify implements [base.Bytes].
-func (s *Shelf) Verify(_ context.Context, digest string, size int64) error {
+func (s *MemoryArtifacts) Verify(_ context.Context, digest string, size int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	have, there := s.sizes[named(digest)]

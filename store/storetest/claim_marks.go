@@ -12,8 +12,8 @@ import (
 func init() {
 	add("a claim that begins at its mark finds what is more urgent and what is less", caseAClaimThatBeginsAtItsMarkFindsWhat)
 	add("jobs that wait again after the mark was set are found, in the order of their times", caseJobsThatWaitAgainAfterTheMarkWasSet)
-	add("what one kind of session cannot run, another finds behind the first one's mark", caseWhatOneKindOfSessionCannotRun)
-	addNodes("a place that is freed under a queue's limit is taken at once by who waits for it", caseAPlaceThatIsFreedUnderAQueuesLimit)
+	add("a job that one kind of session cannot run is found by another behind the first one's mark", caseASessionFindsJobsBehindAnothersMark)
+	addNodes("a slot that is freed under a queue's limit is taken at once by a waiting claim", caseAPlaceThatIsFreedUnderAQueuesLimit)
 }
 
 func priority(p int) job.NewJob { return job.NewJob{Task: "t", Priority: &p} }
@@ -24,7 +24,7 @@ func caseAClaimThatBeginsAtItsMarkFindsWhat(b *bench) {
 	for range 3 {
 		b.enqueue(priority(5))
 	}
-	want(b, "first", len(b.claim(s, 2).Jobs), 2) // the mark is in the midst of priority 5
+	want(b, "first", len(b.claim(s, 2).Jobs), 2) // the mark is within priority 5
 	b.clock.Move(time.Second)
 	low, high := b.enqueue(priority(1)), b.enqueue(priority(9))
 	same := b.enqueue(priority(5))
@@ -61,22 +61,22 @@ func caseJobsThatWaitAgainAfterTheMarkWasSet(b *bench) {
 			}
 		}
 		if i > 0 && found < 0 {
-			b.Fatalf("job %d was not claimed", delayed[k].ID)
+			b.Fatalf("delayed job %d was not claimed", delayed[k].ID)
 		}
 	}
 }
 
-func caseWhatOneKindOfSessionCannotRun(b *bench) {
+func caseASessionFindsJobsBehindAnothersMark(b *bench) {
 	b.task("a")
 	b.task("z")
 	s := b.session("a")
 	other := b.enqueue(job.NewJob{Task: "z"})
 	b.enqueue(job.NewJob{Task: "a"})
-	want(b, "its own", len(b.claim(s, 10).Jobs), 1)
+	want(b, "jobs of the session's own task", len(b.claim(s, 10).Jobs), 1)
 	b.clock.Move(time.Minute)
-	want(b, "nothing more", len(b.claim(s, 10).Jobs), 0)
+	want(b, "further jobs", len(b.claim(s, 10).Jobs), 0)
 	c := b.claim(b.session("z"), 10)
-	want(b, "the other's", len(c.Jobs), 1)
+	want(b, "jobs of the other task", len(c.Jobs), 1)
 	want(b, "job", c.Jobs[0].Job.ID, other.ID)
 }
 

@@ -20,7 +20,7 @@ func caseAfterAnOutageOfOurOwnNoSessionIs(b *bench) {
 	for _, s := range held {
 		want(b, "jobs", len(b.claim(s, 1).Jobs), 1)
 	}
-	// The node sees nothing for two minutes: it is another one, started on what is there.
+	// The node sees nothing for two minutes: it is a new process on the same database.
 	b.clock.Move(2 * time.Minute)
 	b.again()
 	want(b, "sessions given up at once", must(b.st.ReleaseLost(b.ctx))(b).Sessions, 0)
@@ -36,15 +36,15 @@ func caseAfterAnOutageOfOurOwnNoSessionIs(b *bench) {
 	want(b, "session that is dead", must(b.st.Renew(b.ctx, held["dead"].ID, job.Held()))(b).Lost, true)
 }
 
-// again is the same database under a store that has just been started.
+// again replaces the store by a new one on the same database, as after a restart.
 func (b *bench) again() {
 	b.Helper()
-	b.st = store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono, Bytes: b.shelf})
+	b.st = store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono, Bytes: b.artifacts})
 	ok(b, b.st.Prepare(b.ctx))
 }
 
-// lose lets so much time pass that what does not renew is lost, while a node
-// looks as often as an engine would, and answers the jobs that were released.
+// lose lets so much time pass that sessions without a renewal are lost, while a node looks as often as an engine would. It
+// returns the number of released jobs.
 func (b *bench) lose() (released int) {
 	b.Helper()
 	for range lost/(5*time.Second) + 2 {
