@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// What nodes share that run for simulated weeks in a bubble.
+// Helpers for nodes that run for simulated weeks in a synctest bubble.
 
-// rest is what a loop knows until something wakes it.
+// rest is the result of a pass, which is valid until an event or its next time.
 type rest struct {
 	woken <-chan struct{}
 	next  time.Time
 	since time.Time
 }
 
-// wait lasts until what a loop knows does not hold any more.
+// wait waits until the result is no longer valid.
 func (r rest) wait(ctx context.Context) {
 	most := time.Hour
 	if !r.next.IsZero() {
@@ -34,7 +34,7 @@ func (r rest) wait(ctx context.Context) {
 	}
 }
 
-// loop runs loops until they are stopped.
+// loop runs functions in goroutines until stop is called.
 func loop(t *testing.T, runs ...func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, len(runs))
@@ -51,7 +51,7 @@ func loop(t *testing.T, runs ...func(context.Context) error) (stop func()) {
 	}
 }
 
-// until lets time pass.
+// until lets time pass until t.
 func until(t time.Time) {
 	time.Sleep(time.Until(t))
 	synctest.Wait()

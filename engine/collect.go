@@ -5,42 +5,43 @@ import (
 	"time"
 )
 
-// Artifacts is a store that knows who needs which artifacts.
+// Artifacts is a store that knows the references to artifacts.
 type Artifacts interface {
-	// PruneArtifacts gives up unneeded artifacts.
+	// PruneArtifacts deletes the records of unneeded artifacts.
 	PruneArtifacts(ctx context.Context) (more bool, err error)
-	// BeginRemoval answers which of some digests may be removed now, and keeps
-	// others from relying on their bytes until EndRemoval.
+	// BeginRemoval returns the digests that may be removed now. Until EndRemoval,
+	// no other caller can rely on their bytes.
 	BeginRemoval(ctx context.Context, digests []string) ([]string, error)
 	EndRemoval(ctx context.Context, digests []string) error
 }
 
-// Bytes is where artifacts lie.
+// Bytes is the storage of artifacts.
 type Bytes interface {
-	// Settled returns the digests of the next artifacts, at most n, that came in
-	// before an instant, and where to go on; empty at the end.
+	// Settled returns at most n digests after the digest after, of artifacts that
+	// arrived before an instant. next is where the next call continues; it is
+	// empty at the end.
 	Settled(ctx context.Context, after string, n int, before time.Time) (digests []string, next string, err error)
 	Delete(ctx context.Context, digest string) error
 }
 
 const (
 	// collectPage is how many artifacts are judged together, and collectPages how
-	// many times that a pass does.
+	// many such pages a pass judges.
 	collectPage  = 200
 	collectPages = 250
-	// collectAge is how long bytes are left alone after they came in. Nothing
-	// rests on it; it only spares an upload that is about to be confirmed a
-	// second one.
+	// collectAge is the age below which bytes are kept. Correctness does not
+	// depend on it; it only saves an upload that is about to be confirmed from
+	// being sent twice.
 	collectAge = time.Hour
-	// removeWithin bounds the removal of one, and removeAll that of those that
-	// were begun together. A caller that relies on one waits as long, and ten
-	// minutes after the begin the node that removes counts as dead.
+	// removeWithin bounds the removal of one artifact, and removeAll the removal
+	// of one page. A caller that relies on such an artifact waits as long. Ten
+	// minutes after BeginRemoval the removing node counts as dead.
 	removeWithin = time.Minute
 	removeAll    = 5 * time.Minute
 )
 
-// collect gives up unneeded artifacts, and removes bytes that nothing refers to.
-// A pass does a bounded part of a large store, and the next goes on.
+// collect prunes unneeded artifacts and removes unreferenced bytes. A pass
+// covers a bounded part of a large store; the next pass continues there.
 func (e *Engine) collect(store Artifacts) pass {
 	after := ""
 	return func(ctx context.Context) (time.Duration, error) {
@@ -69,7 +70,7 @@ func (e *Engine) collect(store Artifacts) pass {
 	}
 }
 
-// remove removes those of some artifacts that nothing refers to.
+// remove deletes the bytes of unreferenced artifacts.
 func (e *Engine) remove(ctx context.Context, store Artifacts, digests []string) error {
 	if len(digests) == 0 {
 		return nil
@@ -86,18 +87,18 @@ func (e *Engine) remove(ctx context.Context, store Artifacts, digests []string) 
 		removing, cancel := context.WithTimeout(begun, removeWithin)
 		err := e.opt.Bytes.Delete(removing, digest)
 		cancel()
-		if err != nil { // one that cannot be removed holds up no other
+		if err != nil { // the other artifacts are removed all the same
 			left, cause = left+1, err
 			continue
 		}
 		removed++
 	}
 	if left > 0 && ctx.Err() == nil {
-		e.opt.Logger.Warn("artifacts that nothing refers to could not be removed, they are tried again with the next look", "artifacts", left, "error", cause)
+		e.opt.Logger.Warn("unreferenced artifacts could not be removed, trying again at the next check", "artifacts", left, "error", cause)
 	}
 	if removed > 0 {
-		e.opt.Logger.Info("removed artifacts that nothing refers to", "artifacts", removed)
+		e.opt.Logger.Info("removed unreferenced artifacts", "artifacts", removed)
 	}
-	// Also when this node stops: the others need not wait until it counts as dead.
+	// Runs even when this node stops, so that other nodes need not wait until it counts as dead.
 	return store.EndRemoval(context.WithoutCancel(ctx), free)
 }

@@ -21,11 +21,11 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// pile is a store of artifacts that knows when each came in.
+// pile is a storage of artifacts with the arrival time of each.
 type pile struct {
 	mu    sync.Mutex
 	at    map[string]time.Time
-	stuck string // cannot be deleted
+	stuck string // digest that cannot be deleted
 }
 
 func (p *pile) put(text string) string {
@@ -80,8 +80,8 @@ func (p *pile) Has(_ context.Context, digest string, _ int64) (bool, error) {
 }
 func (p *pile) Verify(context.Context, string, int64) error { return nil }
 
-// still is a store in which nothing happens but to artifacts: a simulated day of
-// the other loops takes seconds.
+// still is a store in which only artifacts change. Simulating a day of the other
+// loops would take seconds.
 type still struct{ engine.Artifacts }
 
 func (still) FireDue(context.Context) (job.Fired, error)        { return job.Fired{}, nil }
@@ -123,29 +123,29 @@ func TestBytesThatNothingRefersToAreRemovedAndOthersNot(t *testing.T) {
 		p.stuck = "default/" + slices.Min(many)
 		time.Sleep(30 * time.Minute)
 		if !p.has(nobodys) {
-			t.Error("removed what came in a moment ago")
+			t.Error("a new artifact was removed, want it kept")
 		}
 		time.Sleep(2 * time.Hour)
 		if p.has(nobodys) || slices.ContainsFunc(many, func(digest string) bool { return "default/"+digest != p.stuck && p.has(digest) }) {
-			t.Error("kept what nothing refers to, behind what cannot be removed")
+			t.Error("an unreferenced artifact after one that cannot be removed was kept, want it removed")
 		}
 		if !p.has(named) || !p.has(announced) {
-			t.Error("removed what a task names, or somebody announced")
+			t.Error("an artifact of a task, or with a pending upload, was removed, want it kept")
 		}
 		time.Sleep(25 * time.Hour)
 		if p.has(announced) {
-			t.Error("kept what was announced a day ago and never confirmed")
+			t.Error("an artifact with an upload pending for a day was kept, want it removed")
 		}
 		if err := st.DeleteTask(ctx, "default", "t"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(20 * time.Hour)
 		if !p.has(named) {
-			t.Error("removed what was never confirmed before its time")
+			t.Error("an artifact was removed 20h after its task, want it kept for a day")
 		}
 		time.Sleep(6 * time.Hour)
 		if p.has(named) {
-			t.Error("kept what no task names any more")
+			t.Error("an unreferenced artifact was kept, want it removed")
 		}
 		cancel()
 		if err := <-ended; err != nil {

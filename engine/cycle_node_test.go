@@ -22,8 +22,8 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// clockwork is a node with cycles: a store on a file, an engine, and two
-// workers whose members take as long and end as a script says.
+// clockwork is a node with cycles: a store on a file, an engine, and two workers.
+// A script sets the duration and outcome of members.
 type clockwork struct {
 	*testing.T
 	path    string
@@ -37,7 +37,7 @@ type clockwork struct {
 	unheard map[job.Ref]bool // results that a cut kept from the store
 }
 
-// stint is one try of a member, as its handler saw it.
+// stint is one attempt of a member, as logged by its handler.
 type stint struct {
 	task       string
 	job        int64
@@ -47,26 +47,26 @@ type stint struct {
 	ok         bool
 }
 
-// well reports that a try came to a good end and could say so. What a worker
-// that is cut off has done, nobody learns: its attempt is lost.
+// well reports whether an attempt succeeded and its result reached the store. The
+// attempt of a worker that is cut off is lost, whatever its outcome.
 func (w *clockwork) well(s stint) bool {
 	return s.ok && !w.unheard[job.Ref{JobID: s.job, Lease: s.lease}]
 }
 
-// deed is what a member does in one try.
+// deed is the behaviour of a member in one attempt.
 type deed struct {
 	takes time.Duration
 	ends  error
 	hangs bool
 }
 
-// deeds are the script: what a member does in the nth job of it, and the kth
-// try of that.
+// deeds is the script: the behaviour of a member by the number of its job and
+// attempt.
 var deeds = map[string]func(n uint64, try int) deed{
 	"hourly": func(uint64, int) deed { return deed{takes: 2 * time.Minute} },
 	"daily":  func(uint64, int) deed { return deed{takes: 20 * time.Minute} },
 	"any":    func(n uint64, _ int) deed { return deed{takes: time.Duration(n%7) * time.Minute} },
-	"shaky": func(n uint64, try int) deed { // succeeds with the second try, or the third, or never
+	"shaky": func(n uint64, try int) deed { // succeeds at the second attempt, the third, or never
 		d := deed{takes: time.Minute}
 		if uint64(try) <= n%4 {
 			d.ends = errors.New("out of order")
@@ -85,7 +85,7 @@ var deeds = map[string]func(n uint64, try int) deed{
 	},
 }
 
-// unsaid notes results that did not get through.
+// unsaid records results that did not reach the store.
 func (w *clockwork) unsaid(fs []job.Finish) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,7 +122,7 @@ func (w *clockwork) run(ctx context.Context, name string) (int, error) {
 	return 0, err
 }
 
-// rotary runs fn on a node that begins at an instant.
+// rotary runs fn on a node that starts at an instant.
 func rotary(t *testing.T, from time.Time, fn func(w *clockwork)) {
 	t.Helper()
 	path := t.TempDir() + "/belfry.db"
@@ -204,15 +204,15 @@ func (w *clockwork) startWorkers() {
 	}
 }
 
-// ringing is what the engine sees of the store: no clock to watch, because
-// nobody sets the bubble's.
+// ringing is the part of the store for the engine. It has no FollowClock, because
+// the clock of the bubble is never set.
 type ringing interface {
 	engine.Store
 	engine.Cycles
 }
 
-// quiet is a store whose looks for what is due take until something is, so that
-// a simulated week costs what happens in it.
+// quiet is a store whose passes block until a row is due, so that a simulated week
+// costs only its events.
 type quiet struct {
 	*store.Store
 	firing, promoting, starting, backfills rest
@@ -244,14 +244,13 @@ func (q *quiet) StartCycles(ctx context.Context) (job.Promoted, error) {
 	return p, err
 }
 
-func (q *quiet) Refill(ctx context.Context) (bool, error) { // nothing here has a backfill
+func (q *quiet) Refill(ctx context.Context) (bool, error) { // there are no backfills
 	q.backfills.wait(ctx)
 	q.backfills = rest{since: time.Now()}
 	return q.Store.Refill(ctx)
 }
 
-// news tells that jobs may be ready: something was written that is no worker's
-// question.
+// news signals that jobs may be ready, after any write other than a worker's claim.
 type news struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced
@@ -286,13 +285,13 @@ func (*news) Fired(schedule.Decision, core.Reason, int, time.Duration) {}
 func (*news) Stale(int)                                                {}
 func (*news) Lost(int)                                                 {}
 
-// link is a worker's way to the store, which can be cut.
+// link is the connection of a worker to the store, which can be cut.
 type link struct {
 	*store.Store
 	news    *news
 	unheard func([]job.Finish)
 	cut     atomic.Bool
-	empty   <-chan struct{} // the news when a claim found nothing
+	empty   <-chan struct{} // the state of news when a claim found nothing
 }
 
 func (l *link) down() error {
@@ -302,7 +301,7 @@ func (l *link) down() error {
 	return nil
 }
 
-// Claim looks when there may be jobs, and not every second.
+// Claim claims only when there may be jobs, not every second.
 func (l *link) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error) {
 	wait := time.NewTimer(r.Wait.D())
 	defer wait.Stop()

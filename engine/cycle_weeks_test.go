@@ -15,7 +15,7 @@ import (
 
 func hours(n int) core.Duration { return core.Duration(time.Duration(n) * time.Hour) }
 
-// cycle makes a cycle with a schedule of the same name.
+// cycle creates a cycle with a schedule of the same name.
 func (w *clockwork) cycle(name string, stagger time.Duration, rule schedule.Rule, members ...task.Member) {
 	w.Helper()
 	w.must(w.st.CreateTask(w.Context(), task.Task{Name: name, Cycle: &task.Cycle{Members: members, Stagger: core.Duration(stagger)}}))
@@ -24,7 +24,7 @@ func (w *clockwork) cycle(name string, stagger time.Duration, rule schedule.Rule
 	}
 }
 
-// jobs are the jobs of a task, oldest first.
+// jobs returns the jobs of a task, oldest first.
 func (w *clockwork) jobs(task string) (all []job.Job) {
 	w.Helper()
 	for f := (job.Filter{Task: task, Paging: core.Paging{Limit: 1000}}); ; {
@@ -38,8 +38,7 @@ func (w *clockwork) jobs(task string) (all []job.Job) {
 	}
 }
 
-// runs are the runs of a member, in order: when each began, and whether it
-// came to a good end.
+// runs returns the runs of a member, in order, each with its start and outcome.
 func (w *clockwork) runs(task string) (all []stint) {
 	w.Helper()
 	for _, s := range w.diary {
@@ -50,7 +49,7 @@ func (w *clockwork) runs(task string) (all []stint) {
 			if last := all[n]; last.end.IsZero() || s.start.Before(last.end) {
 				w.Errorf("%s runs twice at the same time: %+v and %+v", task, last, s)
 			}
-			if all[n].job == s.job { // another try of the same run
+			if all[n].job == s.job { // another attempt of the same run
 				all[n].end, all[n].ok, all[n].attempt, all[n].lease = s.end, s.ok, s.attempt, s.lease
 				continue
 			}
@@ -60,8 +59,8 @@ func (w *clockwork) runs(task string) (all []stint) {
 	return all
 }
 
-// checkInterval wants no run of a member within the interval from one that
-// succeeded.
+// checkInterval checks that no run of a member begins within the interval after a
+// successful one.
 func (w *clockwork) checkInterval(t string, every core.Duration) {
 	w.Helper()
 	least := (every - task.Member{Every: every}.Slack()).D()
@@ -76,8 +75,8 @@ func (w *clockwork) checkInterval(t string, every core.Duration) {
 	}
 }
 
-// checkCycles wants every cycle to have ended, with each of its members once
-// and in order, one after another, as they really ran and could tell.
+// checkCycles checks that every cycle has ended, and that its members ran once
+// each, in order, one after another, by the logs of their handlers.
 func (w *clockwork) checkCycles(names ...string) {
 	w.Helper()
 	tries := map[int64][]stint{}
@@ -123,7 +122,7 @@ func (w *clockwork) checkCycles(names ...string) {
 				steps[m.JobID] = true
 				tries := tries[m.JobID]
 				if deeds[m.Task] == nil {
-					continue // a cycle, which no worker runs
+					continue // no worker runs the cycle itself
 				}
 				if len(tries) == 0 || w.well(tries[len(tries)-1]) != (m.State == cycle.MemberOK) || tries[0].start.Before(before) {
 					w.Errorf("%s: job %d says %+v, and it was %+v", name, j.ID, m, tries)
@@ -137,8 +136,8 @@ func (w *clockwork) checkCycles(names ...string) {
 	}
 }
 
-// An hourly and a daily member in one cycle, over 25 hours: the hourly one runs
-// every hour and the daily one twice, however often the cycle looks.
+// An hourly and a daily member in one cycle, over 25 hours: the hourly member runs
+// every hour and the daily member twice, however often the cycle runs.
 func TestACycleOf25Hours(t *testing.T) {
 	begin := day("2026-03-02")
 	for name, rule := range map[string]schedule.Rule{
@@ -178,8 +177,8 @@ func TestACycleOf25Hours(t *testing.T) {
 	}
 }
 
-// Two weeks of cycles that share members, while members fail, try again and
-// hang, workers are lost, and the engine and the whole node stand still.
+// Two weeks of cycles with shared members. Members fail, are retried and hang;
+// workers are lost; the engine and the whole node stop for a while.
 func TestTwoWeeksOfCycles(t *testing.T) {
 	begin := day("2026-03-02")
 	end := begin.Add(14 * 24 * time.Hour)
@@ -248,8 +247,8 @@ func TestTwoWeeksOfCycles(t *testing.T) {
 	})
 }
 
-// checkLastDays wants every cycle and every member to have gone on to the end:
-// in the last two days, which were quiet, as often as planned.
+// checkLastDays checks that every cycle and member ran as often as planned in the
+// last two days, which had no faults.
 func (w *clockwork) checkLastDays(end time.Time) {
 	w.Helper()
 	from := end.Add(-48 * time.Hour)

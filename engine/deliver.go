@@ -12,11 +12,11 @@ import (
 
 // Outbox is a store that keeps notifications until they are delivered.
 type Outbox interface {
-	// TakeAlerts takes messages that are due, of so many channels at most, for a
-	// while in which no other node takes them. The messages of a channel stand
-	// together.
+	// TakeAlerts claims due messages of at most that many channels. No other
+	// node can take them until the claim expires. The messages of a channel are
+	// adjacent.
 	TakeAlerts(ctx context.Context, publicURL string, channels int) (view.TakenAlerts, error)
-	// SettleAlerts records what came of a try.
+	// SettleAlerts records the result of a delivery attempt.
 	SettleAlerts(ctx context.Context, t view.TakenAlert, r view.DeliveryResult) error
 }
 
@@ -26,19 +26,19 @@ type Sender interface {
 }
 
 const (
-	// sendAtOnce bounds the channels that messages are on their way to. It is
-	// large, because a message that waits for a receiver costs little, and the
-	// store bounds the part of each namespace: see [alert.ChooseChannels].
+	// sendAtOnce is the most channels that are served at the same time. It is
+	// large because waiting for a receiver costs little. The store limits the
+	// share of each namespace: see [alert.ChooseChannels].
 	sendAtOnce = 256
-	// sendGrace is how long a try may take beyond its deadline until its slot is
-	// given back without it.
+	// sendGrace is how long a delivery attempt may exceed its deadline before its
+	// slot is freed.
 	sendGrace = 2 * time.Second
-	// maxStuck bounds the tries of one channel that did not end at their
-	// deadline. With so many the channel is not tried.
+	// maxStuck is the most stuck attempts of one channel, which ran past deadline
+	// and grace. A channel with that many is not tried.
 	maxStuck = 3
 )
 
-// stuck counts the tries that did not end at their deadline, by channel.
+// stuck counts the running delivery attempts that did not end at their deadline, by channel.
 type stuck struct {
 	mu  sync.Mutex
 	all int
@@ -64,21 +64,21 @@ func (s *stuck) has(c alert.Channel) int {
 	return s.of[[2]string{c.Namespace, c.Name}]
 }
 
-// StuckTries is how many tries to deliver a message did not end at their
-// deadline and still run. Any other number than 0 is a fault of Belfry.
+// StuckTries returns how many delivery attempts did not end at their deadline
+// and still run. Any number but 0 is a fault of Belfry.
 func (e *Engine) StuckTries() int {
 	e.stuck.mu.Lock()
 	defer e.stuck.mu.Unlock()
 	return e.stuck.all
 }
 
-// deliver sends what is due. Each channel has one slot, in which its messages
-// go one after the other, so that a slow receiver delays its own channel alone.
-// A message that was sent and not recorded, because the node died in between, is
-// sent again under the same key. It takes no more than can be on their way: what
-// waited here for its turn would be another node's before it has come.
+// deliver returns a pass that sends due messages. Each channel has one slot and
+// sends its messages one after the other, so a slow receiver delays only its own
+// channel. If the node dies between sending and recording, the message is sent
+// again under the same key. A pass takes no more channels than there are free
+// slots, because the claim of a waiting message would expire before its turn.
 //
-// After the last pass, wait for the messages under way.
+// wait waits for the messages under way; call it after the last pass.
 func (e *Engine) deliver(box Outbox) (tell pass, wait func()) {
 	slots := make(chan struct{}, sendAtOnce)
 	var all sync.WaitGroup
@@ -107,7 +107,7 @@ func (e *Engine) deliver(box Outbox) (tell pass, wait func()) {
 	}, all.Wait
 }
 
-// byChannel are the messages of each channel, which stand together.
+// byChannel groups messages by channel. Messages of a channel must be adjacent.
 func byChannel(all []view.TakenAlert) (out [][]view.TakenAlert) {
 	for i, t := range all {
 		if i == 0 || t.Channel.Namespace != all[i-1].Channel.Namespace || t.Channel.Name != all[i-1].Channel.Name {
@@ -122,22 +122,19 @@ func (e *Engine) deliverOne(ctx context.Context, box Outbox, t view.TakenAlert) 
 	begun := time.Now()
 	delivered := e.send(ctx, t)
 	delivered.Took = core.Duration(time.Since(begun))
-	if delivered.Error != "" {
-		e.opt.Logger.Warn("message was not taken", "channel", t.Channel.Name, "namespace", t.Channel.Namespace, "tries", t.Tries+1, "final", delivered.Permanent, "error", delivered.Error)
+	if delivered.Cut = delivered.Error != "" && ctx.Err() != nil; delivered.Error != "" && !delivered.Cut {
+		e.opt.Logger.Warn("message was not accepted", "channel", t.Channel.Name, "namespace", t.Channel.Namespace, "tries", t.Tries+1, "final", delivered.Permanent, "error", delivered.Error)
 	}
-	// A known result has to be written, even while the node stops.
+	// A known result must be written even while the node stops.
 	settling, done := context.WithTimeout(context.WithoutCancel(ctx), longest)
 	defer done()
-	if ctx.Err() != nil && delivered.Error != "" {
-		return // it was cut off by the stop, and another node goes on
-	}
 	if err := box.SettleAlerts(settling, t, delivered); err != nil {
 		e.opt.Logger.Warn("message was sent and could not be recorded, it may be sent again", "channel", t.Channel.Name, "error", err)
 	}
 }
 
-// send tries once. It returns soon after its deadline whatever the sender does:
-// a try that goes on is counted and left behind.
+// send makes one delivery attempt. It returns at most [sendGrace] after the
+// deadline: an attempt that still runs is counted as stuck and left behind.
 func (e *Engine) send(ctx context.Context, t view.TakenAlert) view.DeliveryResult {
 	if n := e.stuck.has(t.Channel); n >= maxStuck {
 		return view.DeliveryResult{Error: "it is not tried: earlier tries did not end at their deadline, which is a fault of this node"}
@@ -156,12 +153,12 @@ func (e *Engine) send(ctx context.Context, t view.TakenAlert) view.DeliveryResul
 	case <-patience.C:
 	}
 	e.stuck.add(t.Channel, 1)
-	e.opt.Logger.Warn("a try to deliver a message did not end at its deadline and was left behind",
+	e.opt.Logger.Warn("delivery attempt did not end at its deadline and was left behind",
 		"channel", t.Channel.Name, "namespace", t.Channel.Namespace, "left_behind", e.StuckTries())
 	go func() {
 		<-came
 		e.stuck.add(t.Channel, -1)
-		e.opt.Logger.Warn("a try that was left behind has ended", "channel", t.Channel.Name, "namespace", t.Channel.Namespace)
+		e.opt.Logger.Warn("delivery attempt that was left behind has ended", "channel", t.Channel.Name, "namespace", t.Channel.Namespace)
 	}()
 	return view.DeliveryResult{Error: "the try did not end within " + core.Duration(view.AlertTimeout+sendGrace).String() + " and was left behind"}
 }

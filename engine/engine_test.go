@@ -22,14 +22,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// node is a store with its engine and a worker, on a real file under the
-// bubble's clock.
+// node is a store on a file, with an engine and a worker, under the clock of the
+// bubble.
 type node struct {
 	st       *store.Store
 	handlers *worker.Handlers
 }
 
-// simulate runs a node inside a bubble in which time is free.
+// simulate runs a node inside a bubble with a fake clock.
 func simulate(t *testing.T, register func(h *worker.Handlers), fn func(t *testing.T, n *node)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -99,12 +99,12 @@ func TestASimulatedDayRunsEveryQuarterOfAnHourAndRetries(t *testing.T) {
 		synctest.Wait()
 		os := n.occurrences(t, "quarter")
 		if len(os) != 96 || calls.Load() != 96 {
-			t.Fatalf("%d occurrences and %d successes in a day of quarters, want 96", len(os), calls.Load())
+			t.Fatalf("a day of a 15-minute schedule has %d occurrences and %d successes, want 96 of each", len(os), calls.Load())
 		}
 		for i, o := range os {
 			want := start.Add(time.Duration(95-i) * 15 * time.Minute)
 			if o.Decision != schedule.DecidedJob || !o.Nominal.Equal(want) || o.DecidedAt.Sub(o.Nominal) > 10*time.Millisecond {
-				t.Fatalf("occurrence %+v, want a job at %s", o, want)
+				t.Fatalf("occurrence is %+v, want a job at %s", o, want)
 			}
 		}
 	})
@@ -123,17 +123,17 @@ func TestARuleFromTheFinishKeepsItsDistance(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if len(starts) < 35 || len(starts) > 37 {
-			t.Fatalf("%d runs of 40 s with a minute between in an hour", len(starts))
+			t.Fatalf("runs of 40 s with a minute between start %d times in an hour, want 35 to 37", len(starts))
 		}
 		for i := 1; i < len(starts); i++ {
 			if gap := starts[i].Sub(starts[i-1]); gap < 100*time.Second || gap > 101*time.Second {
-				t.Fatalf("run %d came %s after the one before", i, gap)
+				t.Fatalf("run %d started %s after the previous run, want 100s to 101s", i, gap)
 			}
 		}
 	})
 }
 
-func TestNothingDueAtBootStillRunsLater(t *testing.T) {
+func TestEngineWithNothingDueAtStartRunsLaterJobs(t *testing.T) {
 	var ran atomic.Int64
 	simulate(t, func(h *worker.Handlers) {
 		worker.Handle(h, "later", func(context.Context, struct{}) (int, error) { return int(ran.Add(1)), nil })
@@ -143,16 +143,16 @@ func TestNothingDueAtBootStillRunsLater(t *testing.T) {
 		time.Sleep(4 * time.Hour)
 		synctest.Wait()
 		if ran.Load() != 0 {
-			t.Fatal("ran early")
+			t.Fatal("job ran before its time")
 		}
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
 		if ran.Load() != 1 {
-			t.Fatalf("ran %d times", ran.Load())
+			t.Fatalf("job ran %d times, want once", ran.Load())
 		}
 		sc, err := n.st.Schedule(t.Context(), "default", "later")
 		if err != nil || sc.State != schedule.Completed {
-			t.Fatalf("schedule is %s, %v", sc.State, err)
+			t.Fatalf("schedule is %s, %v, want completed", sc.State, err)
 		}
 	})
 }
@@ -174,10 +174,10 @@ func TestRunnerFiresOnceWithoutStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := r.RunOnce(t.Context()); n != 1 || err != nil {
-		t.Fatalf("fired %d, %v", n, err)
+		t.Fatalf("first RunOnce returned %d, %v, want 1 job", n, err)
 	}
 	if n, err := r.RunOnce(t.Context()); n != 0 || err != nil {
-		t.Fatalf("fired again: %d, %v", n, err)
+		t.Fatalf("second RunOnce returned %d, %v, want 0 jobs", n, err)
 	}
 	if _, err := st.CreateTask(t.Context(), task.Task{Name: "around", Cycle: &task.Cycle{Members: []task.Member{{Task: "now"}}}}); err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func TestRunnerFiresOnceWithoutStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c, err := st.CycleStatus(t.Context(), "default", "around"); err != nil || c.Run == nil || c.Run.Current != "now" {
-		t.Fatalf("the cycle was not begun: %+v, %v", c.Run, err)
+		t.Fatalf("run of the cycle is %+v, %v, want current member now", c.Run, err)
 	}
 	if r.IsRunning() {
 		t.Fatal("runs without Start")

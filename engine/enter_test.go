@@ -11,8 +11,8 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// visited is a store of which a test learns who asks when. Its clock is looked
-// at each second, all else at longer intervals.
+// visited is a store that records the passes of loops. Its clock is followed every
+// second; other passes have longer intervals.
 type visited struct {
 	refill func()
 	came   chan<- string
@@ -42,8 +42,8 @@ func (v visited) FollowClock(context.Context) error    { v.come("clock"); return
 func (v visited) Prune(context.Context) (bool, error)  { v.come("prune"); return false, nil }
 func (v visited) Woken() <-chan struct{}               { return nil }
 
-// first lets an engine go on for a while, each pass for a millisecond but those of
-// backfills, and answers who began and ended, in their order.
+// first runs an engine for a while. Each pass takes a millisecond, except that of
+// backfills, which calls refill. It returns the starts and ends of passes in order.
 func first(t *testing.T, while time.Duration, refill func()) (order []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -67,31 +67,31 @@ func TestLoopsBeginOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	order := first(t, 900*time.Millisecond, func() {})
 	if len(order) != 8 {
-		t.Fatalf("%v, want the begin and the end of four passes", order)
+		t.Fatalf("starts and ends of passes are %v, want those of four passes", order)
 	}
 	for i := 0; i < len(order); i += 2 {
 		if order[i] != order[i+1] {
-			t.Errorf("%s began while %s was at it", order[i+1], order[i])
+			t.Errorf("loop %s began during the pass of %s", order[i+1], order[i])
 		}
 	}
 }
 
-func TestALongFirstPassHoldsNobodyUp(t *testing.T) {
+func TestALongFirstPassDelaysNoOtherLoop(t *testing.T) {
 	t.Parallel()
 	order := first(t, 900*time.Millisecond, func() { time.Sleep(time.Hour) })
 	slices.Sort(order)
 	if want := []string{"clock", "clock", "fire", "fire", "promote", "promote", "release", "release"}; !slices.Equal(order, want) {
-		t.Errorf("%v after less than a second, want %v", order, want)
+		t.Errorf("starts and ends of passes within a second are %v, want %v", order, want)
 	}
 }
 
-// What nobody waits for is not begun when a node is.
-func TestHouseIsKeptALittleLater(t *testing.T) {
+// Housekeeping does not begin with the start of a node.
+func TestHousekeepingStartsTwoSecondsAfterTheNode(t *testing.T) {
 	t.Parallel()
 	if order := first(t, 1900*time.Millisecond, func() {}); slices.Contains(order, "prune") {
-		t.Errorf("retention within two seconds: %v", order)
+		t.Errorf("passes within 1.9s are %v, want none of prune", order)
 	}
 	if order := first(t, 2500*time.Millisecond, func() {}); !slices.Contains(order, "prune") {
-		t.Errorf("no retention within two and a half: %v", order)
+		t.Errorf("passes within 2.5s are %v, want one of prune", order)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// A program runs its own schedules: the schedule runner makes jobs of what is
-// due, the queue runner runs them.
+// A program runs its own schedules: the schedule runner creates jobs of due
+// schedules, and the queue runner runs the jobs.
 func ExampleNewRunner() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "belfry")
@@ -52,8 +52,8 @@ func ExampleNewRunner() {
 	if err != nil {
 		panic(err)
 	}
-	// A service calls Start and Stop on both. A test, or a program that cron
-	// itself starts, does one round of each.
+	// A service calls Start and Stop on both runners. A test, or a program that cron
+	// starts, runs each once.
 	fired, err := schedules.RunOnce(ctx)
 	if err != nil {
 		panic(err)

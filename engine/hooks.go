@@ -8,16 +8,16 @@ import (
 
 // Hooks is a store that keeps events until they are delivered to hooks.
 type Hooks interface {
-	// TakeEvents takes the oldest events of so many hooks at most, a message for each, for a while in which no other node
-	// takes those of these hooks.
+	// TakeEvents claims the oldest events of at most that many hooks, with one message for each hook. No other node can
+	// take events of these hooks until the claim expires.
 	TakeEvents(ctx context.Context, hooks int) (view.TakenAlerts, error)
-	// SettleEvents records what came of a delivery.
+	// SettleEvents records the result of a delivery attempt.
 	SettleEvents(ctx context.Context, t view.TakenAlert, r view.DeliveryResult) error
-	// WokenHooks is Woken for events.
+	// WokenHooks returns a channel that is closed when an event may be due: see [Store.Woken].
 	WokenHooks() <-chan struct{}
 }
 
-// hookBox is the outbox of events. A hook is a channel of it, with a slot of its own.
+// hookBox is the outbox of events. Each hook acts as a channel with its own slot.
 type hookBox struct{ Hooks }
 
 func (b hookBox) TakeAlerts(ctx context.Context, _ string, hooks int) (view.TakenAlerts, error) {

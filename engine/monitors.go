@@ -14,7 +14,7 @@ type Monitors interface {
 	RollUp(ctx context.Context) (more bool, err error)
 }
 
-// rollEvery is how often it is looked whether an hour is over.
+// rollEvery is the interval between checks for an hour to roll up.
 const rollEvery = time.Minute
 
 func (e *Engine) lapse(m Monitors) pass {
@@ -35,7 +35,7 @@ func (e *Engine) rollUp(m Monitors) pass {
 	}
 }
 
-// Cycles is a store that keeps cycles.
+// Cycles is a store that runs cycles.
 type Cycles interface {
 	StartCycles(ctx context.Context) (job.Promoted, error)
 	EndLateCycles(ctx context.Context) (job.Promoted, error)
@@ -47,7 +47,7 @@ func (e *Engine) cycles(c Cycles) pass {
 		p, err := c.StartCycles(ctx)
 		if late := !p.NextAt.IsZero() && !p.NextAt.After(p.Now); err == nil && late {
 			if p, err = c.EndLateCycles(ctx); p.Jobs == 0 {
-				return clockEvery, err // the clock was set, and is to be followed first
+				return clockEvery, err // the clock was set; FollowClock must run first
 			}
 		}
 		if p.Jobs > 0 {
@@ -57,7 +57,7 @@ func (e *Engine) cycles(c Cycles) pass {
 	}
 }
 
-// Workflows is a store that keeps workflows.
+// Workflows is a store that runs workflows.
 type Workflows interface {
 	StartWorkflows(ctx context.Context) (job.Promoted, error)
 	WakeWorkflows(ctx context.Context) (job.Promoted, error)

@@ -18,7 +18,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// post is an outbox with messages, one after the other for each channel.
+// post is an outbox with a list of messages for each channel.
 type post struct {
 	engine.Store
 	mu      sync.Mutex
@@ -26,7 +26,7 @@ type post struct {
 	busy    map[string]bool
 	settled []string
 	takes   int
-	broken  int // how many of the next calls fail
+	broken  int // number of next calls that fail
 }
 
 func (p *post) TakeAlerts(_ context.Context, _ string, channels int) (out view.TakenAlerts, err error) {
@@ -46,7 +46,7 @@ func (p *post) TakeAlerts(_ context.Context, _ string, channels int) (out view.T
 		return true
 	})
 	if len(p.waiting) > 0 && len(out.Messages) == channels {
-		out.NextAt = out.Now // of those that were left
+		out.NextAt = out.Now // messages that were not taken are due now
 	}
 	return out, nil
 }
@@ -57,6 +57,9 @@ func (p *post) SettleAlerts(ctx context.Context, t view.TakenAlert, delivered vi
 	delete(p.busy, t.Channel.Name)
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if delivered.Cut {
+		delivered.Error = " was cut off"
 	}
 	p.settled = append(p.settled, t.Message.Key+delivered.Error)
 	return nil
@@ -74,7 +77,7 @@ func (p *post) done() string {
 	return fmt.Sprint(p.settled)
 }
 
-// courier takes what to do from the channel's name.
+// courier is a sender whose behaviour depends on the channel's name.
 type courier struct{}
 
 func (courier) Send(ctx context.Context, c alert.Channel, _ alert.Message) view.DeliveryResult {
@@ -95,7 +98,7 @@ func (courier) Send(ctx context.Context, c alert.Channel, _ alert.Message) view.
 	return view.DeliveryResult{}
 }
 
-// delivering runs an engine on a post inside a bubble.
+// delivering runs an engine with a post inside a bubble.
 func delivering(t *testing.T, fn func(t *testing.T, p *post, stop func())) {
 	t.Helper()
 	dir := t.TempDir()
@@ -135,24 +138,24 @@ func wait(d time.Duration) {
 	synctest.Wait()
 }
 
-func TestAChannelThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
+func TestASilentChannelDelaysNoOtherChannel(t *testing.T) {
 	delivering(t, func(t *testing.T, p *post, _ func()) {
 		p.put("silent", "1")
 		wait(6 * time.Second)
 		p.put("quick", "2")
 		wait(6 * time.Second)
 		if got := p.done(); got != "[2]" {
-			t.Errorf("told while a channel does not answer: %s", got)
+			t.Errorf("deliveries while a channel does not answer are %s, want [2]", got)
 		}
 		wait(view.AlertTimeout)
 		if got := p.done(); got != "[2 1 was not heard]" {
-			t.Errorf("told in the end: %s", got)
+			t.Errorf("deliveries after the timeout are %s, want [2 1 was not heard]", got)
 		}
 	})
 }
 
-// What is taken is on its way, and not in a queue here in which its time as this
-// node's own could run out.
+// A message is claimed only when it can be sent at once. In a queue of this node
+// its claim could expire.
 func TestAMessageIsTakenWhenItCanBeSent(t *testing.T) {
 	delivering(t, func(t *testing.T, p *post, _ func()) {
 		const channels = 600
@@ -168,21 +171,21 @@ func TestAMessageIsTakenWhenItCanBeSent(t *testing.T) {
 				return
 			}
 			if taken > 256 {
-				t.Fatalf("%d messages are taken, and 256 can be on their way", taken)
+				t.Fatalf("%d messages are claimed, want at most 256", taken)
 			}
 		}
-		t.Errorf("told in five minutes: %s", p.done())
+		t.Errorf("deliveries in five minutes are %s, want all %d", p.done(), channels)
 	})
 }
 
-func TestWhatWasToldIsRecordedThoughTheNodeStops(t *testing.T) {
+func TestSentNotificationsAreRecordedWhileTheNodeStops(t *testing.T) {
 	delivering(t, func(t *testing.T, p *post, stop func()) {
 		p.put("slow", "1")
 		p.put("silent", "2")
 		wait(6 * time.Second)
 		stop()
-		if got := p.done(); got != "[1]" { // the other was cut off, and is another node's to tell
-			t.Errorf("recorded: %s", got)
+		if got := p.done(); got != "[2 was cut off 1]" { // and is left to another node
+			t.Errorf("recorded deliveries are %s, want [2 was cut off 1]", got)
 		}
 	})
 }
@@ -195,10 +198,10 @@ func TestAnOutboxThatFailsIsAskedAgain(t *testing.T) {
 		p.put("quick", "1")
 		wait(5 * time.Minute)
 		if got := p.done(); got != "[1]" {
-			t.Errorf("told: %s, after %d looks", got, p.takes)
+			t.Errorf("deliveries after %d calls of TakeAlerts are %s, want [1]", p.takes, got)
 		}
 		if p.takes > 200 {
-			t.Errorf("it was asked %d times in five minutes", p.takes)
+			t.Errorf("TakeAlerts was called %d times in five minutes, want at most 200", p.takes)
 		}
 	})
 }
@@ -212,7 +215,7 @@ func TestDeadReceiversDelayNoHealthyChannel(t *testing.T) {
 			p.put("quick", "1")
 			wait(6 * time.Second)
 			if got := p.done(); got != "[1]" {
-				t.Errorf("delivered beside %d dead receivers: %s", dead, got)
+				t.Errorf("deliveries beside %d dead receivers are %s, want [1]", dead, got)
 			}
 		})
 	}
@@ -237,15 +240,15 @@ func TestATryThatIsDeafToItsDeadlineGivesItsSlotBack(t *testing.T) {
 		}
 		wait(10 * view.AlertTimeout)
 		if n := e.StuckTries(); n != 3 {
-			t.Errorf("%d tries are left behind, and three may be", n)
+			t.Errorf("%d attempts are left behind, want 3", n)
 		}
 		if got := p.done(); !strings.Contains(got, "3it is not tried") || !strings.Contains(got, "0the try did not end within 32s") {
-			t.Errorf("settled: %s", got)
+			t.Errorf("recorded results are %s, want those of stuck and untried attempts", got)
 		}
 		close(release)
 		wait(time.Second)
 		if n := e.StuckTries(); n != 0 {
-			t.Errorf("%d tries are left behind, and all have ended", n)
+			t.Errorf("%d attempts are left behind after all have ended, want 0", n)
 		}
 		cancel()
 		if err := <-ended; err != nil {
@@ -257,7 +260,7 @@ func TestATryThatIsDeafToItsDeadlineGivesItsSlotBack(t *testing.T) {
 	})
 }
 
-// deaf is a sender whose tries end when the channel is closed, and no sooner.
+// deaf is a sender whose attempts end only when the Go channel is closed.
 type deaf chan struct{}
 
 func (d deaf) Send(context.Context, alert.Channel, alert.Message) view.DeliveryResult {

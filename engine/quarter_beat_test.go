@@ -6,8 +6,8 @@ import (
 	"github.com/belfry-run/belfry/monitor"
 )
 
-// cronjob is something elsewhere that runs every hour, says when it starts and
-// when it is done, and does not always get so far.
+// cronjob is a program elsewhere that runs every hour and reports its start and its
+// end. Some runs fail or hang.
 type cronjob struct {
 	*world
 	calls []call
@@ -23,7 +23,7 @@ const (
 	beatLimit = 30 * time.Minute // of one run
 )
 
-// live writes its calls, and what must have been recorded of them.
+// live generates the calls of the program, and returns the expected history.
 func (c *cronjob) live() *history {
 	h := &history{}
 	state, since := "unknown", c.start
@@ -72,7 +72,7 @@ func (c *cronjob) live() *history {
 		}
 		done = c.calls[len(c.calls)-1].at
 		if _, away := within(c.aways, done); away {
-			continue // nobody heard it
+			continue // the node was stopped, so the call is lost
 		}
 		switch {
 		case state == "down":
@@ -83,7 +83,7 @@ func (c *cronjob) live() *history {
 		}
 	}
 	for _, a := range c.aways {
-		// The last call before and what was to come after it.
+		// The last call before, and the deadline of the next one.
 		overdue := a.from.Truncate(time.Hour).Add(time.Hour + beatGrace)
 		if overdue.Before(a.to) {
 			h.gaps = append(h.gaps, during{overdue, a.to, "unknown"})
@@ -93,7 +93,7 @@ func (c *cronjob) live() *history {
 	return h
 }
 
-// busy keeps failures apart from all else that goes on.
+// busy reports whether other events are near, so that failures stay apart from them.
 func (c *cronjob) busy(hour time.Time) bool {
 	d := during{from: hour, to: hour.Add(8 * time.Hour)}
 	for _, r := range c.reports {

@@ -18,27 +18,27 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// station is a node that watches targets for a quarter of a year: a store on a
-// file, an engine, a worker whose looks follow a script, and a pager.
+// station is a node that monitors targets for a quarter of a year: a store on a
+// file, an engine, a worker whose check results follow a script, and a pager.
 type station struct {
 	*testing.T
 	path  string
 	world *world
 	st    *store.Store
 	stop  func()
-	diary map[string][]glance // every look of the worker, by monitor
+	diary map[string][]glance // all checks of the worker, by monitor
 	mu    sync.Mutex
 	pager *pager
 }
 
-// glance is one look at a target.
+// glance is one check of a target.
 type glance struct {
 	nominal time.Time
 	at      time.Time
 	outcome task.CheckOutcome
 }
 
-// start opens the file and begins the loops, as a node does.
+// start opens the file and starts the loops, like a node.
 func (s *station) start() {
 	s.Helper()
 	st, err := sqlite.Open(s.Context(), s.path, sqlite.Options{Synchronous: "NORMAL", Options: store.Options{Keep: store.Keep{Results: 3 * 24 * time.Hour}}})
@@ -67,15 +67,15 @@ func (s *station) start() {
 	}
 }
 
-// watching is what the engine sees of the store: no clock to watch, because
-// nobody sets the bubble's.
+// watching is the part of the store for the engine. It has no FollowClock, because
+// the clock of the bubble is never set.
 type watching interface {
 	engine.Store
 	engine.Monitors
 	engine.Outbox
 }
 
-// Execute looks at a target of the script.
+// Execute checks a target of the script.
 func (s *station) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	name, _ := task.OwnerOf(r.Task.Name)
 	g := glance{nominal: r.Job.Nominal, at: time.Now()}
@@ -88,12 +88,12 @@ func (s *station) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK, Check: &m}
 }
 
-// pager is who is told. It does not answer now and then.
+// pager receives notifications. It fails now and then.
 type pager struct {
 	mu     sync.Mutex
 	tries  int
-	told   map[string][]string // by monitor: what, in the order in which it was told
-	failed map[string]bool     // keys of messages that were not taken
+	told   map[string][]string // by monitor: received notifications, in order
+	failed map[string]bool     // keys of messages that were not accepted
 	taken  map[string]bool
 	wrong  []string
 }
@@ -102,7 +102,7 @@ func newPager() *pager {
 	return &pager{told: map[string][]string{}, failed: map[string]bool{}, taken: map[string]bool{}}
 }
 
-// Send takes a message.
+// Send receives a message.
 func (p *pager) Send(_ context.Context, _ alert.Channel, m alert.Message) view.DeliveryResult {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,15 +127,15 @@ func (p *pager) Send(_ context.Context, _ alert.Channel, m alert.Message) view.D
 
 func stampOf(t time.Time) string { return t.UTC().Format("01-02T15:04:05") }
 
-// sleepy is a store whose looks for what is due take until something is, so
-// that a simulated quarter of a year costs what happens in it.
+// sleepy is a store whose passes block until a row is due, so that a simulated
+// quarter of a year costs only its events.
 type sleepy struct {
 	*store.Store
 	firing, promoting, backfills, lapsing, telling, rolling rest
 
 	mu      sync.Mutex
 	news    chan struct{} // closed when jobs may be ready
-	empty   chan struct{} // the news when a claim found all there was
+	empty   chan struct{} // the state of news when a claim found no more jobs
 	renewed time.Time
 	renewal job.Renewal
 }
@@ -169,7 +169,7 @@ func (s *sleepy) Promote(ctx context.Context) (job.Promoted, error) {
 	return p, err
 }
 
-func (s *sleepy) Refill(ctx context.Context) (bool, error) { // nothing here has a backfill
+func (s *sleepy) Refill(ctx context.Context) (bool, error) { // there are no backfills
 	s.backfills.wait(ctx)
 	s.backfills = rest{since: time.Now()}
 	return s.Store.Refill(ctx)
@@ -203,7 +203,7 @@ func (s *sleepy) RollUp(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// Renew answers by itself, now and then, for a worker that holds nothing.
+// Renew answers some renewals of a worker that holds nothing without the store.
 func (s *sleepy) Renew(ctx context.Context, session string, has job.Holdings) (job.Renewal, error) {
 	if len(has.Attempts) == 0 && time.Since(s.renewed) < 5*time.Minute {
 		return s.renewal, nil
@@ -214,7 +214,7 @@ func (s *sleepy) Renew(ctx context.Context, session string, has job.Holdings) (j
 }
 
 func (s *sleepy) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error) {
-	wait := time.NewTimer(r.Wait.D() + 4900*time.Millisecond) // what a slow network may take
+	wait := time.NewTimer(r.Wait.D() + 4900*time.Millisecond) // the delay of a slow network
 	defer wait.Stop()
 	r.Wait = 0
 	for {
@@ -242,7 +242,7 @@ func (s *sleepy) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, erro
 	}
 }
 
-// call calls the URL of a heartbeat. Where the node is away nobody hears it.
+// call calls the URL of a heartbeat. While the node is stopped, the call is lost.
 func (s *station) call(key string, kind monitor.CallKind) {
 	if s.st == nil {
 		return

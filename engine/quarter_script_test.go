@@ -11,19 +11,19 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// world is a quarter of a year as it really was: what each target was like at
-// any instant, and what people did. What must be recorded follows from it, and
-// is worked out here without a word of the code that records it.
+// world is the truth of a quarter of a year: the state of each target at any instant,
+// and the actions of people. The expected records follow from it. They are computed
+// here without the code that records them.
 type world struct {
 	start, end time.Time
 	rng        *rand.Rand
 	targets    map[string]*target
-	aways      []during // in which the node was stopped
-	windows    []during // of maintenance
+	aways      []during // periods in which the node was stopped
+	windows    []during // maintenance windows
 	reports    []time.Time
 }
 
-// during is a time, and what was in it.
+// during is a period with its event.
 type during struct {
 	from, to time.Time
 	what     string
@@ -31,7 +31,7 @@ type during struct {
 
 func (d during) has(t time.Time) bool { return !t.Before(d.from) && t.Before(d.to) }
 
-// near reports whether two times touch, give or take a margin.
+// near reports whether two periods are at most margin apart.
 func (d during) near(from, to time.Time, margin time.Duration) bool {
 	return from.Before(d.to.Add(margin)) && to.After(d.from.Add(-margin))
 }
@@ -53,23 +53,23 @@ func (w *world) between(from, to time.Duration) time.Duration {
 	return from + time.Duration(w.rng.Int64N(int64(to-from)/int64(time.Millisecond)))*time.Millisecond
 }
 
-// target is what a monitor looks at.
+// target is the target of a monitor.
 type target struct {
 	*world
 	name    string
 	pace    time.Duration
-	first   time.Time // of its nominal times
+	first   time.Time // first nominal time
 	byRule  bool
-	looked  func(after time.Time) time.Time // which of half a minute was chosen is not the script's
+	looked  func(after time.Time) time.Time // the actual time of a check, which the script does not set
 	periods []during
 	pauses  []during
 }
 
-// retry is when a failure is looked at again: the default of a monitor that
-// looks once a minute or less often.
+// retry is the delay before a failed check is repeated: the default for intervals of
+// a minute or more.
 const retry = 20 * time.Second
 
-// answer is what a look shows.
+// answer returns the check result at an instant.
 func (t *target) answer(now time.Time) task.CheckResult {
 	m := task.CheckResult{Outcome: task.CheckOK, Latency: core.Duration(70+now.Unix()/60%21) * core.Duration(time.Millisecond)}
 	switch p, _ := within(t.periods, now); p.what {
@@ -83,7 +83,7 @@ func (t *target) answer(now time.Time) task.CheckResult {
 	return m
 }
 
-// turn is the first nominal time at or after an instant.
+// turn returns the first nominal time at or after an instant.
 func (t *target) turn(at time.Time) time.Time {
 	if !at.After(t.first) {
 		return t.first
@@ -91,8 +91,8 @@ func (t *target) turn(at time.Time) time.Time {
 	return t.first.Add((at.Sub(t.first) + t.pace - 1) / t.pace * t.pace)
 }
 
-// live writes the script: periods with quiet between them. Those that are no
-// outages keep clear of what else goes on, so that what they cost is plain.
+// live generates the script: events with quiet periods between them. Events other
+// than outages stay apart from all others, so that their effect is known.
 func (t *target) live() {
 	p, w := t.pace, t.world
 	for _, d := range t.pauses[:min(1, len(t.pauses))] { // an outage that a pause cuts off
@@ -104,7 +104,7 @@ func (t *target) live() {
 	for now := w.start.Add(40 * p); ; {
 		now = now.Add(w.between(6*p, 60*p))
 		n := t.turn(now)
-		d := during{n.Add(-w.between(0, p-time.Minute)), n, "outage"} // begins before the look at n
+		d := during{n.Add(-w.between(0, p-time.Minute)), n, "outage"} // begins before the check at n
 		last := n.Add(time.Duration(w.rng.IntN(12)) * p)
 		switch w.rng.IntN(10) {
 		case 0:
@@ -136,8 +136,8 @@ func (t *target) inTheWay(d during, first time.Time) bool {
 	}
 	for _, list := range [][]during{t.aways, t.windows, t.pauses} {
 		for _, other := range list {
-			// A begin or an end that is being confirmed as something else
-			// begins or ends is a matter of seconds, and not of this test.
+			// This test excludes a start or end whose confirmation coincides with
+			// another event, because then seconds would matter.
 			edge := func(at time.Time) bool {
 				return other.near(at, at, 3*time.Minute) && !(during{from: other.from.Add(3 * time.Minute), to: other.to.Add(-3 * time.Minute)}).has(at)
 			}
@@ -149,7 +149,7 @@ func (t *target) inTheWay(d during, first time.Time) bool {
 	return false
 }
 
-// history is what must have been recorded.
+// history is the expected record.
 type history struct {
 	held      []during // up or down
 	gaps      []during
@@ -168,7 +168,7 @@ type event struct {
 	line string
 }
 
-// history follows the target look by look.
+// history computes the expected record of the target, check by check.
 func (t *target) history() *history {
 	h := &walk{target: t, history: &history{}, state: "unknown", since: t.start}
 	stops := slices.Concat(t.aways, t.pauses)
@@ -182,7 +182,7 @@ func (t *target) history() *history {
 				h.pause(stop)
 				h.soon(stop.to)
 			} else if n.Before(stop.to) {
-				h.look(stop.to) // one look makes up for those that were missed
+				h.look(stop.to) // one check catches up the missed ones
 			}
 			n = t.turn(stop.to).Add(-t.pace)
 			continue
@@ -193,16 +193,16 @@ func (t *target) history() *history {
 	return h.history
 }
 
-// walk is a history in the making.
+// walk is the computation of a history.
 type walk struct {
 	*target
 	*history
 	state      string
 	since      time.Time
-	gap, until time.Time // of the last look
+	gap, until time.Time // of the last check
 	errors     int
 	slow       bool
-	run        int // looks that were otherwise
+	run        int // checks with the other latency
 }
 
 func (h *walk) hold(at time.Time, state string) {
@@ -212,15 +212,16 @@ func (h *walk) hold(at time.Time, state string) {
 	h.state, h.since = state, at
 }
 
-// soon is the look at a monitor that has no verdict and whose turn is far off.
+// soon adds the extra check of a monitor without a verdict whose next nominal time
+// is far off.
 func (h *walk) soon(from time.Time) {
 	if h.turn(from).Sub(from) > time.Minute {
 		h.look(h.looked(from))
 	}
 }
 
-// seen notes a look that came to something: it is good for one that is missed,
-// and two are a time of which nothing is known.
+// seen records a check with a result. It covers one missing check; after two the
+// state is unknown.
 func (h *walk) seen(now time.Time) {
 	if !h.until.IsZero() && now.After(h.until) {
 		h.gaps = append(h.gaps, during{h.gap, now, "unknown"})
@@ -276,14 +277,14 @@ func (h *walk) look(now time.Time) {
 	}
 }
 
-// again is a look that confirms what was seen.
+// again adds an extra check to confirm a result.
 func (h *walk) again(at time.Time) {
 	h.looks++
 	h.seen(at)
 }
 
-// end closes the open incident. Nobody hears of one that ends before they were
-// told of it.
+// end closes the open incident. An incident that ends before its notification is not
+// notified.
 func (h *history) end(now time.Time, by string, delivered time.Time) {
 	last := &h.incidents[len(h.incidents)-1]
 	last.to, last.by = now, by
@@ -317,7 +318,7 @@ func (h *walk) pause(p during) {
 	h.until, h.errors, h.slow, h.run = time.Time{}, 0, false, 0
 }
 
-// latency follows five slow looks in a row, and five quick ones.
+// latency counts five slow checks in a row, and five quick ones.
 func (h *walk) latency(now time.Time, m task.CheckResult) {
 	isSlow := m.Latency.D() > 500*time.Millisecond
 	if isSlow == h.slow {
@@ -332,7 +333,7 @@ func (h *walk) latency(now time.Time, m task.CheckResult) {
 
 func (h *history) tell(at time.Time, line string) { h.told = append(h.told, event{at, line}) }
 
-// lines is what must have been told, in its order.
+// lines returns the expected notifications, in order.
 func (h *history) lines() (out []string) {
 	slices.SortStableFunc(h.told, func(a, b event) int { return a.at.Compare(b.at) })
 	for _, e := range h.told {
@@ -341,8 +342,8 @@ func (h *history) lines() (out []string) {
 	return out
 }
 
-// uptime is how much of a span was what. A pause lies over maintenance, that
-// over what nobody saw, and that over what is held of the target.
+// uptime computes the expected uptime of a span. A pause covers maintenance, which
+// covers unobserved time, which covers the verdict.
 func (w *world) uptime(h *history, pauses []during, from, to time.Time) (u monitor.Uptime) {
 	layers := [][]during{pauses, w.windows, h.gaps, h.held}
 	edges := []time.Time{from, to}
@@ -356,7 +357,7 @@ func (w *world) uptime(h *history, pauses []during, from, to time.Time) (u monit
 		}
 	}
 	slices.SortFunc(edges, time.Time.Compare)
-	down := false // two outages with nothing but maintenance between are told as one
+	down := false // two outages with only maintenance between them count as one
 	for i := range len(edges) - 1 {
 		length := core.Duration(edges[i+1].Sub(edges[i]))
 		state := "unknown"

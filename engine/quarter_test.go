@@ -18,17 +18,16 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// A quarter of a year of a whole node, in a bubble: targets that fail, for long
-// and for a moment, checks that cannot be made, slow times, a node that is
-// stopped three times, pauses, maintenance every week over a change of the
-// clocks, and a cron job that calls a heartbeat. The figures are those that
-// follow from what really was.
+// A quarter of a year of a whole node, in a bubble: long and short failures of
+// targets, checks that cannot be made, slow periods, three stops of the node, pauses,
+// weekly maintenance across a change of the clocks, and a cron job that calls a
+// heartbeat. The recorded figures must follow from the truth.
 //
-// An outage counts from the time of the first check that saw it to that of the
-// first one that saw its end, both confirmed by another look 20 seconds later.
-// What is over by then is no outage. That is all that is lost: the figures are
-// compared to the second. A heartbeat that is missing is down from the end of
-// its grace, and any is up again from the moment of the call.
+// An outage counts from the first check that saw it to the first check that saw its
+// end, each confirmed by another check 20 seconds later. A failure that ends before
+// its confirmation is no outage. Apart from that, figures are compared to the second.
+// A missing heartbeat is down from the end of its grace, and up again from the moment
+// of a call.
 func TestAQuarterOfAYear(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "belfry.db")
@@ -59,7 +58,7 @@ func TestAQuarterOfAYear(t *testing.T) {
 	})
 }
 
-// define saves the monitors and who is told of them, and answers the key of the
+// define saves the monitors, a channel and a rule, and returns the key of the
 // heartbeat.
 func (s *station) define() (beat string) {
 	s.Helper()
@@ -104,7 +103,8 @@ func (s *station) define() (beat string) {
 	return beat
 }
 
-// lookedAfter finds the look that a new or resumed monitor has before its turn.
+// lookedAfter returns a function that finds the extra check of a new or resumed
+// monitor.
 func (s *station) lookedAfter(name string) func(time.Time) time.Time {
 	return func(t time.Time) time.Time {
 		s.mu.Lock()
@@ -121,8 +121,8 @@ func (s *station) lookedAfter(name string) func(time.Time) time.Time {
 	}
 }
 
-// plan says when the node is stopped, who pauses what, when there is
-// maintenance and when the figures are read.
+// plan sets the stops of the node, pauses, maintenance, and the times at which the
+// figures are read.
 func (w *world) plan() {
 	in := func(days int, clock string) time.Time {
 		d, err := time.ParseDuration(clock)
@@ -131,9 +131,8 @@ func (w *world) plan() {
 		}
 		return w.start.Add(time.Duration(days)*24*time.Hour + d)
 	}
-	// Half past three in Sofia is two hours before that in UTC. On 26 March
-	// there is none: the clocks go from three to four, at one in UTC. From then
-	// on it is three hours before.
+	// 03:30 in Sofia is 01:30 in UTC, and 00:30 from 26 March on. On that day 03:30
+	// does not exist: the clocks go from 03:00 to 04:00, at 01:00 in UTC.
 	for d := day("2000-02-06"); d.Before(w.end); d = d.Add(7 * 24 * time.Hour) {
 		from := d.Add(90 * time.Minute)
 		switch change := day("2000-03-26"); {
@@ -149,7 +148,7 @@ func (w *world) plan() {
 		{in(30, "13h31m"), in(30, "20h47m33s"), "away"},
 		{in(65, "7h25m"), in(67, "9h52m47s"), "away"},
 	} {
-		for _, t := range w.targets { // a look that is due while the node starts is not of this test
+		for _, t := range w.targets { // this test excludes checks that are due while the node starts
 			for t.turn(a.to.Add(-time.Minute)).Before(a.to.Add(time.Minute)) || t.turn(a.from.Add(-time.Minute)).Before(a.from.Add(time.Minute)) {
 				a.from, a.to = a.from.Add(time.Second), a.to.Add(time.Second)
 			}
@@ -209,7 +208,7 @@ func (s *station) play(job *cronjob, beat string, jobHistory *history) {
 	}
 }
 
-// check compares uptime, as it is told at an instant, with what was.
+// check compares the reported uptime at an instant with the truth.
 func (s *station) check(name string, h *history, pauses []during, now time.Time) {
 	s.Helper()
 	report, err := s.st.Uptime(s.Context(), "default", name)
@@ -251,7 +250,7 @@ func (s *station) check(name string, h *history, pauses []during, now time.Time)
 	s.same(name+": told", s.pager.told[name], h.lines())
 }
 
-// same compares two lists and shows where they part.
+// same compares two lists and shows their first difference.
 func (s *station) same(what string, got, want []string) {
 	s.Helper()
 	for i := range max(len(got), len(want)) {
@@ -266,8 +265,8 @@ func (s *station) same(what string, got, want []string) {
 	}
 }
 
-// checkLooks wants every nominal time looked at once, in time, and no more than
-// that but for what is looked at again.
+// checkLooks checks that every nominal time has one check, in time, and that there
+// are no others but confirmations.
 func (s *station) checkLooks(t *target) {
 	s.Helper()
 	seen := map[time.Time]bool{}
@@ -297,7 +296,8 @@ func (s *station) checkLooks(t *target) {
 	}
 }
 
-// checkPager wants each message told once, and again where that failed.
+// checkPager checks that each message was received once, after retries of failed
+// ones.
 func (s *station) checkPager() {
 	s.Helper()
 	for _, line := range s.pager.wrong {
@@ -313,8 +313,8 @@ func (s *station) checkPager() {
 	}
 }
 
-// checkRetention wants single results gone after three days, and every look in
-// the sums of the days.
+// checkRetention checks that single results are removed after three days, and that
+// the daily sums contain every check.
 func (s *station) checkRetention() {
 	s.Helper()
 	for name, t := range s.world.targets {
@@ -346,7 +346,7 @@ func (s *station) checkRetention() {
 	}
 }
 
-// checkScript wants all in the script that this is about.
+// checkScript checks that the script contains all kinds of events.
 func (w *world) checkScript(t *testing.T, beats *history) {
 	t.Helper()
 	had := map[string]int{}

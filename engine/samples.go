@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Samples is a store that keeps how many jobs waited in queues over time.
+// Samples is a store that records the number of waiting jobs of each queue over time.
 type Samples interface {
-	// SampleQueues takes the sample of the present minute, unless one was taken.
+	// SampleQueues takes the sample of the current minute, unless it exists.
 	SampleQueues(ctx context.Context) (now time.Time, err error)
 }
 
-// sampleWithin spreads the nodes over the begin of a minute, so that one of them
-// does the work and the others find it done.
+// sampleWithin spreads the nodes over the start of a minute, so that one node
+// takes the sample and the others find it.
 const sampleWithin = 4 * time.Second
 
 func (e *Engine) sample(s Samples) pass {

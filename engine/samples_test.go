@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// An engine samples each minute once, soon after its begin.
+// An engine samples each minute once, soon after its start.
 func TestQueuesAreSampledEachMinute(t *testing.T) {
 	simulate(t, func(*worker.Handlers) {}, func(t *testing.T, n *node) {
 		if _, err := n.st.CreateTask(t.Context(), task.Task{Name: "waits", Kind: task.KindFunc}); err != nil {
@@ -27,12 +27,12 @@ func TestQueuesAreSampledEachMinute(t *testing.T) {
 		}
 		points := found.Items[0].Points
 		if len(points) != 11 {
-			t.Fatalf("%d samples in ten minutes: %+v", len(points), points)
+			t.Fatalf("ten minutes have %d samples, want 11: %+v", len(points), points)
 		}
 		for i, p := range points {
 			at := began.Add(time.Duration(i) * time.Minute)
 			if !p.At.Equal(at) || p.Ready != 1 || p.Oldest < core.Duration(time.Duration(i)*time.Minute) || p.Oldest > core.Duration(time.Duration(i)*time.Minute+5*time.Second) {
-				t.Errorf("sample %d: %+v", i, p)
+				t.Errorf("sample %d is %+v, want 1 ready job at %s", i, p, at)
 			}
 		}
 	})

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// mostReasons bounds what is remembered of errors.
+// mostReasons is the most error texts that are remembered.
 const mostReasons = 100
 
-// troubles logs failures of loops. What stops one of them, such as a database that is away, stops most, and they try
-// again every few seconds: each reason is logged once until all loops work again, and that they do.
+// troubles logs failures of loops. A fault such as an unreachable database stops most loops, and each tries again every
+// few seconds. So each reason is logged once until all loops work again; the recovery is logged as well.
 type troubles struct {
 	log     *slog.Logger
 	mu      sync.Mutex
 	since   time.Time
-	failing map[string]bool // loops
-	reasons map[string]bool // that were logged
+	failing map[string]bool // names of failing loops
+	reasons map[string]bool // error texts that were logged
 }
 
 func (t *troubles) failed(ctx context.Context, loop string, failures int, rest time.Duration, err error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// away is a store that fails while it has an error.
+// away is a store that fails while an error is set.
 type away struct{ err *atomic.Pointer[error] }
 
 func (a away) fail() error {
@@ -33,7 +33,7 @@ func (a away) FollowClock(context.Context) error                 { return a.fail
 func (a away) Prune(context.Context) (bool, error)               { return false, a.fail() }
 func (a away) Woken() <-chan struct{}                            { return nil }
 
-// A database that is away for an hour fills no log, and the log says when it is back.
+// A database outage of an hour does not fill the log, and its end is logged.
 func TestAReasonThatStopsAllLoopsIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -53,20 +53,20 @@ func TestAReasonThatStopsAllLoopsIsLoggedOnce(t *testing.T) {
 		}
 		synctest.Wait()
 		if a, s, all := logged("is away"), logged("starts up"), logged("level=WARN"); a != 1 || s != 1 || all != 2 {
-			t.Errorf("logged %d, %d and in all %d times:\n%s", a, s, all, log.String())
+			t.Errorf("reasons were logged %d and %d times with %d warnings, want 1, 1 and 2:\n%s", a, s, all, log.String())
 		}
 		store.err.Store(nil)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if n := logged("engine loops work again"); n != 1 {
-			t.Errorf("the end was logged %d times:\n%s", n, log.String())
+			t.Errorf("the recovery was logged %d times, want once:\n%s", n, log.String())
 		}
 		err = errors.New("is away")
 		store.err.Store(&err)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if n := logged("is away"); n != 2 {
-			t.Errorf("the next outage: logged %d times:\n%s", n, log.String())
+			t.Errorf("the reason was logged %d times after the next outage, want 2:\n%s", n, log.String())
 		}
 	})
 }

@@ -20,16 +20,16 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// calm is a store that is not asked again for what it has said already, so
-// that a simulated week costs what happens in it. It passes on everything else.
+// calm is a store that blocks passes with known results, so that a simulated week
+// costs only its events. It passes on all other calls.
 type calm struct {
 	*store.Store
 	now                    func() time.Time
 	firing, promoting, bfs rest
 	mu                     sync.Mutex
 	news                   chan struct{} // closed when jobs may be ready
-	empty                  chan struct{} // the news when a claim found nothing
-	session                string        // whose claim that was
+	empty                  chan struct{} // the state of news when a claim found nothing
+	session                string        // session of that claim
 }
 
 func (r rest) holds(now time.Time) bool {
@@ -128,8 +128,8 @@ func (c *calm) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error)
 	}
 }
 
-// The loops of an engine see no more of it, above all no clock to watch: the
-// bubble's clock is not the one that is set here.
+// loops is the part of the store for the engine. It has no FollowClock, because the
+// clock of the bubble is not the one that the test sets.
 type loops interface{ engine.Store }
 
 var policies = []schedule.Overlap{schedule.OverlapSkip, schedule.OverlapBufferOne, schedule.OverlapBufferAll,
@@ -138,7 +138,7 @@ var policies = []schedule.Overlap{schedule.OverlapSkip, schedule.OverlapBufferOn
 // week is a node with one schedule for each overlap policy and zone.
 type week struct {
 	*testing.T
-	shift  atomic.Int64 // of the wall clock against the bubble's
+	shift  atomic.Int64 // difference of the wall clock to the clock of the bubble
 	st     *store.Store
 	c      *calm
 	stop   func()
@@ -147,10 +147,10 @@ type week struct {
 
 func (w *week) now() time.Time { return time.Now().Add(time.Duration(w.shift.Load())) }
 
-// set sets the wall clock.
+// set moves the wall clock.
 func (w *week) set(by time.Duration) {
 	w.shift.Add(int64(by))
-	if by < 0 { // what the engine does when it notices, see clock_test.go
+	if by < 0 { // as the engine does when it notices the change, see clock_test.go
 		if err := w.st.ShiftClock(w.Context(), by); err != nil {
 			w.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func (w *week) until(t time.Time) {
 	synctest.Wait()
 }
 
-// run begins the engine and a worker.
+// run starts the engine and a worker.
 func (w *week) run() {
 	w.Helper()
 	e, err := engine.New(engine.Options{Store: struct{ loops }{w.c}, Release: 5 * time.Minute, Prune: 100 * 24 * time.Hour})
@@ -202,8 +202,8 @@ func (w *week) work(ctx context.Context, _ struct{}) (int, error) {
 	}
 }
 
-// weekly simulates a span that begins at from, with every hour and one time of
-// the day in each zone, and checks what became of every nominal time.
+// weekly simulates a span from from on, with an hourly and a daily schedule in each
+// zone, and checks the decision about every nominal time.
 func weekly(t *testing.T, from, to time.Time, zones map[string]string, event func(w *week)) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "belfry.db")
@@ -232,7 +232,7 @@ func weekly(t *testing.T, from, to time.Time, zones map[string]string, event fun
 		}
 		w.run()
 		event(w)
-		w.until(to.Add(30 * time.Hour)) // all that waits has its turn
+		w.until(to.Add(30 * time.Hour)) // all waiting runs take place
 		for _, name := range names {
 			w.check(name, from, to)
 		}
@@ -243,7 +243,7 @@ func weekly(t *testing.T, from, to time.Time, zones map[string]string, event fun
 	})
 }
 
-// check holds what is true whatever happened in the week.
+// check checks the invariants of any week.
 func (w *week) check(name string, from, to time.Time) {
 	w.Helper()
 	sc, err := w.st.Schedule(w.Context(), "default", name)
@@ -310,7 +310,7 @@ func (w *week) check(name string, from, to time.Time) {
 	if len(due) != len(delivered) || int64(len(jobs)) != sc.Runs || len(jobs) != decided["job"] {
 		w.Errorf("%s: %d due, %d told, %d jobs, %d runs, %v", name, len(due), len(delivered), len(jobs), sc.Runs, decided)
 	}
-	// The last day went on as planned: each of its times was decided when it was due.
+	// The last day was as planned: each of its times was decided when it was due.
 	for _, o := range p.Items {
 		if o.Nominal.After(to.Add(-24*time.Hour)) && (o.Count != 1 || strings.HasPrefix(string(o.Reason), "catchup")) {
 			w.Errorf("%s: on the last day %s stands for %d, %s", name, o.Nominal, o.Count, o.Reason)
@@ -349,7 +349,7 @@ func TestAWeekWithThreeDaysDownGoesOnOnPlan(t *testing.T) {
 	})
 }
 
-// setTwice sets the clock before a nominal time, and another day after one.
+// setTwice moves the clock before a nominal time, and on another day after one.
 func setTwice(by time.Duration) func(w *week) {
 	return func(w *week) {
 		w.until(day("2026-03-03").Add(6 * time.Hour))
