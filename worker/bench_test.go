@@ -11,8 +11,8 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// endless is a broker that costs nothing and has a job whenever asked, until
-// so many were finished.
+// endless is a broker without cost that always has jobs, until a number of them
+// were finished.
 type endless struct {
 	next, finished atomic.Int64
 	enough         int64
@@ -47,8 +47,8 @@ func (e *endless) Finish(_ context.Context, _ string, fs []job.Finish) ([]job.Fi
 func (e *endless) Append(context.Context, string, []job.LogPiece) error { return nil }
 func (e *endless) CloseSession(context.Context, string) error           { return nil }
 
-// BenchmarkJob is what the worker itself costs per job, with a broker and a
-// handler that cost nothing.
+// BenchmarkJob measures the cost of the worker per job, with a broker and a handler
+// without cost.
 func BenchmarkJob(b *testing.B) {
 	var h worker.Handlers
 	worker.Handle(&h, "noop", func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil })

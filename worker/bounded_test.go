@@ -13,7 +13,7 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// narrow has room for one job at a time.
+// narrow is an executor with room for one job.
 type narrow struct {
 	mu      sync.Mutex
 	running int
@@ -47,8 +47,8 @@ func (n *narrow) Execute(_ context.Context, r *worker.Run) job.Finish {
 	return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK}
 }
 
-// A job without room goes back and costs nothing. It is not claimed again while there is none, the machine is not called unwell for
-// it, and other kinds run on.
+// A job without room is handed back without using an attempt. It is not claimed again while there is no room, the kind is not
+// unwell, and other kinds run on.
 func TestAJobWithoutRoomWaitsAtTheBroker(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New()

@@ -13,10 +13,10 @@ import (
 
 type runKey struct{}
 
-// attemptContext is the context of an attempt: below its slot's, with a deadline.
-// The cost of that, a timer and a place in the list of contexts that the slot's end
-// concerns, is paid when the handler asks the context for anything but its run.
-// Many a short handler never does.
+// attemptContext is the context of an attempt: a child of its slot's context,
+// with a deadline. The real context, with its timer and its registration at the
+// parent, is created when the handler asks for more than its run. Many short
+// handlers never do.
 type attemptContext struct {
 	parent   context.Context
 	deadline time.Time
@@ -26,7 +26,7 @@ type attemptContext struct {
 	made context.Context
 	stop context.CancelFunc
 	over bool
-	past bool // its task has ended, and its time is another
+	past bool // the task has ended; only overtime runs
 }
 
 func (c *attemptContext) real() context.Context {
@@ -34,7 +34,7 @@ func (c *attemptContext) real() context.Context {
 	defer c.mu.Unlock()
 	if c.made == nil {
 		parent := c.parent
-		if !time.Now().Before(c.deadline) { // which came first, whatever has ended behind it
+		if !time.Now().Before(c.deadline) { // the deadline came first, even if the parent has ended since
 			parent = context.WithoutCancel(parent)
 		}
 		c.made, c.stop = context.WithDeadlineCause(parent, c.deadline, ErrTimeout)
@@ -56,7 +56,7 @@ func (c *attemptContext) Value(key any) any {
 	return c.real().Value(key)
 }
 
-// cause is why it has ended by now, if it has.
+// cause returns why the context has ended, or nil if it has not.
 func (c *attemptContext) cause(now time.Time) error {
 	c.mu.Lock()
 	past := c.past
@@ -71,7 +71,7 @@ func (c *attemptContext) cause(now time.Time) error {
 	return context.Cause(c.real())
 }
 
-// end is for when the attempt is over.
+// end releases the real context after the attempt.
 func (c *attemptContext) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,13 +86,14 @@ func runFrom(ctx context.Context) (*Run, bool) {
 	return r, r != nil
 }
 
-// WithoutJob keeps the values of a context of an attempt, and neither its end nor its job: [JobFrom] finds none in it. It is for
-// work of several jobs.
+// WithoutJob returns a context with the values of ctx, but without its cancellation and its job: [JobFrom] finds none. Use
+// it for work that belongs to several jobs.
 func WithoutJob(ctx context.Context) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), runKey{}, (*Run)(nil))
 }
 
-// JobFrom is the job that runs under this context, as it stood at the claim.
+// JobFrom returns the job that runs under ctx, as it was at the claim. The
+// boolean is false outside of an attempt.
 func JobFrom(ctx context.Context) (job.Job, bool) {
 	r, ok := runFrom(ctx)
 	if !ok {
@@ -101,8 +102,8 @@ func JobFrom(ctx context.Context) (job.Job, bool) {
 	return *r.Job, true
 }
 
-// Logger writes into the log of the attempt that runs under this context.
-// Outside of an attempt it is [slog.Default].
+// Logger returns a logger that writes into the log of the attempt that runs
+// under ctx. Outside of an attempt it returns [slog.Default].
 func Logger(ctx context.Context) *slog.Logger {
 	if r, ok := runFrom(ctx); ok {
 		return slog.New(slog.NewTextHandler(r.Log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -113,14 +114,14 @@ func Logger(ctx context.Context) *slog.Logger {
 // settleFlush is how long FinishFor waits for the log to be delivered.
 const settleFlush = 2 * time.Second
 
-// FinishFor is the success of the current attempt, for a handler that settles
-// its job in the database transaction of its own work: build it, hand it to
-// the store's FinishTx, commit, return nil. When the transaction commits, the
-// job has succeeded together with the work; when it does not, neither has.
+// FinishFor returns the success of the current attempt with the output out. It
+// is for a handler that ends its job in the database transaction of its own
+// work: pass the result to the store's FinishTx, commit, return nil. The job
+// succeeds if and only if the transaction commits.
 //
-// The worker reports afterwards as always. The answer that the lease is gone
-// is then expected. Lines that the handler logs after FinishFor may be lost, because
-// the settled lease accepts no more.
+// The worker reports the attempt afterwards as always and expects the answer
+// that the lease is gone. Lines that the handler logs after FinishFor may be
+// lost, because a settled lease accepts no log.
 func FinishFor(ctx context.Context, out any) (job.Finish, error) {
 	r, ok := runFrom(ctx)
 	if !ok {
@@ -140,7 +141,7 @@ func FinishFor(ctx context.Context, out any) (job.Finish, error) {
 	return f, nil
 }
 
-// encodeOutput leaves out what says nothing.
+// encodeOutput returns out as JSON. An empty output is nil.
 func encodeOutput(out any) (json.RawMessage, error) {
 	if _, empty := out.(struct{}); empty || out == nil {
 		return nil, nil

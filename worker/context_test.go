@@ -13,11 +13,11 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// A handler that never looks at its context ends for the same reason as one
-// that does from the first moment on.
-func TestWhyAContextThatNobodyLookedAtHasEnded(t *testing.T) {
+// A handler that never reads its context ends with the same cause as one that reads
+// it from the start.
+func TestAnUnreadContextHasItsCause(t *testing.T) {
 	for name, c := range map[string]struct {
-		do   func(s *slot, lose context.CancelCauseFunc) // the handler, of at most a minute
+		do   func(s *slot, lose context.CancelCauseFunc) // the handler, which takes at most a minute
 		want error
 	}{
 		"it has not":            {func(*slot, context.CancelCauseFunc) { time.Sleep(59 * time.Second) }, nil},
@@ -89,7 +89,7 @@ func TestTheContextOfAnAttempt(t *testing.T) {
 		if !errors.Is(kept.Err(), context.DeadlineExceeded) {
 			t.Errorf("it has ended and says %v", kept.Err())
 		}
-		// Whatever of a handler outlives it is told, whether it looked before or not.
+		// Goroutines that outlive the handler see its end, whether it read the context before or not.
 		for _, looks := range []bool{true, false} {
 			s.execute(run(func(ctx context.Context) {
 				kept = ctx

@@ -11,9 +11,8 @@ import (
 	"github.com/belfry-run/belfry/worker/internal/quiet"
 )
 
-// Direct executes a task once, here and now: without a store, a queue, a
-// retry or a limit on its output. It is what `belfry run` does. Empty input
-// means the task's own.
+// Direct executes a task once in this process, without store, queue, retries or
+// output limit, as `belfry run` does. Empty input means the input of the task.
 func Direct(ctx context.Context, executors map[task.Kind]Executor, task task.Task, input json.RawMessage, stdout, stderr io.Writer) job.Finish {
 	task = task.WithDefaults()
 	now := time.Now()

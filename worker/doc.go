@@ -1,40 +1,41 @@
-// Package worker claims jobs from a [belfry.Broker], runs them, and reports
-// what came of them.
+// Package worker claims jobs from a [job.Leaser], runs them, and reports
+// their results.
 //
-// # What it guarantees
+// # Guarantees
 //
-// A worker lives in sessions. A session has a lease, counted by this machine's
-// monotonic clock from the moment the last accepted renewal was sent. A tenth
-// of its length before the lease ends without a new renewal the worker fences
-// itself: it claims no more, cancels everything it runs with [ErrLost], kills
-// its children, and reports nothing of what it had started. Only then does it
-// open a new session. The broker gives a session up [belfry.LostGrace] after
-// its end, so the two never run the same job together while this process runs.
-// One that was stopped (SIGSTOP, a machine that sleeps) stops its jobs as soon
-// as it runs again; commands that it had started run on meanwhile.
+// A worker works in sessions. A session has a lease, which counts by this
+// machine's monotonic clock from the sending of the last accepted renewal. If no
+// renewal is accepted, the worker fences itself a tenth of the lease before its
+// end: it claims no more, cancels all attempts with [ErrLost], kills its
+// children, and reports no result of the started attempts. Only then does it
+// open a new session. The broker gives up a session [job.LostGrace] after its
+// end, so old and new worker never run the same job together while this process
+// runs. A process that was suspended (SIGSTOP, a sleeping machine) stops its
+// jobs as soon as it runs again; its commands run on meanwhile.
 //
 // Every job that arrives is either run and reported once, or handed back. A
-// report that cannot be delivered is kept and tried again for ten minutes. It
-// carries no context of the attempt: neither the job's end nor shutdown can
-// cancel it.
+// report that cannot be delivered is kept and retried for ten minutes. It does
+// not use the context of the attempt: neither the end of the job nor shutdown
+// can cancel it.
 //
 // The output of an attempt is delivered before its report, because the report
 // ends the lease under which logs are accepted. A log that cannot be delivered
-// holds its attempt up for seconds, never for good: the rest is dropped and
-// the attempt is marked as cut.
+// delays the attempt for seconds only: then the rest is dropped and the log is
+// marked as cut.
 //
-// # What it relies on
+// # Assumptions
 //
-// Broker calls return when their context ends. Handlers that outlive their
-// cancelled context are left behind after a while, with a warning: Go cannot
-// stop a goroutine. A panic in a goroutine that a handler started itself ends
-// the process, which only the handler can prevent.
+// Broker calls return when their context ends. A handler that outlives its
+// cancelled context is left behind after [Options.Patience], with a warning: Go
+// cannot stop a goroutine. A panic in a goroutine that a handler has started
+// ends the process; only the handler can prevent that.
 //
-// # How it is laid out
+// # Structure
 //
-// [Worker.Run] opens one life (a session) after the other. A life has one lane
-// per queue, which claims for its own free slots and starts attempts, and one
-// loop that renews. Beside the lives, and longer than each of them, run the
-// reporter, which delivers results in batches, and the shipper, which delivers
-// logs.
+// [Worker.Run] opens one session after the other. A session has one consumer per
+// queue, which claims jobs for its free slots and starts attempts, and one loop
+// that renews the lease. A slot runs one attempt at a time, in a goroutine
+// called runner. The workerRun of a Run outlives its sessions. It has the
+// reporter, which delivers results in batches, the shipper, which delivers logs,
+// and the sender of progress.
 package worker

@@ -5,58 +5,58 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/job"
-	"github.com/belfry-run/belfry/worker/internal/bell"
+	"github.com/belfry-run/belfry/worker/internal/doorbell"
 )
 
-// Doorbell tells the workers of a queue which of its jobs are ready, through a broker such as SQS. It may ring twice,
-// late or not at all.
+// Doorbell tells the workers of a queue which jobs are ready, through a message broker such as SQS. A ring may come twice,
+// late or never.
 type Doorbell interface {
-	// Receive waits for the first ring, up to wait, and answers at most n. A ring comes again after a while unless it is
-	// acknowledged.
+	// Receive waits up to wait for the first ring and returns at most n rings. A ring that is not acknowledged comes again
+	// after a while.
 	Receive(ctx context.Context, n int, wait time.Duration) ([]job.Ring, error)
-	// Ack says that rings need not come again.
+	// Ack acknowledges rings, so that they do not come again.
 	Ack(ctx context.Context, rs []job.Ring) error
-	// Later lets rings come again after d.
+	// Later makes rings come again after d.
 	Later(ctx context.Context, rs []job.Ring, d time.Duration) error
 }
 
-// listenWait is how long a lane listens at once.
+// listenWait is the longest wait of one Receive.
 const listenWait = 20 * time.Second
 
-// listen claims what a doorbell rings for. Nothing else of the queue is claimed. The rings are answered right after the
-// claim and not when the jobs end: from then on the lease keeps them, and a ring that comes again finds its ticket void.
-func (l *lane) listen(ctx context.Context, want int) (a answer) {
+// claimByDoorbell claims the jobs for which a doorbell rings, and no other jobs of the queue. Rings are answered right after the
+// claim, not when the jobs end: the lease keeps the jobs from then on, and the ticket of a repeated ring is void.
+func (c *consumer) claimByDoorbell(ctx context.Context, want int) (a claimResult) {
 	wait := listenWait
-	if l.once {
+	if c.once {
 		wait = 0
 	}
 	begun := time.Now()
-	rings, err := l.bell.Receive(ctx, min(want, job.MaxTickets), wait)
+	rings, err := c.doorbell.Receive(ctx, min(want, job.MaxTickets), wait)
 	if err != nil && len(rings) == 0 {
-		l.sawBell(ctx, err)
+		c.recordReceive(ctx, err)
 		a.err = err
 		return a
 	}
-	l.sawBell(ctx, nil)
+	c.recordReceive(ctx, nil)
 	if len(rings) == 0 {
 		a.early = time.Since(begun) < wait
 		return a
 	}
-	if ctx.Err() != nil { // no slot here has use for them
-		l.answers.Give(ctx, rings, bell.AtOnce)
+	if ctx.Err() != nil { // the consumer has stopped: leave the rings to other workers
+		c.answers.Send(ctx, rings, doorbell.AtOnce)
 		return a
 	}
-	without, _, _ := l.life.worker.unwell.State()
-	claim, arrived, err := l.ask(ctx, job.ClaimRequest{
-		Tickets: ticketsOf(rings), Want: map[string]int{l.queue: len(rings)}, Ahead: l.ahead(l.beyond(len(rings))), Without: l.life.worker.full(without),
+	without, _, _ := c.session.worker.unwell.State()
+	claim, arrived, err := c.callClaim(ctx, job.ClaimRequest{
+		Tickets: ticketsOf(rings), Want: map[string]int{c.queue: len(rings)}, Ahead: c.ahead(c.waitingOf(len(rings))), Without: c.session.worker.full(without),
 	})
 	if err != nil {
 		a.err = err
-		l.answers.Give(ctx, rings, bell.PutOff)
+		c.answers.Send(ctx, rings, doorbell.RetryLater)
 		return a
 	}
 	a.attempts = arrived
-	l.answers.Give(ctx, rings, bell.After(claim))
+	c.answers.Send(ctx, rings, doorbell.After(claim))
 	return a
 }
 
@@ -68,9 +68,9 @@ func ticketsOf(rings []job.Ring) []job.Ticket {
 	return ts
 }
 
-// sawBell takes notice of a doorbell's error, but for those that our own end caused.
-func (l *lane) sawBell(ctx context.Context, err error) {
+// recordReceive records an error of the doorbell, except errors that the end of the consumer caused.
+func (c *consumer) recordReceive(ctx context.Context, err error) {
 	if err == nil || ctx.Err() == nil {
-		l.bells.Saw(err)
+		c.receives.Saw(err)
 	}
 }

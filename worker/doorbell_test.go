@@ -14,14 +14,14 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// doorbell is a broker of messages in memory.
+// doorbell is a message broker in memory.
 type doorbell struct {
 	mu       sync.Mutex
 	messages []*message
 	changed  chan struct{}
 	fail     error
 	acked    int
-	asked    int // most messages that were asked for at once
+	asked    int // most messages of one request
 	putOff   []time.Duration
 }
 
@@ -179,7 +179,7 @@ func TestARingIsAcknowledgedWhileItsJobRuns(t *testing.T) {
 	})
 }
 
-func TestARingTwiceIsOneAttempt(t *testing.T) {
+func TestADuplicateTicketStartsOneAttempt(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		d := f.byDoorbell()
 		var ran atomic.Int32
@@ -280,7 +280,7 @@ func TestADoorbellThatIsAwayIsToldOnceAndHeardAgain(t *testing.T) {
 		d.ring(f.broker.MakeTicket(id))
 		pass(10 * time.Minute)
 		f.wantState(id, job.Ready)
-		if n := f.logged.count("doorbell of queue default cannot be heard"); n != 1 {
+		if n := f.logged.count("doorbell of queue default cannot be read"); n != 1 {
 			t.Errorf("logged %d times", n)
 		}
 		d.breakDown(nil)
@@ -318,9 +318,9 @@ func TestAtShutdownAnUnclaimedRingIsGivenToOthers(t *testing.T) {
 	})
 }
 
-// Messages are lost, doubled, replayed and reordered, calls fail before and
-// after they worked, and the server rings again for what stays ready.
-func TestNothingIsLostOrDoubledBehindABadDoorbell(t *testing.T) {
+// Messages are lost, doubled, replayed and reordered, calls fail before and after
+// their effect, and the server rings again for jobs that stay ready.
+func TestJobsBehindAFaultyDoorbellRunOnce(t *testing.T) {
 	for seed := range uint64(5) {
 		inBubbleNamed(t, "seed", seed, func(f *fixture) {
 			dice := newDice(seed, 3)

@@ -84,7 +84,7 @@ func ExampleWaitSignal() {
 	order := worker.Handle(&handlers, "order", func(ctx context.Context, number int) (string, error) {
 		answer, came, err := worker.WaitSignal[Answer](ctx, "approved", 7*24*time.Hour)
 		if err != nil {
-			return "", err // also while it waits: the slot is free until the signal comes
+			return "", err // returned while it waits, too: the slot is free until the signal comes
 		}
 		if !came {
 			return "nobody answered in a week", nil

@@ -12,8 +12,8 @@ import (
 	"github.com/belfry-run/belfry/worker/internal/stack"
 )
 
-// runGuarded always answers, also when the executor panics or ends its
-// goroutine with runtime.Goexit, which runs deferred functions only.
+// runGuarded always calls answer, even if the executor panics or ends its
+// goroutine with runtime.Goexit, which runs only deferred functions.
 func runGuarded(ctx context.Context, ex Executor, r *Run, answer func(job.Finish)) {
 	var f job.Finish
 	returned := false
@@ -31,8 +31,8 @@ func runGuarded(ctx context.Context, ex Executor, r *Run, answer func(job.Finish
 	returned = true
 }
 
-// fit makes a result acceptable to any broker: texts are clean and within
-// their limits, the output is one JSON value within its own.
+// fit makes a result acceptable to any broker: it cleans texts and cuts them to
+// their limits. The output must be one JSON value within its limit.
 func fit(f job.Finish) job.Finish {
 	if f.Outcome == "" {
 		f.Outcome, f.Error = job.OutcomeError, explain("executor gave no outcome", f.Error)

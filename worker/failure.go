@@ -9,16 +9,17 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Snooze is an error for a handler that wants its job put off: it runs again
-// in d, and this attempt counts against no limit but [job.MaxSnoozes].
+// Snooze returns an error with which a handler postpones its job: the job runs
+// again after d, at most [job.MaxSnooze]. The attempt counts against no limit but
+// [job.MaxSnoozes].
 func Snooze(d time.Duration) error { return snooze(max(d, 0)) }
 
 type snooze time.Duration
 
 func (s snooze) Error() string { return fmt.Sprintf("put off for %s", time.Duration(s)) }
 
-// NoRetry marks an error that no further try can mend: the job fails now,
-// whatever its policy says. NoRetry(nil) is nil.
+// NoRetry marks err as permanent: the job fails now, whatever its retry policy.
+// NoRetry(nil) is nil.
 func NoRetry(err error) error {
 	if err == nil {
 		return nil
@@ -30,7 +31,7 @@ type noRetry struct{ error }
 
 func (n noRetry) Unwrap() error { return n.error }
 
-// fromError is what a handler's error means.
+// fromError converts the error of a handler to a result.
 func fromError(r *Run, err error) job.Finish {
 	f := job.Finish{Ref: r.Ref(), Outcome: job.OutcomeError, Error: err.Error()}
 	var put snooze
@@ -45,12 +46,11 @@ func fromError(r *Run, err error) job.Finish {
 	return f
 }
 
-// conclude says what an attempt's end means, given why its context ended, if
-// it did. Report is false when the end need not be reported.
+// conclude adjusts a result to the cause that ended the context, if any. report
+// is false if the result must not be reported.
 //
-// An explicit answer stands: a success is a fact, and a handler that puts its
-// job off or forbids another try has said what it wants. Any other error after
-// the context ended is taken for its consequence.
+// An explicit result stands: a success, a snooze or a permanent error. Any other
+// error after the end of the context is taken for a consequence of that end.
 func conclude(f job.Finish, cause error, timeout time.Duration) (_ job.Finish, report bool) {
 	switch {
 	case errors.Is(cause, ErrLost):
@@ -73,8 +73,8 @@ func conclude(f job.Finish, cause error, timeout time.Duration) (_ job.Finish, r
 	return f, true
 }
 
-// explain puts our reason before the handler's words, unless these only
-// repeat that the context ended.
+// explain puts the reason before the error text of the handler, unless that text
+// only repeats that the context ended.
 func explain(reason, said string) string {
 	switch said {
 	case "", reason, "context canceled", "context deadline exceeded":

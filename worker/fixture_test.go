@@ -19,7 +19,7 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// fixture is a broker and a worker in a bubble with a clock of its own.
+// fixture is a broker and a worker in a bubble with a fake clock.
 type fixture struct {
 	*testing.T
 	broker   *brokertest.Broker
@@ -27,7 +27,7 @@ type fixture struct {
 	options  worker.Options
 	logged   *buffer
 	watch    *counts
-	ran      *worker.Worker // by runOnce
+	ran      *worker.Worker // the worker of runOnce
 }
 
 // inBubble runs a test under a fake clock and checks at its end that the
@@ -52,7 +52,7 @@ func inBubble(t *testing.T, test func(f *fixture)) {
 	})
 }
 
-// handle registers a handler without in- and output.
+// handle registers a handler without input and output.
 func (f *fixture) handle(name string, fn func(ctx context.Context) error) {
 	worker.Handle(f.handlers, name, func(ctx context.Context, _ struct{}) (struct{}, error) { return struct{}{}, fn(ctx) })
 }
@@ -138,16 +138,16 @@ func (f *fixture) wantNotLogged(text string) {
 	}
 }
 
-// settle lets everything happen that happens without time passing.
+// settle waits until all goroutines are blocked, without letting time pass.
 func settle() { synctest.Wait() }
 
-// pass lets time pass, and everything happen that happens in it.
+// pass lets time pass, then settles.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// buffer is a safe bytes.Buffer.
+// buffer is a bytes.Buffer that is safe for concurrent use.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -167,7 +167,7 @@ func (b *buffer) String() string {
 
 func (b *buffer) count(text string) int { return strings.Count(b.String(), text) }
 
-// counts is an observer.
+// counts is an observer that counts.
 type counts struct {
 	worker.NoObserver
 	mu    sync.Mutex
@@ -200,7 +200,7 @@ func (c *counts) get() (stale, lost int) {
 	return c.stale, c.lost
 }
 
-// on is a hook that fails the named calls.
+// on returns a hook that fails the named calls with err.
 func on(err error, calls ...string) func(context.Context, string) error {
 	return func(_ context.Context, call string) error {
 		for _, c := range calls {
@@ -214,14 +214,14 @@ func on(err error, calls ...string) func(context.Context, string) error {
 
 var errAway = core.Errorf(core.Unavailable, "the database is away")
 
-// inBubbleNamed is inBubble as one of several.
+// inBubbleNamed is inBubble as a numbered subtest.
 func inBubbleNamed(t *testing.T, name string, n uint64, test func(f *fixture)) {
 	t.Helper()
 	t.Run(fmt.Sprint(name, n), func(t *testing.T) { inBubble(t, test) })
 }
 
-// handleTirelessly adds a task that is tried until it succeeds, and fails the
-// test when two attempts of a job run at the same time.
+// handleTirelessly adds a task that is retried until it succeeds. It fails the test
+// if two attempts of a job run at the same time.
 func (f *fixture) handleTirelessly(name string, do func(context.Context) error) {
 	f.Helper()
 	f.broker.AddTask(task.Task{Name: name, Retry: task.Retry{MaxAttempts: 100, Backoff: task.BackoffFixed, Delay: core.Duration(time.Second)}})
@@ -236,7 +236,7 @@ func (f *fixture) handleTirelessly(name string, do func(context.Context) error) 
 	})
 }
 
-// dice repeat themselves with their seed, and may be thrown by many.
+// dice is a seeded random source that is safe for concurrent use.
 type dice struct {
 	mu  sync.Mutex
 	rnd *rand.Rand
@@ -244,7 +244,7 @@ type dice struct {
 
 func newDice(seed, what uint64) *dice { return &dice{rnd: rand.New(rand.NewPCG(seed, what))} }
 
-// roll is at least 0 and less than n.
+// roll returns a number from 0 to n-1.
 func (d *dice) roll(n int) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -14,23 +14,23 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Handlers are the Go functions that a worker runs, by the names of their
-// tasks. The zero value is ready to use, and safe for concurrent use.
+// Handlers maps names of tasks to the Go functions that run them. The zero value
+// is ready to use, and safe for concurrent use.
 type Handlers struct {
 	mu     sync.RWMutex
 	byName map[string]handler
 }
 
-// handler is a typed function behind its JSON.
+// handler is a typed function with JSON as input and output.
 type handler func(ctx context.Context, input json.RawMessage) (json.RawMessage, error)
 
-// Handle registers fn as the handler of the task name and returns the task's
-// typed face. Each call gets a fresh In, decoded from the job's input; a job
-// without input gets the zero value, and fields that In does not have are
-// ignored, so that an older program runs the jobs of a newer one. The result of
-// fn becomes the job's output.
+// Handle registers fn as the handler of the task name and returns the typed task
+// for enqueueing. Each call of fn gets a new In, decoded from the job's input. A
+// job without input gets the zero value. Fields that In lacks are ignored, so
+// that an older program runs the jobs of a newer one. The result of fn becomes
+// the job's output.
 //
-// Registering a bad name, or one twice, is a programmer's mistake and panics.
+// Handle panics if the name is invalid or registered already.
 func Handle[In, Out any](h *Handlers, name string, fn func(ctx context.Context, in In) (Out, error)) TaskOf[In, Out] {
 	h.add(name, func(ctx context.Context, input json.RawMessage) (json.RawMessage, error) {
 		in, err := decodeInput[In](input)
@@ -62,7 +62,7 @@ func (h *Handlers) add(name string, fn handler) {
 	h.byName[name] = fn
 }
 
-// Names of all handlers, sorted.
+// Names returns the names of all handlers, sorted.
 func (h *Handlers) Names() []string {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

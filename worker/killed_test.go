@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	diesIn   = "BELFRY_WORKER_DIES_IN" // the database of a process of which a job is the end
+	diesIn   = "BELFRY_WORKER_DIES_IN" // the database of a process that a job kills
 	ranIn    = "BELFRY_WORKER_RAN_IN"  // the file in which jobs write their numbers
 	poison   = 5
 	slots    = 2
@@ -45,7 +45,7 @@ func openStore(ctx context.Context, database string, ahead time.Duration) (*stor
 	return sqlite.Open(ctx, database, sqlite.Options{Options: o, Synchronous: "NORMAL"})
 }
 
-// doses are handlers of a task that write down which job ran.
+// doses returns handlers of a task that record which jobs ran.
 func doses(file string, die bool) *worker.Handlers {
 	h := &worker.Handlers{}
 	worker.Handle(h, "dose", func(_ context.Context, n int) (int, error) {
@@ -65,7 +65,7 @@ func doses(file string, die bool) *worker.Handlers {
 	return h
 }
 
-// runUntilKilled is a user's program, one of whose jobs is the end of it.
+// runUntilKilled is the program of a user that one of its jobs kills.
 func runUntilKilled() {
 	ctx := context.Background()
 	st, err := openStore(ctx, os.Getenv(diesIn), 0)
@@ -84,8 +84,8 @@ func runUntilKilled() {
 	select {}
 }
 
-// A job that waited in a worker that was killed has cost nothing: it is there
-// and as good as new. Only what had a slot may be lost.
+// A job that waited in a killed worker has used no attempt and is as new. Only jobs
+// with a slot may be lost.
 func TestAJobThatDidNotBeginCostsNothingWhenItsWorkerIsKilled(t *testing.T) {
 	for name, database := range map[string]func(t *testing.T) string{
 		"sqlite":   func(t *testing.T) string { t.Helper(); return filepath.Join(t.TempDir(), "belfry.db") },
@@ -136,7 +136,7 @@ func killed(t *testing.T, database string, retry task.Retry) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	if _, err := st.ReleaseLost(t.Context()); err != nil { // on SQLite opening it did that
+	if _, err := st.ReleaseLost(t.Context()); err != nil { // on SQLite, opening it did that already
 		t.Fatal(err)
 	}
 	held, err := st.Jobs(t.Context(), job.Filter{States: []job.State{job.Running}})
@@ -147,14 +147,14 @@ func killed(t *testing.T, database string, retry task.Retry) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unknown := map[string]bool{} // had a slot, and may have been about to write
+	unknown := map[string]bool{} // jobs that had a slot and may have been about to write
 	for _, j := range all.Items {
 		if !slices.Contains(ran, string(j.Input)) && (j.State != job.Ready || j.Failures > 0) {
 			unknown[string(j.Input)] = true
 			t.Logf("job %s has not written and is %s after %d failures: %s", j.Input, j.State, j.Failures, j.Error)
 		}
 	}
-	if len(unknown) >= slots { // the one that killed it has written
+	if len(unknown) >= slots { // the job that killed the worker has written
 		t.Errorf("%d jobs that have not begun were charged for it", len(unknown))
 	}
 	r, err := worker.NewRunner(worker.RunnerOptions{Broker: st, Handlers: doses(file, false), Concurrency: slots})

@@ -97,7 +97,7 @@ func TestHugeOutputIsCutAndMarked(t *testing.T) {
 		f.runOnce()
 		got := f.broker.Text(id)
 		kept, rest, _ := strings.Cut(got, "belfry: ")
-		end := strings.Repeat(line, 40) + "late" // whole lines of the last 4 KiB, and all of the other stream
+		end := strings.Repeat(line, 40) + "late" // whole lines of the last 4 KiB, and the whole other stream
 		if len(kept) != 500_000 || !strings.HasSuffix(kept, "\n") || rest != "4496000 bytes of output over the limit of 500000 were cut\n"+end {
 			t.Errorf("kept %d, then %q", len(kept), rest)
 		}
@@ -113,7 +113,7 @@ func TestForeignBytesAreMadeFit(t *testing.T) {
 			_, _ = r.Stdout.Write([]byte("a\x00b\xffc"))
 			_, _ = r.Stdout.Write([]byte(strings.Repeat("\xff-", 100_000)))
 			_, _ = r.Stderr.Write([]byte("\x00\x00"))
-			_, _ = r.Stdout.Write([]byte("begun \xe2\x82")) // never ended
+			_, _ = r.Stdout.Write([]byte("begun \xe2\x82")) // an incomplete character
 		})
 		f.runOnce()
 		want := "ab\uFFFDc" + strings.Repeat("\uFFFD-", 100_000) + "begun \uFFFD"
@@ -252,7 +252,7 @@ func TestASessionsLossDoesNotWaitForLogs(t *testing.T) {
 		stop := f.serve()
 		pass(time.Second)
 		f.broker.Lose()
-		pass(12 * time.Second) // the renewal that says so
+		pass(12 * time.Second) // until the renewal that tells the worker
 		if n := f.broker.Calls("open"); n != 2 {
 			t.Errorf("%d sessions", n)
 		}

@@ -6,29 +6,29 @@ import (
 	"github.com/belfry-run/belfry/worker/internal/health"
 )
 
-// Unable is an attempt that this machine could not begin, as [MachineFault]
-// says: its job is handed back, and the worker claims no job of its kind for a
-// while. It must not be the answer when anything of the job has begun.
+// Unable returns the result of an attempt that this machine could not start: see
+// [MachineFault]. Its job is handed back, and the worker claims no job of its
+// kind for a while. Do not use it if any part of the job has started.
 func (r *Run) Unable(err error) job.Finish {
 	return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeHandedBack, Error: "this machine could not begin it: " + err.Error()}
 }
 
-// NoRoom is an attempt for which this machine has no room until others have ended: its job is handed back,
-// and waits for a worker that has. An executor that answers so is [Bounded].
+// NoRoom returns the result of an attempt for which this machine has no room until other attempts end. Its job is
+// handed back and waits for a worker with room. An executor that uses NoRoom must be [Bounded].
 func (r *Run) NoRoom(err error) job.Finish {
-	r.noRoom = true
+	r.atCapacity = true
 	return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeHandedBack, Error: "this machine has no room for it now: " + err.Error()}
 }
 
-// Bounded is an executor that cannot run everything at the same time.
+// Bounded is an executor with a limit of its own on attempts at the same time.
 type Bounded interface {
-	// Full reports that no job must be claimed for it now. It is asked before each claim.
+	// Full reports whether the executor has no room, so that no job is claimed for it. It is called before each claim.
 	Full() bool
 }
 
-// full are the kinds of which no job must be claimed now, besides those that are unwell.
-func (s *shift) full(without []task.Kind) []task.Kind {
-	for kind, b := range s.bounded {
+// full returns without, plus the kinds whose executors are full.
+func (w *workerRun) full(without []task.Kind) []task.Kind {
+	for kind, b := range w.bounded {
 		if b.Full() {
 			without = append(without, kind)
 		}
@@ -36,7 +36,7 @@ func (s *shift) full(without []task.Kind) []task.Kind {
 	return without
 }
 
-// boundedOf are the executors that may be full.
+// boundedOf returns the executors that may be full.
 func boundedOf(all map[task.Kind]Executor) map[task.Kind]Bounded {
 	found := map[task.Kind]Bounded{}
 	for kind, ex := range all {
@@ -47,8 +47,8 @@ func boundedOf(all map[task.Kind]Executor) map[task.Kind]Bounded {
 	return found
 }
 
-// MachineFault reports that a machine has run out of something: open files, processes, memory, or room on its disk. That is
-// never the fault of a job that has not begun.
+// MachineFault reports whether err means a shortage on this machine: of open files, processes, memory or disk space. A job that
+// has not started never causes it.
 func MachineFault(err error) bool {
 	return health.Short(err)
 }

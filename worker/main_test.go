@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(withPostgres{m})
 }
 
-// withPostgres ends the server of the tests before leaks are looked for.
+// withPostgres ends the server of the tests before the search for leaks.
 type withPostgres struct{ *testing.M }
 
 func (w withPostgres) Run() int { return pgtest.Main(w.M) }

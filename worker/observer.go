@@ -7,23 +7,24 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Observer is told numbers. Its methods are called from many goroutines and
-// must not block.
+// Observer receives numbers for metrics. Its methods are called from many
+// goroutines and must not block.
 type Observer interface {
-	// Claimed says how many jobs one claim brought. A failed claim has an error.
+	// Claimed is called after each claim, with the number of jobs. A failed claim
+	// has an error.
 	Claimed(queue string, jobs int, took time.Duration, err error)
-	// Ended says how one attempt ended on this worker, and how long it ran.
+	// Ended is called after each attempt, with its outcome and duration.
 	Ended(queue string, kind task.Kind, outcome job.Outcome, took time.Duration)
-	// Reported says how one batch of results was received, and how many of
+	// Reported is called after each delivery of results. stale is how many of
 	// them came too late.
 	Reported(results, stale int, took time.Duration, err error)
-	// Renewed says how one renewal went.
+	// Renewed is called after each renewal.
 	Renewed(took time.Duration, err error)
-	// Lost says that a session ended with that many jobs still held.
+	// Lost is called when a session is lost, with the number of jobs still held.
 	Lost(held int)
 }
 
-// NoObserver ignores everything. Embed it to listen to a part.
+// NoObserver ignores all calls. Embed it to implement a part of [Observer].
 type NoObserver struct{}
 
 // Claimed implements [Observer].

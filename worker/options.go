@@ -14,75 +14,76 @@ import (
 	"github.com/belfry-run/belfry/worker/internal/spool"
 )
 
-// Options is what a worker needs. Only Broker is required, and something to
-// run: Handlers, Executors or both.
+// Options configures a worker. Required are Broker, and Handlers, Executors or
+// both.
 type Options struct {
-	// Broker hands out the jobs: a store, or the HTTP client.
+	// Broker leases jobs to the worker: a store, or the HTTP client.
 	Broker job.Leaser
-	// Name is what people see. Default: the host's name.
+	// Name is the displayed name of the worker. Default: the host's name.
 	Name string
-	// Namespace whose jobs are run. Default: the token's, or all.
+	// Namespace restricts the worker to jobs of one namespace. Default: the
+	// token's namespace, or all.
 	Namespace string
-	// Version of the program, for people.
+	// Version is the displayed version of the program.
 	Version string
-	// Queues that are served, each with its number of jobs at the same time;
-	// 0 means as many as the queue itself says. Default: the queue "default".
+	// Queues maps the served queues to the number of jobs at the same time; 0
+	// means the concurrency of the queue. Default: the queue "default".
 	Queues map[string]int
-	// Doorbells tell which jobs to claim, by queue. A queue with one is claimed by
-	// its tickets and in no other way. Default: the Broker tells.
+	// Doorbells tell which jobs to claim, by queue. From a queue with a doorbell
+	// the worker claims only jobs with a ticket. Default: the Broker decides.
 	Doorbells map[string]Doorbell
-	// Executors run jobs by their kind. A kind without one is never claimed,
-	// so its jobs wait for a worker that has it.
+	// Executors run jobs by their kind. Jobs of other kinds are never claimed and
+	// wait for another worker.
 	Executors map[task.Kind]Executor
-	// Has is what the machine offers to tasks that need something.
+	// Has are the capabilities of the machine, for tasks with requirements.
 	Has task.Has
-	// Spool keeps results of programs over a crash of this process. Several
+	// Spool keeps results of programs across a crash of this process. Several
 	// workers may share one. Default: none.
 	Spool *Spool
 	// Handlers run jobs of kind func, unless Executors has that kind.
 	Handlers *Handlers
-	// Poll is how long one claim waits for a job. The broker wakes it earlier;
-	// this is the fallback. 10ms to 5s; default: 1s.
+	// Poll is how long one claim waits for a job, 10ms to 5s. It is the fallback
+	// for a lost wake-up from the broker. Default: 1s.
 	Poll time.Duration
-	// Lease is how long the worker's session lives without a renewal, and so
-	// how long its jobs stay with it after it was lost. 1s to 10m; default:
-	// the broker's, 30s.
+	// Lease is how long the worker's session lives without a renewal, 1s to 10m.
+	// The jobs of a lost worker stay with it for as long. Default: the broker's,
+	// 30s.
 	Lease time.Duration
 	// Grace is how long running jobs may go on at shutdown before they are
-	// cancelled and handed back. Negative: not at all. Default: 30s.
+	// cancelled and handed back. Negative: no grace. Default: 30s.
 	Grace time.Duration
-	// Linger is how long the end waits for results to be delivered. Default: 15s.
+	// Linger is how long the shutdown waits for the delivery of results. Default:
+	// 15s.
 	Linger time.Duration
 	// Patience is how long a handler may go on after its context was cancelled
-	// before it is left behind. A command has its kill grace on top.
+	// before it is left behind. A command has its kill grace in addition.
 	// Default: 10s.
 	Patience time.Duration
-	// Prefetch is how many jobs per queue are claimed beyond the free slots.
-	// More gives throughput to tiny jobs and keeps jobs from idle workers. A
-	// job whose loss would be final, because it has a single try or is not to be
-	// tried again when its worker was lost, is never claimed so, nor is one that
-	// was tried before ([job.Job.MayWait]). Negative: none. 1 to 1000. Default: as many as ended in the last 50ms,
-	// so none where jobs take long.
+	// Prefetch is how many jobs per queue are claimed beyond the free slots, 1 to
+	// 1000. More increases the throughput of tiny jobs, and withholds jobs from
+	// idle workers. Never claimed ahead are jobs that were tried before, and jobs
+	// whose loss would be final because they have a single attempt or are not
+	// retried after a loss ([job.Job.MayWait]). Negative: none. Default: as many
+	// as end in 50ms, so none where jobs take long.
 	Prefetch int
-	// Logger receives what the worker does. Default: none.
+	// Logger receives the log of the worker. Default: none.
 	Logger *slog.Logger
 	// Observer receives numbers for metrics. Default: none.
 	Observer Observer
 
-	makes queueMaker // of a [Runner]: the queues are made before a session opens
+	makes queueMaker // of a [Runner]: creates missing queues before a session opens
 }
 
-// Spool keeps what came of programs on disk until the broker knows it.
+// Spool keeps results of programs on disk until the broker has them.
 type Spool = spool.Spool
 
 // OpenSpool opens the spool of this process in a folder that processes of one
-// machine share, and reads what those left that have ended.
+// machine share, and reads the results that ended processes left.
 func OpenSpool(dir string) (*Spool, error) { return spool.Open(dir) }
 
-// Limits of the options. A claim that waited its whole Poll still has
-// claimPatience to arrive; both together with a renewal under way stay below
-// [job.ClaimSettled], so that a job which is about to arrive is not handed
-// back as one that never will.
+// Limits of the options. A claim that waited its whole Poll has claimPatience to
+// arrive. Both together with a renewal under way stay below [job.ClaimSettled],
+// so that a job about to arrive is not handed back as lost.
 const (
 	minPoll         = 10 * time.Millisecond
 	maxPoll         = 5 * time.Second
@@ -123,7 +124,7 @@ func (o Options) withDefaults() Options {
 	return o.withHandlers()
 }
 
-// hostName is this machine's, made fit for a worker's name.
+// hostName returns the name of this machine, adapted to the rules for names of workers.
 func hostName() string {
 	name, err := os.Hostname()
 	if err != nil || core.ValidName("name", name) != nil {
@@ -176,8 +177,8 @@ func (o Options) validateQueues() error {
 	return nil
 }
 
-// info is read when a session opens, so that handlers may be registered until
-// then.
+// info describes the worker to the broker. It is called when a session opens, so
+// handlers may be registered until then.
 func (o Options) info(queues map[string]int) job.WorkerInfo {
 	w := job.WorkerInfo{
 		Name:      o.Name,
@@ -195,7 +196,7 @@ func (o Options) info(queues map[string]int) job.WorkerInfo {
 	return w
 }
 
-// byTicket is those of the queues that have a doorbell.
+// byTicket returns the queues that have a doorbell.
 func (o Options) byTicket(queues map[string]int) (all []string) {
 	for queue := range queues {
 		if o.Doorbells[queue] != nil {

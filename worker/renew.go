@@ -11,28 +11,27 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// nudgeFloor is the shortest time between two renewals, however often the broker nudges.
+// nudgeFloor is the shortest time between two renewals, even if the broker nudges more often.
 const nudgeFloor = 20 * time.Millisecond
 
-// busyFloor is how old the last renewal is at least when one is made because the first job of an idle worker has
-// arrived.
+// busyFloor is the age of the last renewal from which the first job of an idle worker causes a new one.
 const busyFloor = time.Second
 
-// renew keeps the session alive until the context ends: three times per lease, at once when nudged or when other queues
-// are to be served, and sooner again when a renewal fails. A broker that cannot nudge is elsewhere, and is asked six
-// times per lease, every 5 s of the usual 30, and when an idle worker has got a job: that is how it learns that a job is
-// to end, and how the broker learns that the job has arrived.
-func (l *life) renew(ctx context.Context) {
-	every, busy := l.ttl()/3, (<-chan struct{})(nil)
-	if _, nudges := l.worker.options.Broker.(job.CancelNotifier); !nudges {
-		every, busy = l.ttl()/6, l.busy
+// renew keeps the session alive until the context ends. It renews three times per lease, at once after a nudge or a
+// change of the queues, and sooner after a failed renewal. A broker that cannot nudge is on another machine: it gets
+// six renewals per lease (every 5 s for the usual 30 s), and one when an idle worker has got a job. From the renewal
+// the worker learns which jobs must end, and the broker learns that the job has arrived.
+func (s *session) renew(ctx context.Context) {
+	every, busy := s.ttl()/3, (<-chan struct{})(nil)
+	if _, nudges := s.worker.options.Broker.(job.CancelNotifier); !nudges {
+		every, busy = s.ttl()/6, s.busy
 	}
 	var last time.Time
-	failed := patience.Backoff{First: l.ttl() / 50, Most: l.ttl() / 10}
-	renewals := patience.Outage{Log: l.worker.log, What: "session cannot be renewed"}
+	failed := patience.Backoff{First: s.ttl() / 50, Most: s.ttl() / 10}
+	renewals := patience.Outage{Log: s.worker.log, What: "session cannot be renewed"}
 	timer := time.NewTimer(every)
 	defer timer.Stop()
-	nudged := l.nudged()
+	nudged := s.nudged()
 	for {
 		select {
 		case <-ctx.Done():
@@ -42,17 +41,16 @@ func (l *life) renew(ctx context.Context) {
 			if pauseFor(ctx, nudgeFloor) != nil {
 				return
 			}
-			// Asked for again before the renewal, so that no nudge falls between, whether the channel is closed or sent
-			// on.
-			nudged = l.nudged()
+			// Read before the renewal, so that no nudge is missed, whether the channel is closed or sent on.
+			nudged = s.nudged()
 		case <-busy:
 			if time.Since(last) < busyFloor {
 				continue
 			}
-		case <-l.worker.served.Changed:
+		case <-s.worker.served.Changed:
 		}
 		last = time.Now()
-		err := l.renewOnce(ctx)
+		err := s.renewOnce(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -66,64 +64,64 @@ func nextRenewal(err error, every time.Duration, failed *patience.Backoff) time.
 		return failed.Next()
 	}
 	failed.Reset()
-	// A tenth more or less, so that workers that began together part.
+	// Jitter of a tenth separates workers that started together.
 	return every - every/10 + jitter.N(every/5+1)
 }
 
-// nudged is nil, which never wakes, for a broker without the ability.
-func (l *life) nudged() <-chan struct{} {
-	if n, ok := l.worker.options.Broker.(job.CancelNotifier); ok {
-		return n.Nudged(l.session.ID)
+// nudged returns the channel of nudges, or nil for a broker that cannot nudge.
+func (s *session) nudged() <-chan struct{} {
+	if n, ok := s.worker.options.Broker.(job.CancelNotifier); ok {
+		return n.Nudged(s.info.ID)
 	}
 	return nil
 }
 
-func (l *life) renewOnce(ctx context.Context) error {
-	if !l.lease.Holds() { // to renew now would keep jobs with a session that has given them up
-		l.lease.Check()
+func (s *session) renewOnce(ctx context.Context) error {
+	if !s.lease.Holds() { // a renewal would keep jobs with a session that has given them up
+		s.lease.Check()
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, min(l.ttl()/3, renewPatience))
+	ctx, cancel := context.WithTimeout(ctx, min(s.ttl()/3, renewPatience))
 	defer cancel()
 	sent := time.Now()
-	r, err := l.worker.options.Broker.Renew(ctx, l.session.ID, l.holdings())
-	l.worker.options.Observer.Renewed(time.Since(sent), err)
+	r, err := s.worker.options.Broker.Renew(ctx, s.info.ID, s.holdings())
+	s.worker.options.Observer.Renewed(time.Since(sent), err)
 	switch {
 	case core.CodeOf(err) == core.Unauthorized:
-		l.giveUp("renewal was not authorized")
-	case errors.Is(err, core.ErrOutdated): // no renewal will come, so what runs stops while the session still keeps it
-		l.giveUp("the database has moved on")
+		s.endSession("renewal was not authorized")
+	case errors.Is(err, core.ErrOutdated): // no renewal will succeed: stop attempts while the session still holds them
+		s.endSession("the database has moved on")
 	case err != nil:
 		return err
 	case r.Lost:
-		l.giveUp("renewal says so")
-	case l.lease.Extend(sent):
-		l.settled = r.Settled
-		l.drain.Store(r.Drain)
-		l.cancel(r.Cancel)
-		l.follow(r.Queues)
-		for _, lane := range l.allLanes() {
-			lane.resize(r.Queues[lane.queue])
+		s.endSession("renewal says so")
+	case s.lease.Extend(sent):
+		s.settled = r.Settled
+		s.drain.Store(r.Drain)
+		s.cancel(r.Cancel)
+		s.updateConsumers(r.Queues)
+		for _, consumer := range s.allConsumers() {
+			consumer.resize(r.Queues[consumer.queue])
 		}
-		l.wakeLanes()
+		s.wakeConsumers()
 	default:
-		l.lease.Check() // the answer came after the end: let the fence fall
+		s.lease.Check() // the answer came after the end: fence at once
 	}
 	return nil
 }
 
-// holdings is what a renewal says.
-func (l *life) holdings() job.Holdings {
-	has := job.Holdings{Attempts: l.refs(), Settled: l.settled}
-	if queues, other := l.worker.served.Now(); other {
-		has.Queues, has.ByTicket = queues, l.worker.options.byTicket(queues)
+// holdings returns the content of a renewal: the held jobs.
+func (s *session) holdings() job.Holdings {
+	has := job.Holdings{Attempts: s.heldJobs(), Settled: s.settled}
+	if queues, other := s.worker.served.Now(); other {
+		has.Queues, has.ByTicket = queues, s.worker.options.byTicket(queues)
 	}
 	return has
 }
 
-// wakeLanes lets them see that draining began or ended, or slots were added.
-func (l *life) wakeLanes() {
-	for _, lane := range l.allLanes() {
-		signal(lane.wake)
+// wakeConsumers tells the consumers that draining began or ended, or that slots were added.
+func (s *session) wakeConsumers() {
+	for _, consumer := range s.allConsumers() {
+		signal(consumer.wake)
 	}
 }

@@ -56,7 +56,7 @@ func TestResultsCollectWhileACallIsUnderWay(t *testing.T) {
 		}
 		var n atomic.Int32
 		f.handle("work", func(context.Context) error {
-			time.Sleep(time.Duration(n.Add(1)) * 100 * time.Microsecond) // one ends each 100 µs
+			time.Sleep(time.Duration(n.Add(1)) * 100 * time.Microsecond) // one job ends every 100 µs
 			return nil
 		})
 		for range 100 {
@@ -77,9 +77,9 @@ func TestResultsCollectWhileACallIsUnderWay(t *testing.T) {
 	})
 }
 
-// crowd has a thousand jobs end one after the other, while a call takes 10 ms
-// and ends as finish says, which is told its number and how many
-// are under way.
+// crowd lets a thousand jobs end one after the other. A call takes 10 ms and ends
+// with the result of finish, which gets the number of the call and of the calls
+// under way.
 func crowd(f *fixture, each time.Duration, finish func(call, under int32) error) {
 	f.options.Queues["default"] = 1000
 	var calls, under, n atomic.Int32
@@ -125,7 +125,7 @@ func TestOneCallIsTriedWhileCallsFail(t *testing.T) {
 			if call > 20 {
 				return nil
 			}
-			if under > 1 { // the first failed before there were many
+			if under > 1 { // the first call failed before many results waited
 				f.Errorf("call %d has %d beside it", call, under-1)
 			}
 			return errAway

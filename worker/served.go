@@ -6,10 +6,9 @@ import (
 	"slices"
 )
 
-// Serve changes which queues the worker serves, each with its number of jobs at the same time, as [Options.Queues] has
-// it. A running worker keeps its session: it begins with new queues when the broker has answered, and claims nothing
-// more of queues that are left out, whose running jobs go on. It fails with [core.Invalid] and changes nothing for a
-// wrong name or number, and for none.
+// Serve replaces the queues that the worker serves: see [Options.Queues]. A running worker keeps its session. It serves
+// new queues when the broker has answered, and claims no more from removed queues, whose running jobs go on. If a name
+// or number is invalid, or queues is empty, Serve fails with [core.Invalid] and changes nothing.
 func (w *Worker) Serve(queues map[string]int) error {
 	o := w.options
 	o.Queues = maps.Clone(queues)
@@ -20,63 +19,63 @@ func (w *Worker) Serve(queues map[string]int) error {
 	return nil
 }
 
-// follow has a lane for each queue that is served and that the broker knows, and ends those of other queues. It does
-// nothing before the lanes run, and after.
-func (l *life) follow(slots map[string]int) {
-	queues, other := l.worker.served.Now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.running == nil || l.running.Err() != nil {
+// updateConsumers starts a consumer for each served queue that the broker knows, and ends the consumers of other queues. It does nothing
+// before and after the consumers run.
+func (s *session) updateConsumers(slots map[string]int) {
+	queues, other := s.worker.served.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running == nil || s.running.Err() != nil {
 		return
 	}
-	l.lanes = slices.DeleteFunc(l.lanes, func(lane *lane) bool {
-		_, wanted := queues[lane.queue]
+	s.consumers = slices.DeleteFunc(s.consumers, func(consumer *consumer) bool {
+		_, wanted := queues[consumer.queue]
 		if !wanted && other {
-			l.worker.log.Info("queue is no longer served", "queue", lane.queue)
-			lane.stop()
+			s.worker.log.Info("queue is no longer served", "queue", consumer.queue)
+			consumer.stop()
 		}
 		return !wanted && other
 	})
 	for _, queue := range slices.Sorted(maps.Keys(queues)) {
 		n, known := slots[queue]
-		if !known || slices.ContainsFunc(l.lanes, func(lane *lane) bool { return lane.queue == queue }) {
+		if !known || slices.ContainsFunc(s.consumers, func(consumer *consumer) bool { return consumer.queue == queue }) {
 			continue
 		}
-		l.worker.log.Info("queue is served from now on", "queue", queue)
-		lane := newLane(l, queue, slotsOf(n))
-		l.lanes = append(l.lanes, lane)
-		l.start(lane)
+		s.worker.log.Info("queue is served from now on", "queue", queue)
+		consumer := newConsumer(s, queue, slotsOf(n))
+		s.consumers = append(s.consumers, consumer)
+		s.start(consumer)
 	}
 }
 
-// start runs a lane. It is called under the lock, while the lanes run.
-func (l *life) start(lane *lane) {
-	ctx, stop := context.WithCancel(l.running)
-	lane.stop = stop
-	l.serving.Go(func() {
+// start runs a consumer. Call it under the lock, while the consumers run.
+func (s *session) start(consumer *consumer) {
+	ctx, stop := context.WithCancel(s.running)
+	consumer.stop = stop
+	s.serving.Go(func() {
 		defer stop()
-		_ = lane.run(ctx) // only a lane that runs once fails
+		_ = consumer.run(ctx) // only a consumer with once set fails
 	})
 }
 
-// serveLanes runs a lane for each queue until the context ends. Which these are may change meanwhile.
-func (l *life) serveLanes(ctx context.Context) {
-	l.mu.Lock()
-	l.running = ctx
-	for _, lane := range l.lanes {
-		l.start(lane)
+// serveQueues runs a consumer for each queue until the context ends. The queues may change meanwhile.
+func (s *session) serveQueues(ctx context.Context) {
+	s.mu.Lock()
+	s.running = ctx
+	for _, consumer := range s.consumers {
+		s.start(consumer)
 	}
-	l.mu.Unlock()
+	s.mu.Unlock()
 	<-ctx.Done()
-	l.mu.Lock() // a later start sees that it is over
-	l.running = nil
-	l.mu.Unlock()
-	l.serving.Wait()
+	s.mu.Lock() // so that a later start sees the end
+	s.running = nil
+	s.mu.Unlock()
+	s.serving.Wait()
 }
 
-// allLanes is those that are served at this moment.
-func (l *life) allLanes() []*lane {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.lanes)
+// allConsumers returns the current consumers.
+func (s *session) allConsumers() []*consumer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.consumers)
 }

@@ -34,7 +34,7 @@ func TestAWorkerServesOtherQueuesInItsSession(t *testing.T) {
 		late := f.broker.Enqueue(job.NewJob{Task: "a", Queue: "late"}).ID
 		<-begun
 		time.Sleep(time.Second)
-		left := f.enqueue("a") // to a queue that is no longer served
+		left := f.enqueue("a") // in a queue that is no longer served
 		synctest.Wait()
 		f.wantState(first, job.Running)
 		close(end)
@@ -50,7 +50,7 @@ func TestAWorkerServesOtherQueuesInItsSession(t *testing.T) {
 		if n := f.broker.Calls("open"); n != 1 {
 			f.Errorf("%d sessions, want one", n)
 		}
-		f.broker.Lose() // the next session begins with what is served by now
+		f.broker.Lose() // the next session begins with the current queues
 		time.Sleep(time.Minute)
 		again := f.broker.Enqueue(job.NewJob{Task: "a", Queue: "late"}).ID
 		time.Sleep(time.Minute)

@@ -76,8 +76,8 @@ func TestShutdownIsNotHeldUpByAHandlerThatIgnoresIt(t *testing.T) {
 	})
 }
 
-// The repair path outlives what it repairs: a result that could not be
-// reported while its job and its worker ended is reported all the same.
+// A result that could not be reported before the end of its job and its worker is
+// still reported.
 func TestAResultIsReportedAlthoughEverythingAroundItHasEnded(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		var away atomic.Bool
@@ -124,7 +124,7 @@ func TestASessionWithUnreportedResultsIsNotClosed(t *testing.T) {
 	})
 }
 
-// Rule 7 of the design, for each way in which renewals can fail.
+// A worker fences itself, for each way in which renewals can fail.
 func TestAWorkerThatCannotRenewStopsItsJobsBeforeItsLeaseEnds(t *testing.T) {
 	stall := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for name, fail := range map[string]func(context.Context) error{
@@ -151,12 +151,12 @@ func TestAWorkerThatCannotRenewStopsItsJobsBeforeItsLeaseEnds(t *testing.T) {
 					if !errors.Is(context.Cause(ctx), worker.ErrLost) {
 						t.Error("cause is", context.Cause(ctx))
 					}
-					return nil // even a success is not reported: nobody knows who has the job now
+					return nil // even a success is not reported, because another worker may have the job
 				})
 				id := f.enqueue("work")
 				begun := time.Now()
 				stop := f.serve()
-				pass(35 * time.Second) // renewed every 5 s, a tenth more or less
+				pass(35 * time.Second) // renewed every 5 s, with a jitter of a tenth
 				away.Store(true)
 				pass(40 * time.Second)
 				if at := stopped.Sub(begun); at < 51*time.Second || at > 57*time.Second {
@@ -189,9 +189,8 @@ func TestAWorkerThatCannotRenewStopsItsJobsBeforeItsLeaseEnds(t *testing.T) {
 func TestALateRenewalDoesNotRevive(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		var slow atomic.Bool
-		// The call is accepted by the broker, and its answer is under way until
-		// after the lease has ended. It ignores its context like a stopped
-		// process does.
+		// The broker accepts the call, and its answer arrives after the end of the
+		// lease. The call ignores its context, like a suspended process.
 		f.broker.After = func(_ context.Context, call string) error {
 			if call == "renew" && slow.Load() {
 				time.Sleep(time.Minute)
@@ -230,7 +229,7 @@ func TestALostSessionStopsEverythingAndAnotherOneGoesOn(t *testing.T) {
 			defer running.Add(-1)
 			select {
 			case <-ctx.Done():
-				time.Sleep(time.Second) // it takes a moment to stop
+				time.Sleep(time.Second) // the handler takes a moment to stop
 				return ctx.Err()
 			case <-time.After(10 * time.Minute):
 				return nil
@@ -259,7 +258,7 @@ func TestJobsThatArriveAfterTheSessionWasLostAreHandedBack(t *testing.T) {
 			}
 			return nil
 		}
-		// The claim has leased the job; its answer takes until the fence fell.
+		// The claim has leased the job; its answer arrives after the fence.
 		f.broker.After = func(_ context.Context, call string) error {
 			if call == "claim" {
 				once.Do(func() {
@@ -365,10 +364,10 @@ func TestAWorkerStopsWhileItsBrokerIsAway(t *testing.T) {
 	})
 }
 
-// Hours of faults: calls fail before and after they worked, stall, answers get
-// lost, sessions are given up. Every job must end, and no two attempts of a
-// job may run at the same time.
-func TestNothingIsLostOrDoubledUnderRandomFaults(t *testing.T) {
+// Hours of faults: calls fail before and after their effect or stall, answers are
+// lost, sessions are given up. Every job must end, and no two attempts of a job may
+// run at the same time.
+func TestJobsUnderRandomFaultsAreRecordedOnce(t *testing.T) {
 	for seed := range uint64(10) {
 		inBubbleNamed(t, "seed", seed, func(f *fixture) {
 			roll := newDice(seed, 7).roll

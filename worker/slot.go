@@ -9,21 +9,21 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// slot runs attempts, one after the other. Above their contexts is one that they
-// share until it is canceled, and so is a timer: made anew for each attempt, these
-// were half of what a short one cost.
+// slot runs attempts, one after the other. They share a parent context until it
+// is canceled, and a timer: creating both for each attempt was half the cost of a
+// short attempt.
 type slot struct {
 	parent context.Context
-	ctx    context.Context // above those of attempts
+	ctx    context.Context // parent of the contexts of attempts
 	cancel context.CancelCauseFunc
-	timer  *time.Timer // for leaving
-	unwait func() bool // for the end of ctx
+	timer  *time.Timer // calls overdue
+	unwait func() bool // stops the wait for the end of ctx
 
 	mu       sync.Mutex
 	attempt  *attemptContext
-	leave    func()    // the attempt that runs behind
-	leaveAt  time.Time // when it is time
-	rings    time.Time // when the timer does, or has; zero: it is not set
+	leave    func()    // leaves the running attempt behind
+	leaveAt  time.Time // when to leave it behind
+	firesAt  time.Time // when the timer fires or has fired; zero: it is not set
 	patience time.Duration
 }
 
@@ -43,26 +43,26 @@ func (s *slot) open() {
 	s.unwait = context.AfterFunc(ctx, func() { s.hurry(ctx) })
 }
 
-// refresh makes the slot fit for the next attempt when the one before was
-// canceled. Nothing else holds the slot then.
+// refresh renews the parent context if the previous attempt was canceled. No
+// attempt may be using the slot.
 func (s *slot) refresh() {
 	if s.ctx.Err() != nil {
 		s.open()
 	}
 }
 
-// close gives up what the slot holds. It is not needed if the parent ends.
+// close releases the context and timer. It is not needed if the parent ends.
 func (s *slot) close() {
 	s.unwait()
 	s.timer.Stop()
 	s.cancel(nil)
 }
 
-// execute runs one attempt in this goroutine and answers once: what came of it
-// and why its context ended, or, when that has ended and patience after that has
-// passed, that the attempt was left behind. It returns when the executor does,
-// and says whether it was in time; one that was not gave its own answer to late,
-// and its slot is of no more use.
+// execute runs one attempt in this goroutine and calls answer once, with the
+// result and the cause that ended its context. If the executor still runs when
+// patience has passed after that end, the answer is that the attempt was left
+// behind. execute returns when the executor does, and reports whether that was in
+// time. If not, the actual result goes to late, and the slot must not be reused.
 func (s *slot) execute(ex Executor, r *Run, now time.Time, patience time.Duration, answer func(f job.Finish, cause error, now time.Time, left bool), late func(job.Finish)) (inTime bool) {
 	ctx := &attemptContext{parent: s.ctx, deadline: now.Add(r.Timeout()), run: r}
 	defer ctx.end()
@@ -87,12 +87,12 @@ func (s *slot) begin(ctx *attemptContext, patience time.Duration, leave func()) 
 	s.attempt, s.leave, s.patience, s.leaveAt = ctx, leave, patience, ctx.deadline.Add(patience)
 	s.set()
 	s.mu.Unlock()
-	if s.ctx.Err() != nil { // before there was anybody to hurry
+	if s.ctx.Err() != nil { // ended before hurry had an attempt
 		s.hurry(s.ctx)
 	}
 }
 
-// overtime gives an attempt another time from now on, if it has not ended. Whatever else ends it still does.
+// overtime replaces the timeout of an attempt by d from now, if it has not ended. All other causes still end it.
 func (s *slot) overtime(ctx *attemptContext, d time.Duration) (context.Context, context.CancelFunc) {
 	now := time.Now()
 	if ctx.cause(now) != nil {
@@ -103,14 +103,14 @@ func (s *slot) overtime(ctx *attemptContext, d time.Duration) (context.Context, 
 	ctx.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.attempt == ctx && ctx.parent.Err() == nil { // else its patience has begun
+	if s.attempt == ctx && ctx.parent.Err() == nil { // otherwise its patience has begun
 		s.leaveAt = now.Add(d + s.patience)
 		s.set()
 	}
 	return context.WithTimeout(context.WithValue(ctx.parent, runKey{}, ctx.run), d)
 }
 
-// end reports that the attempt was not left behind.
+// end ends the attempt and reports whether it was in time, so not left behind.
 func (s *slot) end() (inTime bool) {
 	s.mu.Lock()
 	inTime = s.leave != nil
@@ -119,34 +119,34 @@ func (s *slot) end() (inTime bool) {
 	return inTime
 }
 
-// set sees to it that the timer rings when it is time, or earlier: it stays set
-// over the attempts of which none is left behind.
+// set makes the timer fire at leaveAt or earlier. It stays set across attempts
+// that end in time.
 func (s *slot) set() {
-	if s.rings.IsZero() || s.leaveAt.Before(s.rings) {
-		s.rings = s.leaveAt
+	if s.firesAt.IsZero() || s.leaveAt.Before(s.firesAt) {
+		s.firesAt = s.leaveAt
 		s.timer.Reset(time.Until(s.leaveAt))
 	}
 }
 
-// hurry is called when a context has ended before its attempt's time. That may
-// have been the attempt before, by now.
+// hurry starts the patience when a context has ended before the timeout of its
+// attempt. By now it may be the context of the previous attempt.
 func (s *slot) hurry(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ctx != ctx || s.leave == nil {
 		return
 	}
-	_ = s.attempt.real() // which keeps what was first: this end, or its time
+	_ = s.attempt.real() // records which came first: this end or the timeout
 	if at := time.Now().Add(s.patience); at.Before(s.leaveAt) {
 		s.leaveAt = at
 		s.set()
 	}
 }
 
-// overdue leaves the attempt behind, if the timer has not rung for one before.
+// overdue leaves the attempt behind, unless the timer fired for an earlier attempt.
 func (s *slot) overdue() {
 	s.mu.Lock()
-	s.rings = time.Time{}
+	s.firesAt = time.Time{}
 	leave := s.leave
 	switch {
 	case leave == nil:

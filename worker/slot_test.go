@@ -20,7 +20,7 @@ func (f run) Execute(ctx context.Context, r *Run) job.Finish {
 	return job.Finish{Outcome: job.OutcomeOK}
 }
 
-// inSlot executes and says why the context ended and whether the attempt was
+// inSlot executes f, and returns why the context ended and whether the attempt was
 // left behind.
 func inSlot(s *slot, timeout, patience time.Duration, f run) (cause error, left bool) {
 	r := newRun(job.Job{Timeout: core.Duration(timeout)}, task.Task{}, io.Discard, io.Discard, io.Discard)
@@ -50,7 +50,7 @@ func TestAnAttemptThatWasCanceledLeavesItsSlotToTheNext(t *testing.T) {
 	})
 }
 
-// Whatever ends it; and it does not begin again with a second reason.
+// Any cause starts the patience, and a second cause does not restart it.
 func TestPatienceBeginsWithTheEndOfTheContext(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(s *slot, end context.CancelFunc) // called by the handler
@@ -80,12 +80,12 @@ func TestPatienceBeginsWithTheEndOfTheContext(t *testing.T) {
 	}
 }
 
-func TestASlotWhoseContextHasEndedIsPatientNoLongerThanItSays(t *testing.T) {
+func TestASlotWithAnEndedContextWaitsForItsPatienceOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlot(t.Context())
 		defer s.close()
 		s.cancel(ErrCanceled)
-		synctest.Wait() // nobody was there to be hurried
+		synctest.Wait() // there was no attempt to hurry
 		begun := time.Now()
 		left := make(chan time.Duration, 1)
 		r := newRun(job.Job{Timeout: core.Duration(time.Hour)}, task.Task{}, io.Discard, io.Discard, io.Discard)
@@ -97,7 +97,7 @@ func TestASlotWhoseContextHasEndedIsPatientNoLongerThanItSays(t *testing.T) {
 	})
 }
 
-func TestATimerOfTheAttemptBeforeLeavesNobodyBehind(t *testing.T) {
+func TestATimerOfAnEarlierAttemptEndsNoLaterAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlot(t.Context())
 		defer s.close()
@@ -126,13 +126,13 @@ func TestATimerThatRingsForAnAttemptBeforeIsSetForTheNext(t *testing.T) {
 	})
 }
 
-// What is left to do after a task has its own time, and what else ends the attempt ends it too.
+// Overtime has its own timeout, and all other ends of the attempt end it too.
 func TestOvertimeIsBesideTheTimeout(t *testing.T) {
 	for name, c := range map[string]struct {
-		before, takes time.Duration // from the begin on, and of the overtime
+		before, takes time.Duration // duration of the task and of the overtime
 		cancel        bool
-		cause         error // of the attempt
-		ended         error // of the overtime
+		cause         error // expected cause of the attempt
+		ended         error // expected cause of the overtime
 		left          bool
 	}{
 		"within the timeout": {before: time.Minute, takes: time.Minute},

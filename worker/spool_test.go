@@ -16,7 +16,7 @@ import (
 	"github.com/belfry-run/belfry/worker/internal/spool"
 )
 
-// claimed is an attempt that a worker has, whose process then ends without a word.
+// claimed returns an attempt of a worker whose process then crashes.
 func claimed(t *testing.T) (b *brokertest.Broker, session string, ref job.Ref) {
 	t.Helper()
 	b = brokertest.New()
@@ -47,7 +47,7 @@ type never struct{}
 
 func (never) Execute(context.Context, *Run) job.Finish { panic("nothing is to run") }
 
-// comeBack is a worker that starts where another has ended.
+// comeBack runs a worker after the crash of another one.
 func comeBack(t *testing.T, b *brokertest.Broker, dir string) {
 	t.Helper()
 	s := openSpool(t, dir)
@@ -59,7 +59,7 @@ func comeBack(t *testing.T, b *brokertest.Broker, dir string) {
 	wantEmpty(t, dir)
 }
 
-// wantEmpty looks at the folder of a spool whose processes have ended.
+// wantEmpty checks that the folder of a spool is empty after the end of its processes.
 func wantEmpty(t *testing.T, dir string) {
 	t.Helper()
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -69,8 +69,8 @@ func wantEmpty(t *testing.T, dir string) {
 	}
 }
 
-// afterDeath is the one attempt on record when a worker has died with what it
-// had noted, and another came back.
+// afterDeath returns the only recorded attempt after a worker crashed with a note in
+// its spool and another worker started.
 func afterDeath(t *testing.T, note func(dead *Spool, session string, ref job.Ref) error) job.Finish {
 	t.Helper()
 	b, session, ref := claimed(t)
@@ -78,7 +78,7 @@ func afterDeath(t *testing.T, note func(dead *Spool, session string, ref job.Ref
 	dead := openSpool(t, dir)
 	check(t, dead.Begin(session, ref, 0))
 	check(t, note(dead, session, ref))
-	check(t, dead.Close()) // as the kernel does
+	check(t, dead.Close()) // as the kernel does after a crash
 	comeBack(t, b, dir)
 	as := b.Attempts(ref.JobID)
 	if len(as) != 1 || as[0].Lease != ref.Lease {
@@ -105,9 +105,9 @@ func TestAResultThatWasNotDeliveredIsDeliveredByTheNext(t *testing.T) {
 	}
 }
 
-// What a worker left that was of another namespace is nothing that this one may
-// say, and must not keep its own results back.
-func TestAResultThatIsNotThisWorkersToTellHoldsNobodyUp(t *testing.T) {
+// A result of another namespace in the spool is not this worker's to report, and must
+// not delay its own results.
+func TestAForeignResultInTheSpoolDelaysNoOtherResult(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
@@ -135,7 +135,7 @@ func TestAResultThatIsNotThisWorkersToTellHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-// forbidding is a broker that knows who asks.
+// forbidding is a broker that refuses results of a session in another namespace.
 type forbidding struct{ *brokertest.Broker }
 
 func (f forbidding) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {
@@ -160,7 +160,7 @@ func TestASpoolOfALivingWorkerIsLeftAlone(t *testing.T) {
 	check(t, other.Close())
 }
 
-func TestATornNoteIsWorthNothing(t *testing.T) {
+func TestAPartlyWrittenNoteIsIgnored(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	dead := openSpool(t, dir)
@@ -176,7 +176,7 @@ func TestATornNoteIsWorthNothing(t *testing.T) {
 	wantEmpty(t, dir)
 }
 
-// What is answered is forgotten: the spool does not grow.
+// Answered results are removed, so that the spool does not grow.
 func TestTheSpoolIsEmptyWhenAllIsReported(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New()

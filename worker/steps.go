@@ -16,20 +16,20 @@ import (
 )
 
 // Step runs fn and records its result as JSON under the lease of the attempt.
-// A later attempt of the job, after an error, a crash or a lost worker, takes
-// the result from the record and does not run fn. An error of fn is not
-// recorded: return it, and the next attempt runs fn again.
+// A later attempt of the job, after an error, a crash or a lost worker, gets
+// the recorded result and does not run fn. An error of fn is not recorded:
+// return it, and the next attempt runs fn again.
 //
-// The record is written once. fn runs at least once: if the process dies
-// between its effect and the record, it runs again, so call other services
-// with a key that does not change, such as [JobFrom] gives with the job's ID.
+// The result is recorded once, but fn runs at least once: if the process dies
+// between the effect of fn and the record, fn runs again. So call other services
+// with a key that does not change, such as the job's ID from [JobFrom].
 //
-// Steps run one after the other, each with a name of its own, and in the same
-// order in every attempt: what a handler does may depend on its input and on
-// results of steps, not on time or chance. A handler whose code was changed so
-// that it does not fit the record gets a [core.Conflict] that says what is
-// recorded; see [Version]. The result is at most [job.MaxStepResult], a job has
-// at most [job.MaxSteps].
+// Steps run one after the other, each with its own name, and in the same order
+// in every attempt. So a handler may depend on its input and on results of
+// steps, but not on time or chance. If the code of the handler no longer fits
+// the record, Step fails with a [core.Conflict] that names the recorded step;
+// see [Version]. The result is at most [job.MaxStepResult] bytes; a job has at
+// most [job.MaxSteps] steps.
 func Step[T any](ctx context.Context, name string, fn func(ctx context.Context) (T, error)) (out T, err error) {
 	b, err := bookFrom(ctx, "Step")
 	if err != nil {
@@ -49,18 +49,19 @@ func Step[T any](ctx context.Context, name string, fn func(ctx context.Context) 
 	if err != nil {
 		return out, hopeless(err)
 	}
-	// The result was read from JSON also where fn has just run, so that
-	// the first attempt sees no more of it than later ones do.
+	// Decode the JSON even if fn has just run, so that the first attempt sees the
+	// same value as later ones.
 	if err := json.Unmarshal(raw, &out); err != nil {
 		return out, NoRetry(fmt.Errorf("result of step %q does not fit its type: %w", name, err))
 	}
 	return out, nil
 }
 
-// Sleep returns nil when d has passed since the job first came here. Until then
-// it returns an error for the handler to return: the attempt ends, its slot is
-// free, and the job starts again when the time has come. That is no failure,
-// and months cost as little as seconds. At most ten years.
+// Sleep returns nil when d has passed since the job first reached this call.
+// Before that it returns an error that the handler must return: the attempt
+// ends, its slot is free, and the job starts again when d has passed. That does
+// not count as a failure, and months cost no more than seconds. d is at most ten
+// years.
 func Sleep(ctx context.Context, name string, d time.Duration) error {
 	b, err := bookFrom(ctx, "Sleep")
 	if err != nil {
@@ -69,15 +70,16 @@ func Sleep(ctx context.Context, name string, d time.Duration) error {
 	return hopeless(b.Sleep(ctx, name, d))
 }
 
-// WaitSignal waits for the signal of that name to the job, at most for the
-// timeout since the job first came here, and answers what it brought. Nothing
-// comes if came is false: the timeout has passed. Until then it returns an error
-// for the handler to return, as [Sleep] does: the attempt ends, its slot is free,
-// and the signal starts the job again at once.
+// WaitSignal waits for the signal of that name to the job and returns its data.
+// came is false if the timeout has passed since the job first reached this call.
+// Before either, WaitSignal returns an error that the handler must return, as
+// for [Sleep]: the attempt ends, its slot is free, and the signal starts the job
+// again at once.
 //
-// A signal that came before the wait is kept for it, and what ended the wait is
-// recorded: later attempts get the same. Signals are sent by the API, by
-// belfry job signal or by SignalJob of a store or client. At most ten years.
+// A signal that came before the wait is kept for it. The end of the wait is
+// recorded, so later attempts get the same result. Signals are sent through the
+// API, with belfry job signal, or with SignalJob of a store or client. The
+// timeout is at most ten years.
 func WaitSignal[T any](ctx context.Context, name string, timeout time.Duration) (brought T, came bool, err error) {
 	b, err := bookFrom(ctx, "WaitSignal")
 	if err != nil {
@@ -94,10 +96,11 @@ func WaitSignal[T any](ctx context.Context, name string, timeout time.Duration) 
 	return brought, true, nil
 }
 
-// SignalLink makes an address at which a person or a program sends a signal to
-// the job without a token, for what [WaitSignal] waits for. Its path is that of
-// the address on the server. It is no step: each call makes another. Make it and
-// send it in one [Step], and leave it out of the result, which others see.
+// SignalLink creates a link through which a person or program can send a signal
+// to the job without a token: see [WaitSignal]. The path of the link is relative
+// to the address of the server. SignalLink is not a step: each call creates
+// another link. Create and send the link in one [Step], and leave it out of the
+// result of the step, which others can read.
 func SignalLink(ctx context.Context, l job.Link) (job.NewLink, error) {
 	b, err := bookFrom(ctx, "SignalLink")
 	if err != nil {
@@ -107,10 +110,10 @@ func SignalLink(ctx context.Context, l job.Link) (job.NewLink, error) {
 	return made, hopeless(err)
 }
 
-// Spawn enqueues a job and answers its ID. The job is made in the transaction
-// that records the step: once, over all attempts. It goes on whatever becomes of
-// this one. Leave out Key and ActiveKey, and make it with [TaskOf.New] or by
-// hand; it is in the namespace of this job.
+// Spawn enqueues a job and returns its ID. The job is created in the transaction
+// that records the step, so only once over all attempts. It goes on whatever
+// happens to the job that spawned it. Build n with [TaskOf.New] or by hand,
+// without Key and ActiveKey. The job gets the namespace of this job.
 func Spawn(ctx context.Context, name string, n job.NewJob) (id int64, err error) {
 	b, err := bookFrom(ctx, "Spawn")
 	if err != nil {
@@ -120,10 +123,10 @@ func Spawn(ctx context.Context, name string, n job.NewJob) (id int64, err error)
 	return id, hopeless(err)
 }
 
-// Await waits for the end of a job that [Spawn] has enqueued, and answers how it
-// ended; a failure of the job is no error. Until then it returns an error for the
-// handler to return, as [Sleep] does: the attempt ends, its slot is free, and the
-// end of the job starts this one again at once.
+// Await waits for the end of a job that [Spawn] has enqueued, and returns how it
+// ended. A failure of that job is not an error. Before its end, Await returns an
+// error that the handler must return, as for [Sleep]: the attempt ends, its slot
+// is free, and the end of that job starts this one again at once.
 func Await(ctx context.Context, name string, child int64) (job.Ended, error) {
 	b, err := bookFrom(ctx, "Await")
 	if err != nil {
@@ -133,10 +136,10 @@ func Await(ctx context.Context, name string, child int64) (job.Ended, error) {
 	return how, hopeless(err)
 }
 
-// Version is how a handler whose steps change goes on with jobs that have begun.
-// It answers current, and records it, for a job that comes here first under
-// this code, the recorded version for one that was here before, and 0 for one
-// that recorded later steps before the call was there:
+// Version lets a handler change its steps while jobs of the old code still run.
+// If the job reaches this call for the first time, Version records and returns
+// current; later attempts get the recorded version. It returns 0 if the job had
+// recorded later steps before the call was added:
 //
 //	if v, err := worker.Version(ctx, "check stock", 1); err != nil {
 //		return err
@@ -152,20 +155,20 @@ func Version(ctx context.Context, change string, current int) (int, error) {
 	return v, hopeless(err)
 }
 
-// Progress says how far the attempt is, in the place of what it said before. It
-// returns at once; about once a second the last of it is written, and shown
-// with an estimate of the end. An error says that it is not fit to be shown.
+// Progress sets the progress of the attempt, and replaces its earlier progress.
+// It returns at once. About once a second the last value is written; it is shown
+// with an estimate of the end. Progress fails if g is invalid.
 func Progress(ctx context.Context, g job.Progress) error {
 	if err := g.Validate(); err != nil {
 		return err
 	}
-	if r, ok := runFrom(ctx); ok && r.tell != nil {
-		r.tell.Tell(r.Session, r.Ref(), g)
+	if r, ok := runFrom(ctx); ok && r.progress != nil {
+		r.progress.Put(r.Session, r.Ref(), g)
 	}
 	return nil
 }
 
-// hopeless marks errors that come again in every attempt.
+// hopeless marks errors that would come again in every attempt as permanent.
 func hopeless(err error) error {
 	switch core.CodeOf(err) {
 	case core.Invalid, core.TooLarge:
@@ -174,11 +177,11 @@ func hopeless(err error) error {
 	return err
 }
 
-// stepBook is made with the first step: most handlers have none.
+// stepBook creates the book with the first step, because most handlers have none.
 type stepBook struct {
 	once   sync.Once
 	book   atomic.Pointer[steps.Book]
-	broker job.Leaser // nil: nothing is recorded
+	broker job.Leaser // nil: steps are not recorded
 }
 
 func bookFrom(ctx context.Context, what string) (*steps.Book, error) {
@@ -197,9 +200,9 @@ func bookFrom(ctx context.Context, what string) (*steps.Book, error) {
 	return r.steps.book.Load(), nil
 }
 
-// withSteps is what came of a handler, in the light of its steps.
+// withSteps adjusts the error of a handler to the state of its steps.
 func (r *Run) withSteps(err error) error {
-	book := r.steps.book.Load() // a goroutine of the handler may make its first step just now
+	book := r.steps.book.Load() // atomic: a goroutine of the handler may begin its first step now
 	if book == nil {
 		return err
 	}
@@ -211,7 +214,7 @@ func (r *Run) withSteps(err error) error {
 	return hopeless(err)
 }
 
-// sleeping is a [Snooze] with the words of the sleep.
+// sleeping is a [Snooze] with the error text of the sleep.
 type sleeping struct {
 	snooze
 	asleep error

@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// steady is a task that is tried often, a second apart.
+// steady enqueues a job with many attempts, one second apart.
 func (f *fixture) steady(name string, fn func(ctx context.Context) error) int64 {
 	f.broker.AddTask(task.Task{Name: name, Retry: task.Retry{MaxAttempts: 50, Backoff: task.BackoffFixed, Delay: core.Duration(time.Second)}})
 	f.handle(name, fn)
@@ -102,7 +102,7 @@ func TestASleepFreesItsSlotAndIsNoFailure(t *testing.T) {
 		if j := f.job(id); j.State != job.Scheduled || j.Error != `sleeps in step "three months"` {
 			t.Errorf("%s %q", j.State, j.Error)
 		}
-		_ = stop() // no worker is needed meanwhile
+		_ = stop() // no worker is needed during the sleep
 		for range 4 {
 			pass(31 * 24 * time.Hour)
 			f.runOnce()
@@ -118,7 +118,7 @@ func TestASleepFreesItsSlotAndIsNoFailure(t *testing.T) {
 	})
 }
 
-func TestASleepHoldsWhateverTheHandlerMakesOfIt(t *testing.T) {
+func TestASleepHoldsForAnyHandlerError(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		ran := false
 		id := f.steady("nap", func(ctx context.Context) error {
@@ -135,7 +135,7 @@ func TestASleepHoldsWhateverTheHandlerMakesOfIt(t *testing.T) {
 	})
 }
 
-// edits are handlers beside the record of steps a (int) and b (string), and what a second attempt says of them.
+// Each case is a handler that replaces one with steps a (int) and b (string), and the error of its second attempt.
 func TestAChangedHandlerIsNoticed(t *testing.T) {
 	number := func(context.Context) (int, error) { return 1, nil }
 	word := func(context.Context) (string, error) { return "x", nil }
@@ -177,7 +177,7 @@ func TestAChangedHandlerIsNoticed(t *testing.T) {
 				pass(time.Second)
 				f.runOnce()
 				j := f.job(id)
-				if c.want == "" { // without any step nobody looks
+				if c.want == "" { // without any step the record is not read
 					f.wantState(id, job.Succeeded)
 				} else if !strings.Contains(j.Error, c.want) || j.Failures != 2 {
 					t.Errorf("%s: %s", j.State, j.Error)
@@ -280,7 +280,7 @@ func TestStepsAreNotMisused(t *testing.T) {
 	}
 }
 
-func TestARecordWhoseAnswerWasLostIsAskedForAgain(t *testing.T) {
+func TestARecordWithALostAnswerIsSentAgain(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		lost, ran := 0, 0
 		f.broker.After = func(_ context.Context, call string) error {
@@ -529,7 +529,7 @@ func TestAStepEnqueuesAJobOnceOverAttempts(t *testing.T) {
 		f.handle("child", func(context.Context) error { ran++; return nil })
 		lost := true
 		f.broker.After = func(_ context.Context, call string) error {
-			if call == "save step" && lost { // its answer, once
+			if call == "save step" && lost { // lose one answer
 				lost = false
 				return core.Errorf(core.Unavailable, "no answer")
 			}

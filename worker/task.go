@@ -11,13 +11,13 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// TaskOf is the typed face of a task whose handler takes an In and returns an
-// Out. [Handle] returns one; a program that only enqueues writes
+// TaskOf is a task with the types of its handler: input In and output Out.
+// [Handle] returns one. A program that only enqueues writes
 // TaskOf[In, Out]{Name: "…"}.
 type TaskOf[In, Out any] struct{ Name string }
 
-// New is a job for the task. Set more of it (delay, keys, priority) and hand
-// it to the store or client to enqueue.
+// New returns a job of the task with the input in. Set more fields (delay, keys,
+// priority) and enqueue it with a store or client. It fails if in is not JSON.
 func (t TaskOf[In, Out]) New(in In) (job.NewJob, error) {
 	input, err := json.Marshal(in)
 	if err != nil {
@@ -26,8 +26,8 @@ func (t TaskOf[In, Out]) New(in In) (job.NewJob, error) {
 	return job.NewJob{Task: t.Name, Kind: task.KindFunc, Input: input}, nil
 }
 
-// Result is what a job returned that has succeeded. The error says why there
-// is none.
+// Result returns the output of a succeeded job. For a job in any other state the
+// error says why there is no output.
 func (t TaskOf[In, Out]) Result(j job.Job) (out Out, err error) {
 	if j.Task != t.Name {
 		return out, core.Errorf(core.Invalid, "job %d is of task %q, not of %q", j.ID, j.Task, t.Name)
@@ -54,21 +54,21 @@ func noResult(job job.Job) error {
 	return core.Errorf(core.Conflict, "job %d (%s) is %s (attempt %d)%s", job.ID, job.Task, job.State, job.Attempt, said)
 }
 
-// Jobs finds jobs: a store, or the HTTP client.
+// Jobs reads jobs: a store, or the HTTP client.
 type Jobs interface {
 	Job(ctx context.Context, namespace string, id int64) (job.Job, error)
 }
 
-// How often Wait looks: at first often, then less and less.
+// The shortest and longest interval at which Wait reads the job.
 const (
-	firstLook = 10 * time.Millisecond
-	lastLook  = time.Second
+	shortestPoll = 10 * time.Millisecond
+	longestPoll  = time.Second
 )
 
-// Wait waits for a job, as enqueueing returned it, to end and returns its
-// result. It looks every 10ms at first and every second in the end.
+// Wait waits for the end of a job, as enqueueing returned it, and returns its
+// result. It reads the job every 10ms at first, and finally every second.
 func (t TaskOf[In, Out]) Wait(ctx context.Context, jobs Jobs, job job.Job) (out Out, err error) {
-	for pause := firstLook; ; pause = min(pause*3/2, lastLook) {
+	for pause := shortestPoll; ; pause = min(pause*3/2, longestPoll) {
 		job, err = jobs.Job(ctx, job.Namespace, job.ID)
 		if err != nil {
 			return out, err

@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-func TestWhatAnEndMeans(t *testing.T) {
+func TestConcludedOutcomes(t *testing.T) {
 	t.Parallel()
 	const (
 		ok, failed, snoozed   = job.OutcomeOK, job.OutcomeError, job.OutcomeSnoozed

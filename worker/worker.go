@@ -17,22 +17,22 @@ import (
 	"github.com/belfry-run/belfry/worker/internal/served"
 )
 
-// Worker runs jobs.
+// Worker claims jobs of its queues and runs them.
 type Worker struct {
 	options Options
 	served  *served.Queues
-	unwell  *health.Unwell
-	left    atomic.Int64 // attempts that were left behind, less those of them that have ended
+	unwell  *health.Kinds
+	left    atomic.Int64 // attempts that were left behind and still run
 }
 
-// LeftBehind is how many attempts did not stop when they were told to and still run. Their jobs have ended without them.
-func (w *Worker) LeftBehind() int { return int(max(0, w.left.Load())) } // the end may be counted first
+// LeftBehind returns how many attempts did not stop when they were told to and still run. Their jobs have ended already.
+func (w *Worker) LeftBehind() int { return int(max(0, w.left.Load())) } // an end may be counted before its start
 
-// Unwell says of which kinds this machine cannot begin jobs at the moment, and
-// why. It hands them back, and tries again after a while.
-func (w *Worker) Unwell() map[task.Kind]string { return w.unwell.Said() }
+// Unwell returns the kinds of jobs that this machine currently cannot start, with
+// the last error of each. Such jobs are handed back and tried again after a while.
+func (w *Worker) Unwell() map[task.Kind]string { return w.unwell.Reasons() }
 
-// New checks the options.
+// New returns a worker, or an error if an option is invalid.
 func New(o Options) (*Worker, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -41,26 +41,27 @@ func New(o Options) (*Worker, error) {
 	return &Worker{options: o, served: served.New(o.Queues), unwell: health.New(o.Logger)}, nil
 }
 
-// Run serves until the context ends. Then it claims no more, hands back what
-// it had claimed and not started, gives running jobs the grace to end, cancels
-// and hands back those that do not, delivers logs and results, and closes its
-// session. A broker that is away, or gives up the session, does not make it
-// return earlier: it waits, with growing pauses, until the broker is back. A
-// broker that refuses the very first session does: a wrong token or a worker
-// that it does not understand will not get better by waiting. So does a database
-// that this program is too old for, at any time: what runs is stopped as when a
-// session is lost, and the error has [core.ErrOutdated] in its chain.
+// Run serves until ctx ends. Then it claims no more and hands back jobs that it
+// claimed and did not start. Running jobs have [Options.Grace] to end; the others
+// are cancelled and handed back. Finally Run delivers logs and results, and
+// closes its session.
 //
-// The error is that refusal, or says that the shutdown was not clean: that
-// results could not be delivered, or the session not be closed.
+// If the broker is unreachable or gives up the session, Run does not return: it
+// retries with growing pauses. It returns early in two cases. The broker refuses
+// the very first session for a wrong token or an invalid worker, which waiting
+// does not change. Or the database is too new for this program: running jobs are
+// stopped as for a lost session, and the error wraps [core.ErrOutdated].
+//
+// Otherwise an error means that the shutdown was not clean: results could not be
+// delivered, or the session could not be closed.
 func (w *Worker) Run(ctx context.Context) error {
-	s, stop := w.startShift()
+	run, stop := w.startRun()
 	defer stop()
 	pause := patience.Backoff{First: 200 * time.Millisecond, Most: 15 * time.Second}
-	sessions := patience.Outage{Log: s.log, What: "session cannot be opened"}
+	sessions := patience.Outage{Log: run.log, What: "session cannot be opened"}
 	for opened := false; ; {
-		l, err := open(ctx, s, false)
-		if ctx.Err() != nil && l == nil {
+		s, err := openSession(ctx, run, false)
+		if ctx.Err() != nil && s == nil {
 			return nil
 		}
 		if !opened && refusesForGood(err) || errors.Is(err, core.ErrOutdated) {
@@ -70,12 +71,12 @@ func (w *Worker) Run(ctx context.Context) error {
 		sessions.Saw(err)
 		if err == nil {
 			begun := time.Now()
-			s.log.Info("worker serves", "worker", w.options.Name, "session", l.session.ID, "queues", logged.Queues(l.session.Queues))
-			err = l.serve(ctx)
+			run.log.Info("worker serves", "worker", w.options.Name, "session", s.info.ID, "queues", logged.Queues(s.info.Queues))
+			err = s.serve(ctx)
 			if !errors.Is(err, ErrLost) || ctx.Err() != nil {
 				return unlessLost(err)
 			}
-			if time.Since(begun) > l.ttl() {
+			if time.Since(begun) > s.ttl() {
 				pause.Reset()
 			}
 		}
@@ -83,8 +84,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 }
 
-// refusesForGood reports that a session was refused for what the worker is or
-// says, and not for the state of the broker.
+// refusesForGood reports whether a session was refused because of the worker itself,
+// not because of the state of the broker.
 func refusesForGood(err error) bool {
 	switch core.CodeOf(err) {
 	case core.Unauthorized, core.Forbidden, core.Invalid:
@@ -100,82 +101,82 @@ func unlessLost(err error) error {
 	return err
 }
 
-// RunOnce runs what is ready in its queues, and what that makes ready, until
-// nothing is, and returns how many jobs it claimed. It has a session of its
-// own, and unlike Run it returns when the broker fails.
+// RunOnce runs the ready jobs of its queues, and jobs that these make ready,
+// until none is left, and returns the number of claimed jobs. It has its own
+// session. Unlike Run, it returns when the broker fails.
 func (w *Worker) RunOnce(ctx context.Context) (int, error) {
-	s, stop := w.startShift()
+	run, stop := w.startRun()
 	defer stop()
-	l, err := open(ctx, s, true)
+	s, err := openSession(ctx, run, true)
 	if err != nil {
 		return 0, err
 	}
-	err = l.serve(ctx)
-	return int(l.claimed.Load()), errors.Join(err, context.Cause(ctx))
+	err = s.serve(ctx)
+	return int(s.claimed.Load()), errors.Join(err, context.Cause(ctx))
 }
 
-// shift is what all lives of one Run share, and what outlives each of them.
-type shift struct {
-	options Options
-	log     *slog.Logger
-	reports *delivery.Reporter
-	ship    *delivery.Shipper
-	tell    *delivery.Teller
-	served  *served.Queues
-	unwell  *health.Unwell
-	left    *atomic.Int64 // see [Worker.LeftBehind]
-	bounded map[task.Kind]Bounded
+// workerRun is the state of one Run that its sessions share, and that outlives them.
+type workerRun struct {
+	options  Options
+	log      *slog.Logger
+	reports  *delivery.Reporter
+	logs     *delivery.Shipper
+	progress *delivery.ProgressSender
+	served   *served.Queues
+	unwell   *health.Kinds
+	left     *atomic.Int64 // see [Worker.LeftBehind]
+	bounded  map[task.Kind]Bounded
 }
 
-// startShift starts the deliverers. Stop ends them, when all was handed
-// over, and waits for them.
-func (w *Worker) startShift() (s *shift, stop func()) {
+// startRun starts the delivery of results, logs and progress. Call stop when
+// all was passed on; it ends the delivery and waits for that.
+func (w *Worker) startRun() (run *workerRun, stop func()) {
 	o := w.options
-	s = &shift{
+	run = &workerRun{
 		options: o, log: o.Logger,
-		reports: delivery.NewReporter(o.Broker, o.Logger, o.Observer),
-		ship:    delivery.NewShipper(o.Broker, o.Logger),
-		tell:    delivery.NewTeller(o.Broker),
-		served:  w.served,
-		unwell:  w.unwell,
-		left:    &w.left,
-		bounded: boundedOf(o.Executors),
+		reports:  delivery.NewReporter(o.Broker, o.Logger, o.Observer),
+		logs:     delivery.NewShipper(o.Broker, o.Logger),
+		progress: delivery.NewProgressSender(o.Broker),
+		served:   w.served,
+		unwell:   w.unwell,
+		left:     &w.left,
+		bounded:  boundedOf(o.Executors),
 	}
-	// Not a child of any context that shutdown ends: what these two deliver is
-	// what shutdown waits for.
+	// Not a child of a context that shutdown ends: shutdown waits for the delivery
+	// of results and logs.
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
-	loops.Go(func() { s.reports.Run(ctx) })
-	loops.Go(func() { s.ship.Run(ctx) })
-	loops.Go(func() { s.tell.Run(ctx) })
-	s.deliverLeft()
-	return s, func() {
+	loops.Go(func() { run.reports.Run(ctx) })
+	loops.Go(func() { run.logs.Run(ctx) })
+	loops.Go(func() { run.progress.Run(ctx) })
+	run.reportSpooled()
+	return run, func() {
 		cancel()
 		loops.Wait()
 	}
 }
 
-// deliverLeft says what an earlier worker could not, under the leases it had.
-func (s *shift) deliverLeft() {
-	if s.options.Spool == nil {
+// reportSpooled reports the results that an earlier worker left in the spool, under their leases.
+func (w *workerRun) reportSpooled() {
+	if w.options.Spool == nil {
 		return
 	}
-	for _, n := range s.options.Spool.TakeLeft() {
-		s.log.Warn("an earlier worker left an attempt unreported", "job", n.Finish.JobID, "lease", n.Finish.Lease,
+	for _, n := range w.options.Spool.TakeLeft() {
+		w.log.Warn("an earlier worker left an attempt unreported", "job", n.Finish.JobID, "lease", n.Finish.Lease,
 			"outcome", n.Finish.Outcome, "error", n.Finish.Error)
-		s.reports.Put(delivery.Report{
+		w.reports.Put(delivery.Report{
 			Session: n.Session, Finish: n.Finish, Since: n.Since, Expected: true, Spooled: true, Left: true,
 			Owner: n,
 		})
 	}
 }
 
-// patience is how long an attempt may take to stop.
-func (s *shift) patience(r *Run) time.Duration {
-	return s.options.Patience + killGrace(r.Task)
+// stopTimeout returns how long an attempt may take to stop.
+func (w *workerRun) stopTimeout(r *Run) time.Duration {
+	return w.options.Patience + killGrace(r.Task)
 }
 
-// killGrace is what a task gives its process on top of the patience.
+// killGrace returns the time that a task gives its process in addition to the patience.
 func killGrace(t *task.Task) time.Duration {
 	switch {
 	case t.Command != nil:

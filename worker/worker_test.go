@@ -132,7 +132,7 @@ func TestAPanicIsAFailedAttemptWithItsStack(t *testing.T) {
 		settle()
 		f.wantOutcomes(bad, job.OutcomeError)
 		f.wantOutcomes(exit, job.OutcomeError)
-		f.wantState(bad, job.Scheduled) // to be tried again
+		f.wantState(bad, job.Scheduled) // waits for its retry
 		said := f.job(bad).Error
 		if !strings.HasPrefix(said, "panic: runtime error: invalid memory address") || !strings.Contains(said, "worker_test.explode") {
 			t.Errorf("the error does not name the panic and where it was: %s", said)
@@ -229,7 +229,7 @@ func TestACancelRequestEndsARunningJob(t *testing.T) {
 	}
 }
 
-func TestAHandlersErrorSaysWhatHappensNext(t *testing.T) {
+func TestAHandlersErrorDecidesTheNextState(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		f.handle("snooze", func(context.Context) error { return fmt.Errorf("busy: %w", worker.Snooze(time.Minute)) })
 		f.handle("never", func(context.Context) error {
@@ -286,7 +286,7 @@ func TestAHandlerSettlesItsJobInItsOwnTransaction(t *testing.T) {
 	}
 }
 
-func TestRunOnceDrainsAllQueuesAndWhatTheyMakeReady(t *testing.T) {
+func TestRunOnceDrainsAllQueuesAndFollowingJobs(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		f.options.Queues = map[string]int{"a": 2, "b": 2}
 		var mu sync.Mutex
@@ -295,7 +295,7 @@ func TestRunOnceDrainsAllQueuesAndWhatTheyMakeReady(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			mu.Lock()
 			defer mu.Unlock()
-			if left--; left > 0 { // to the other queue, which may have drained already
+			if left--; left > 0 { // into the other queue, whose consumer may have ended already
 				j, _ := worker.JobFrom(ctx)
 				f.broker.Enqueue(job.NewJob{Task: "chain", Queue: map[string]string{"a": "b", "b": "a"}[j.Queue]})
 			}
@@ -376,7 +376,7 @@ func TestABrokerThatAnswersEmptyAtOnceIsNotAskedInALoop(t *testing.T) {
 	})
 }
 
-// hasty never waits.
+// hasty is a broker whose claims never wait.
 type hasty struct{ *brokertest.Broker }
 
 func (h hasty) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error) {

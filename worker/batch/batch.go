@@ -1,7 +1,7 @@
-// Package batch has one call of a handler take several jobs of its task at once.
+// Package batch calls a handler once for several jobs of its task.
 //
-// Each job keeps its own lease, attempt, log, timeout, retries and result: what a batch shares is the call. Every job of it has a
-// slot of the worker, so a queue needs as many slots as its batches have jobs.
+// Each job keeps its own lease, attempt, log, timeout, retries and result; a batch shares only the call. Every job of a batch
+// occupies a slot of the worker, so a queue needs as many slots as its batches have jobs.
 package batch
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// Options say how large a batch is and how long it waits. The zero value is ready to use.
+// Options sets the size of a batch and how long it waits for jobs. The zero value is ready to use.
 type Options struct {
-	// Size is how many jobs a batch has at most, 1 to 1,000. Default: 100. Batches stay smaller where the worker has fewer
-	// slots for the queue.
+	// Size is the most jobs of a batch, 1 to 1,000. Default: 100. Batches stay smaller where the worker has fewer slots for
+	// the queue.
 	Size int
-	// Wait is how long the first job of a batch waits for others, 1ms to 1m. Default: 100ms. It counts in the timeouts of
-	// the jobs.
+	// Wait is how long the first job of a batch waits for others, 1ms to 1m. Default: 100ms. The wait counts towards the
+	// timeouts of the jobs.
 	Wait time.Duration
 }
 
@@ -50,22 +50,22 @@ func (o Options) validate() error {
 	return nil
 }
 
-// Handle registers fn as the handler of batches of the task name, and returns the task's typed face: a job is enqueued as
-// for any handler.
+// Handle registers fn as the handler of batches of the task name, and returns the typed task for enqueueing. Jobs are
+// enqueued one by one, as for any handler.
 //
-// A batch begins when it has [Options.Size] jobs, or when its first has waited for [Options.Wait]. Its jobs are of one
-// namespace, and in no order. Several batches run at once where the worker has slots for them. fn gives each job its result with
-// [Job.Succeed] or [Job.Fail], in any order and from any goroutine, before it returns. A job that has its result leaves
-// its slot. When fn returns or panics, jobs without a result fail and are tried again as their task says: with the error
-// that fn returned, with the panic, or because they got none.
+// A batch begins when it has [Options.Size] jobs, or when its first job has waited for [Options.Wait]. Its jobs are of one
+// namespace, in no order. Several batches run at once if the worker has slots for them.
 //
-// The context of fn ends when no job is left that it could work for: when those without a result have been canceled, have
-// run into their timeouts, have lost their lease or are stopped with the worker. [context.Cause] is that of the last of
-// them. A cause that ends one job alone ends [Job.Context], and the batch goes on with the others; a job that ends before its
-// batch begins is left out of it. A job whose context has ended and that has no result is left behind after the worker's
-// patience, as with any handler.
+// fn gives each job its result with [Job.Succeed] or [Job.Fail] before it returns, in any order and from any goroutine. A job
+// with a result frees its slot. When fn returns or panics, jobs without a result fail with the returned error or the panic,
+// or, if fn returned nil, with an error that says so. They are retried by the policy of their task.
 //
-// Registering a bad name or bad options, or a name twice, is a programmer's mistake and panics.
+// The context of fn ends when every job without a result has ended: it was canceled, timed out, lost its lease or is stopped
+// with the worker. [context.Cause] is then the cause of the last of these jobs. A cause that ends a single job ends
+// [Job.Context], and the batch goes on with the other jobs. A job that ends before its batch begins is left out of the batch.
+// A job without a result whose context has ended is left behind after the worker's patience, as with any handler.
+//
+// Handle panics if the name or the options are invalid, or if the name is registered already.
 func Handle[In, Out any](h *worker.Handlers, name string, o Options, fn func(ctx context.Context, jobs []*Job[In, Out]) error) worker.TaskOf[In, Out] {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -82,30 +82,30 @@ type Job[In, Out any] struct {
 
 	ctx   context.Context
 	of    *group[In, Out]
-	ended chan struct{} // it has its result
+	ended chan struct{} // closed with the result
 
 	// Guarded by the batch's mu.
-	settled bool // it has its result
-	over    bool // its context ended before
+	settled bool // has a result
+	over    bool // the context ended before the result
 	out     Out
 	err     error
 }
 
-// Context is that of the job alone, as a handler of single jobs has it: [worker.Logger], [worker.Step] and
-// [worker.FinishFor] take it, and it ends when the job has to. It has ended after the job got its result.
+// Context returns the context of this job alone, for [worker.Logger], [worker.Step] and [worker.FinishFor]. It ends when the
+// job must end, and at the latest when the job has its result.
 func (j *Job[In, Out]) Context() context.Context { return j.ctx }
 
-// Job is the job as it stood at the claim.
+// Job returns the job as it was at the claim.
 func (j *Job[In, Out]) Job() job.Job {
 	is, _ := worker.JobFrom(j.ctx)
 	return is
 }
 
-// Succeed is the result of a job that went well. The first result counts.
+// Succeed ends the job as succeeded, with the output out. Later results of the job are ignored.
 func (j *Job[In, Out]) Succeed(out Out) { j.of.settle(j, out, nil) }
 
-// Fail is the result of a job that did not go well. The error means what it means when a handler of single jobs returns it:
-// see [worker.NoRetry] and [worker.Snooze]. Nil is an error as well. The first result counts.
+// Fail ends the job with err, which means the same as an error returned by a handler of single jobs: see [worker.NoRetry]
+// and [worker.Snooze]. A nil err fails the job as well. Later results of the job are ignored.
 func (j *Job[In, Out]) Fail(err error) {
 	if err == nil {
 		err = errNil
@@ -114,7 +114,7 @@ func (j *Job[In, Out]) Fail(err error) {
 	j.of.settle(j, none, err)
 }
 
-// gathering makes batches of the jobs of a task.
+// gathering collects the jobs of a task into batches.
 type gathering[In, Out any] struct {
 	options Options
 	fn      func(ctx context.Context, jobs []*Job[In, Out]) error
@@ -123,7 +123,7 @@ type gathering[In, Out any] struct {
 	forming map[string]*group[In, Out] // by namespace
 }
 
-// handle is the handler of a single job: it waits for what its batch makes of it.
+// handle is the handler of a single job: it waits for the result that the batch gives the job.
 func (g *gathering[In, Out]) handle(ctx context.Context, in In) (Out, error) {
 	j := &Job[In, Out]{In: in, ctx: ctx, ended: make(chan struct{})}
 	begun := g.join(j)
@@ -139,7 +139,7 @@ func (g *gathering[In, Out]) handle(ctx context.Context, in In) (Out, error) {
 	return j.out, j.err
 }
 
-// join puts a job into the batch that forms, and begins that when it is full. The channel is closed when it begins.
+// join adds a job to the forming batch, and begins the batch when it is full. The channel is closed when the batch begins.
 func (g *gathering[In, Out]) join(j *Job[In, Out]) <-chan struct{} {
 	namespace := j.Job().Namespace
 	g.mu.Lock()
@@ -163,7 +163,7 @@ func (g *gathering[In, Out]) join(j *Job[In, Out]) <-chan struct{} {
 	return b.begun
 }
 
-// leave takes a job out of a batch that has not begun, and reports whether that was so.
+// leave removes a job from its batch. It reports false, and does nothing, if the batch has begun.
 func (g *gathering[In, Out]) leave(j *Job[In, Out]) bool {
 	namespace := j.Job().Namespace
 	g.mu.Lock()
@@ -180,7 +180,7 @@ func (g *gathering[In, Out]) leave(j *Job[In, Out]) bool {
 	return true
 }
 
-// begin runs the batch that forms.
+// begin starts the forming batch of a namespace. g.mu must be held.
 func (g *gathering[In, Out]) begin(namespace string) {
 	b := g.forming[namespace]
 	delete(g.forming, namespace)

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type jobs = []*batch.Job[int, int]
 
-// fixture is a broker and a worker with a handler of batches, in a bubble with a clock of its own.
+// fixture is a broker and a worker with a handler of batches, in a bubble with a fake clock.
 type fixture struct {
 	testing.TB
 	broker   *brokertest.Broker
@@ -39,7 +39,7 @@ type fixture struct {
 
 const slots = 4
 
-// renewed is how long it takes at most until a worker hears what its broker has to say.
+// renewed is the longest time until a worker gets a message of its broker.
 const renewed = 11 * time.Second
 
 func inBubble(t *testing.T, o batch.Options, fn func(ctx context.Context, jobs jobs) error, test func(f *fixture)) {
@@ -80,7 +80,7 @@ func (f *fixture) serve() (stop func()) {
 	}
 }
 
-// ask enqueues jobs with these inputs, which are tried once.
+// ask enqueues jobs with these inputs and a single attempt.
 func (f *fixture) ask(inputs ...int) (ids []int64) {
 	f.Helper()
 	for _, in := range inputs {
@@ -94,7 +94,7 @@ func (f *fixture) ask(inputs ...int) (ids []int64) {
 	return ids
 }
 
-// want compares what became of jobs: the state and the output, or the beginning of the error.
+// want compares the results of jobs: the state and the output, or the beginning of the error.
 func (f *fixture) want(ids []int64, outcomes ...string) {
 	f.Helper()
 	synctest.Wait()
@@ -119,7 +119,7 @@ func inputs(jobs jobs) (all []int) {
 	return all
 }
 
-// double gives each job twice its input.
+// double succeeds each job with twice its input.
 func double(jobs jobs) {
 	for _, j := range jobs {
 		j.Succeed(2 * j.In)
@@ -177,7 +177,7 @@ func TestAJobWithoutAResultFails(t *testing.T) {
 	}
 }
 
-func TestErrorsOfJobsMeanWhatTheyMeanAlone(t *testing.T) {
+func TestErrorsInABatchDecideAsErrorsOfSingleJobs(t *testing.T) {
 	inBubble(t, batch.Options{Size: 4}, func(_ context.Context, jobs jobs) error {
 		for _, j := range jobs {
 			worker.Logger(j.Context()).Info("seen", "input", j.In)
@@ -275,7 +275,7 @@ func TestAJobThatEndsBeforeItsBatchIsLeftOut(t *testing.T) {
 		f.broker.Cancel(ids[1])
 		time.Sleep(renewed)
 		ids = append(ids, f.ask(3)...)
-		time.Sleep(30 * time.Second) // the wait of those that left has ended, and not that of the third
+		time.Sleep(30 * time.Second) // the wait of the jobs that left has ended, that of the third has not
 		f.want(ids, "canceled", "canceled", "running")
 		time.Sleep(11 * time.Second)
 		stop()
@@ -305,7 +305,7 @@ func TestABatchEndsWithTheLastOfItsJobs(t *testing.T) {
 			var cause error
 			inBubble(t, batch.Options{Size: 3}, func(ctx context.Context, jobs jobs) error {
 				for _, j := range jobs {
-					if j.In == 3 { // which is of no concern from here on
+					if j.In == 3 { // the batch ignores this job from here on
 						j.Succeed(0)
 					}
 				}
@@ -358,7 +358,7 @@ func TestABatchThatIgnoresTheEndOfItsJobsIsLeftBehind(t *testing.T) {
 		stop := f.serve()
 		time.Sleep(time.Second)
 		f.broker.Cancel(ids[0])
-		time.Sleep(renewed + 11*time.Second) // with the patience
+		time.Sleep(renewed + 11*time.Second) // plus the patience
 		f.want(ids, "canceled", "running")
 		time.Sleep(time.Hour - time.Minute)
 		stop()
@@ -420,7 +420,7 @@ func TestBadOptionsPanic(t *testing.T) {
 	}
 }
 
-// Whatever a handler does, each job ends once, with its own result.
+// Whatever a handler does, each job ends once with its own result.
 func TestEachJobGetsItsOwnResult(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

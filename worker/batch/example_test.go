@@ -38,7 +38,7 @@ func ExampleHandle() {
 			}
 			ids, err := insert(rows)
 			if err != nil {
-				return err // the jobs without a result fail with it, and are tried again
+				return err // jobs without a result fail with it and are retried
 			}
 			for i, id := range ids {
 				of[i].Succeed(id)

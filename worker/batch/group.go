@@ -18,7 +18,7 @@ var (
 	errGone = errors.New("the handler of its batch ended its goroutine (runtime.Goexit, or FailNow of a test)")
 )
 
-// group is a batch. Until it begins, its jobs are guarded by the gathering, and do not change then.
+// group is a batch. The gathering guards its jobs until the batch begins; after that they do not change.
 type group[In, Out any] struct {
 	jobs  []*Job[In, Out]
 	begun chan struct{}
@@ -26,12 +26,12 @@ type group[In, Out any] struct {
 
 	mu     sync.Mutex
 	cancel context.CancelCauseFunc
-	live   int // jobs without a result whose contexts last
-	over   int // and whose contexts have ended
+	live   int // jobs without a result and with a live context
+	over   int // jobs without a result whose context has ended
 	cause  error
 }
 
-// run calls the handler, and fails the jobs that have no result when it has ended.
+// run calls the handler, then fails the jobs without a result.
 func (b *group[In, Out]) run(fn func(ctx context.Context, jobs []*Job[In, Out]) error) {
 	ctx, cancel := context.WithCancelCause(worker.WithoutJob(b.jobs[0].ctx))
 	defer cancel(nil)
@@ -49,12 +49,12 @@ func (b *group[In, Out]) run(fn func(ctx context.Context, jobs []*Job[In, Out]) 
 			j.Fail(failureOf(err, j.ctx))
 		}
 	}()
-	if err = fn(ctx, slices.Clone(b.jobs)); err == nil { // a list of its own, which it may sort and cut
+	if err = fn(ctx, slices.Clone(b.jobs)); err == nil { // a copy, which fn may sort and cut
 		err = errNone
 	}
 }
 
-// failureOf is what the error of a whole batch means for a job. That another of its jobs was canceled cancels no job.
+// failureOf converts the error of a batch to the error of one job. ErrCanceled of another job does not cancel this one.
 func failureOf(err error, ctx context.Context) error {
 	if errors.Is(err, worker.ErrCanceled) && ctx.Err() == nil {
 		return errors.New(err.Error())
@@ -62,7 +62,7 @@ func failureOf(err error, ctx context.Context) error {
 	return err
 }
 
-// end is that the context of a job has ended.
+// end records that the context of a job has ended.
 func (b *group[In, Out]) end(j *Job[In, Out]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,21 +16,20 @@ import (
 
 // Bounds of one attempt's log in memory.
 const (
-	// maxUnsent is how many bytes may wait for delivery; a writer that has
-	// more waits.
+	// maxUnsent is how many bytes may wait for delivery before writers block.
 	maxUnsent = 256 << 10
-	// maxRuns is how finely the order of the streams is kept between two
-	// deliveries. Beyond it, lines of one stream may overtake the other's.
+	// maxRuns is the most runs between two deliveries. Beyond it, lines of one
+	// stream may overtake those of another.
 	maxRuns = 64
-	// LogPatience is how long a writer waits for room, and the end of an
-	// attempt for the delivery of its log, before the rest is dropped.
+	// LogPatience is how long a writer waits for room before the rest is dropped,
+	// and how long the end of an attempt waits for the delivery of its log.
 	LogPatience = 10 * time.Second
-	// bigLog is how much makes the shipper hurry.
+	// bigLog is how many waiting bytes make the shipper send without delay.
 	bigLog = 64 << 10
 )
 
-// Log collects what one attempt writes until the shipper takes it. It
-// keeps the first bytes up to its limit, and how each stream ends; it counts the rest, and never fails.
+// Log collects the output of one attempt until the shipper takes it. It keeps the first bytes up to its limit
+// and the end of each stream. It counts the rest. Writes never fail.
 type Log struct {
 	ref     job.Ref
 	session string
@@ -40,33 +39,34 @@ type Log struct {
 
 	mu       sync.Mutex
 	runs     []logRun
-	carry    map[job.Stream][]byte // begun characters
+	carry    map[job.Stream][]byte // incomplete last characters
 	seq      int
 	kept     int           // bytes accepted, against limit
 	cut      int           // bytes over the limit
-	ends     [3]ending     // of those, the last of each stream
+	tails    [3]tail       // of the bytes over the limit, the last of each stream
 	dropped  int           // bytes that could not be delivered
 	unsent   int           // bytes in runs, in carry, and under way
-	unended  job.Stream    // whose line came last and has not ended; "": it has
-	patient  bool          // a delivery has worked since a writer gave up
+	unended  job.Stream    // stream of the last line if that has not ended; else ""
+	patient  bool          // writers wait for room; false from a wait in vain to the next delivery
 	closed   bool          // the attempt has ended
 	giveUpAt time.Time     // when closed
-	changed  chan struct{} // made by who waits; closed when unsent falls or closed rises
+	changed  chan struct{} // created by a waiter; closed when unsent falls or the log is closed
 }
 
-// logRun is what one stream wrote without the other in between.
+// logRun is consecutive output of one stream.
 type logRun struct {
 	stream job.Stream
 	at     time.Time
 	data   []byte
 }
 
+// Open makes a log ready for the output of an attempt, of which limit bytes are kept.
 func (l *Log) Open(ship *Shipper, session string, ref job.Ref, limit int) {
 	l.ref, l.session, l.limit, l.ship = ref, session, limit, ship
 	l.patient = true
 }
 
-// Writers of the streams.
+// Writers returns the writers of the streams.
 func (l *Log) Writers() (stdout, stderr, log io.Writer) {
 	l.streams = [3]logWriter{{l, job.Stdout}, {l, job.Stderr}, {l, job.Log}}
 	return &l.streams[0], &l.streams[1], &l.streams[2]
@@ -91,14 +91,14 @@ func (l *Log) write(s job.Stream, p []byte) {
 	if room := l.limit - l.kept; len(p) > room {
 		whole := wholeRunes(p[:room])
 		l.cut += len(p) - len(whole)
-		l.ends[slices.Index(allStreams[:], s)].write(p[len(whole):])
-		l.limit = l.kept + len(whole) // no gap: after the first cut nothing more is kept
+		l.tails[slices.Index(allStreams[:], s)].write(p[len(whole):])
+		l.limit = l.kept + len(whole) // keep nothing after the first cut, so that the log has no gap
 		p = whole
 	}
 	l.kept += len(p)
 	for len(p) > 0 {
 		n := min(len(p), maxUnsent-l.unsent)
-		if n == 0 && !l.waitForRoom() {
+		if n == 0 && !l.waitForCapacity() {
 			l.dropped += len(p)
 			return
 		}
@@ -107,7 +107,7 @@ func (l *Log) write(s job.Stream, p []byte) {
 	}
 }
 
-// add needs the lock, as do all below that do not take it.
+// add appends to the runs. The lock must be held, as for all methods below that do not take it.
 func (l *Log) add(s job.Stream, p []byte) {
 	if len(p) == 0 {
 		return
@@ -137,9 +137,9 @@ func (l *Log) runFor(s job.Stream) *logRun {
 	return &l.runs[len(l.runs)-1]
 }
 
-// waitForRoom reports whether there is room again. After it has once waited
-// in vain it does not wait any more, until a delivery works.
-func (l *Log) waitForRoom() bool {
+// waitForCapacity waits for room and reports whether there is some. After a wait in
+// vain, it does not wait again until a delivery works.
+func (l *Log) waitForCapacity() bool {
 	timer := time.NewTimer(LogPatience)
 	defer timer.Stop()
 	for l.unsent >= maxUnsent {
@@ -159,9 +159,9 @@ func (l *Log) waitForRoom() bool {
 	return true
 }
 
-// take makes pieces of what waits. Their numbers are final: a piece that is
-// delivered twice has the same number and text both times. The number of bytes
-// is to be given back with sent.
+// take makes pieces of the waiting output. Their numbers are final: a piece that
+// is delivered twice has the same number and text both times. Pass size to sent
+// afterwards.
 func (l *Log) take() (pieces []job.LogPiece, size int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,12 +177,12 @@ func (l *Log) take() (pieces []job.LogPiece, size int) {
 	}
 	l.runs = nil
 	if l.closed {
-		size = l.unsent // with what no longer waits for its second half
+		size = l.unsent // includes characters whose rest has come
 	}
 	return pieces, size
 }
 
-// keep holds a begun character back until its rest comes.
+// keep holds back an incomplete character until its rest comes.
 func (l *Log) keep(s job.Stream, begun []byte) {
 	if l.carry == nil {
 		l.carry = map[job.Stream][]byte{}
@@ -201,7 +201,7 @@ func (l *Log) cutPieces(pieces []job.LogPiece, r logRun, text string) []job.LogP
 	return pieces
 }
 
-// sent gives back the room of bytes that were delivered, or dropped for good.
+// sent frees the room of bytes that were delivered or dropped.
 func (l *Log) sent(size int, delivered bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -228,20 +228,20 @@ func (l *Log) change() chan struct{} {
 	return l.changed
 }
 
-// Close ends the log with a line about what is missing. Later lines are
-// ignored.
+// Close ends the log. If bytes are missing, it adds a line that says so. Later
+// writes are ignored.
 func (l *Log) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return
 	}
-	l.addEnds()
+	l.addTails()
 	if l.dropped > 0 {
 		l.endLine()
 		l.add(job.Log, fmt.Appendf(nil, job.LogLost, l.dropped))
 	}
-	for s, rest := range l.carry { // begun characters are all there will be
+	for s, rest := range l.carry { // the rest of these characters will not come
 		if len(rest) > 0 {
 			l.runFor(s)
 		}
@@ -253,8 +253,8 @@ func (l *Log) Close() {
 	}
 }
 
-// Flush waits until everything is delivered, at most as long as given, and
-// reports whether something is missing.
+// Flush waits until the log is delivered, at most for patience, and reports
+// whether bytes are missing.
 func (l *Log) Flush(patience time.Duration) (cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -278,7 +278,7 @@ func (l *Log) Flush(patience time.Duration) (cut bool) {
 	return l.cut > 0 || l.dropped > 0
 }
 
-// begun is how many bytes wait for the rest of their character.
+// begun returns how many bytes wait for the rest of their character.
 func (l *Log) begun() (n int) {
 	if l.closed {
 		return 0
@@ -289,14 +289,14 @@ func (l *Log) begun() (n int) {
 	return n
 }
 
-// expired reports that the delivery is not waited for.
+// expired reports whether the attempt no longer waits for the delivery.
 func (l *Log) expired(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed && now.After(l.giveUpAt)
 }
 
-// wholeRunes is p without the begun character at its end, if there is one.
+// wholeRunes returns p without an incomplete character at its end.
 func wholeRunes(p []byte) []byte {
 	for i := 1; i <= min(utf8.UTFMax-1, len(p)); i++ {
 		if c := p[len(p)-i]; utf8.RuneStart(c) {
@@ -309,8 +309,8 @@ func wholeRunes(p []byte) []byte {
 	return p
 }
 
-// pieceEnd is where to cut a text so that the first part has at most limit
-// bytes: after the last line, or else after the last character.
+// pieceEnd returns where to cut a text so that the first part has at most limit
+// bytes: after its last whole line, or else after its last whole character.
 func pieceEnd(text string, limit int) int {
 	if len(text) <= limit {
 		return len(text)

@@ -8,9 +8,9 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Teller delivers how far attempts are: the last that each said, all in one call, at most once in [job.ProgressPace].
-type Teller struct {
-	broker job.ProgressKeeper // nil: progress is not kept
+// ProgressSender delivers the last progress of each attempt, all in one call, at most once in [job.ProgressPace].
+type ProgressSender struct {
+	broker job.ProgressKeeper // nil: the broker keeps no progress
 
 	sending chan struct{} // one call at a time, so that none overtakes another
 
@@ -19,36 +19,37 @@ type Teller struct {
 	wake chan struct{}
 }
 
-func NewTeller(b job.Leaser) *Teller {
+// NewProgressSender returns a sender. If the broker keeps no progress, the sender drops it.
+func NewProgressSender(b job.Leaser) *ProgressSender {
 	keeper, _ := b.(job.ProgressKeeper)
-	return &Teller{broker: keeper, todo: map[string]map[job.Ref]job.Progress{}, wake: make(chan struct{}, 1), sending: make(chan struct{}, 1)}
+	return &ProgressSender{broker: keeper, todo: map[string]map[job.Ref]job.Progress{}, wake: make(chan struct{}, 1), sending: make(chan struct{}, 1)}
 }
 
-// Tell takes the place of what the attempt said before.
-func (t *Teller) Tell(session string, ref job.Ref, g job.Progress) {
-	if t.broker == nil {
+// Put sets the progress of an attempt. It replaces a progress that still waits.
+func (p *ProgressSender) Put(session string, ref job.Ref, g job.Progress) {
+	if p.broker == nil {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.todo[session] == nil {
-		t.todo[session] = map[job.Ref]job.Progress{}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.todo[session] == nil {
+		p.todo[session] = map[job.Ref]job.Progress{}
 	}
-	t.todo[session][ref] = g
-	signal(t.wake)
+	p.todo[session][ref] = g
+	signal(p.wake)
 }
 
 // Run delivers until the context ends.
-func (t *Teller) Run(ctx context.Context) {
+func (p *ProgressSender) Run(ctx context.Context) {
 	timer := time.NewTimer(job.ProgressPace)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.wake:
+		case <-p.wake:
 		}
-		t.deliver(ctx, nil)
+		p.deliver(ctx, nil)
 		timer.Reset(job.ProgressPace)
 		select {
 		case <-ctx.Done():
@@ -61,42 +62,42 @@ func (t *Teller) Run(ctx context.Context) {
 // flushWait is how long the end of an attempt waits for its last progress.
 const flushWait = 2 * time.Second
 
-// Flush delivers what an attempt said last, before its result ends the lease.
-func (t *Teller) Flush(ref job.Ref) {
-	t.mu.Lock()
+// Flush delivers the last progress of an attempt, before its result ends the lease.
+func (p *ProgressSender) Flush(ref job.Ref) {
+	p.mu.Lock()
 	waits := false
-	for _, of := range t.todo {
+	for _, of := range p.todo {
 		_, is := of[ref]
 		waits = waits || is
 	}
-	t.mu.Unlock()
+	p.mu.Unlock()
 	if waits {
 		ctx, cancel := context.WithTimeout(context.Background(), flushWait)
 		defer cancel()
-		t.deliver(ctx, &ref)
+		p.deliver(ctx, &ref)
 	}
 }
 
-// deliver sends the waiting progress, of one attempt or of all. A failed call is not repeated: the next progress takes its place.
-func (t *Teller) deliver(ctx context.Context, only *job.Ref) {
+// deliver sends the waiting progress of one attempt, or of all. A failed call is not repeated: newer progress follows.
+func (p *ProgressSender) deliver(ctx context.Context, only *job.Ref) {
 	select {
-	case t.sending <- struct{}{}:
-		defer func() { <-t.sending }()
+	case p.sending <- struct{}{}:
+		defer func() { <-p.sending }()
 	case <-ctx.Done():
 		return
 	}
-	for session, ps := range t.take(only) {
+	for session, ps := range p.take(only) {
 		call, cancel := context.WithTimeout(ctx, flushWait)
-		_ = t.broker.SaveProgress(call, session, ps)
+		_ = p.broker.SaveProgress(call, session, ps)
 		cancel()
 	}
 }
 
-func (t *Teller) take(only *job.Ref) map[string][]job.AttemptProgress {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (p *ProgressSender) take(only *job.Ref) map[string][]job.AttemptProgress {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	out := map[string][]job.AttemptProgress{}
-	for session, of := range t.todo {
+	for session, of := range p.todo {
 		for ref, g := range of {
 			if only == nil || ref == *only {
 				out[session] = append(out[session], job.AttemptProgress{Ref: ref, Progress: g})
@@ -104,7 +105,7 @@ func (t *Teller) take(only *job.Ref) map[string][]job.AttemptProgress {
 			}
 		}
 		if len(of) == 0 {
-			delete(t.todo, session)
+			delete(p.todo, session)
 		}
 	}
 	return out

@@ -12,64 +12,64 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// How results travel.
+// Delivery of results.
 const (
-	reportFor    = 10 * time.Minute // how long a result is kept that cannot be delivered
-	finishWait   = 15 * time.Second // longest a call may take
+	reportFor    = 10 * time.Minute // how long an undeliverable result is kept
+	finishWait   = 15 * time.Second // timeout of one call
 	maxFinishes  = 1000             // results in one call
 	maxFinishLen = 4 << 20          // bytes of output in one call
 
-	// manyFinishes are worth a second call beside the one under way. Fewer are
-	// cheaper in the call after it.
+	// manyFinishes is how many waiting results start a second call beside the one
+	// under way. Fewer are cheaper in the next call.
 	manyFinishes = maxFinishes / 2
 )
 
-// Report is a result on its way. It carries no context: what ends the attempt,
-// its session or the worker must not be able to stop it.
+// Report is a result to deliver. It carries no context, so that the end of the
+// attempt, session or worker cannot stop its delivery.
 type Report struct {
 	Session  string
 	Finish   job.Finish
 	Since    time.Time
-	Expected bool  // a stale answer is no surprise: the handler settled the job itself, or it is long ago
+	Expected bool  // a stale answer is normal: the handler settled the job itself, or the result is old
 	replaced bool  // the broker refused the first version
-	Spooled  bool  // it is on disk until it is answered
-	Left     bool  // by an earlier worker, under a session that may not be this one's to speak for
-	Owner    owner // told once, whatever came of it; may be nil
+	Spooled  bool  // on disk until the broker has answered
+	Left     bool  // from an earlier worker, for whose session this worker may lack the right to report
+	Owner    owner // Answered is called once, whatever the answer; may be nil
 }
 
-// owner of a result learns that it was answered, or given up.
+// owner is told once that its result was answered or given up.
 type owner interface{ Answered() }
 
-// watcher is told how one batch of results was received, and how many of them came too late.
-type watcher interface {
+// observer is told how the broker received one batch of results, and how many results came too late.
+type observer interface {
 	Reported(results, stale int, took time.Duration, err error)
 }
 
-// Reporter delivers results, one call at a time. Results that arrive while a call is
-// under way go into the next, so an idle worker adds no delay and a busy one
-// fills its calls. Where results come faster than one call after the other takes
-// them, there is a second beside it.
+// Reporter delivers results, one call at a time. Results that arrive during a
+// call go into the next, so an idle worker adds no delay and a busy worker fills
+// its calls. If [manyFinishes] results wait, a second call runs beside the first.
 type Reporter struct {
-	broker job.Leaser
-	log    *slog.Logger
-	watch  watcher
+	broker   job.Leaser
+	log      *slog.Logger
+	observer observer
 
 	mu      sync.Mutex
 	queue   []Report
-	spare   []Report // of a batch that was answered, for the queue
-	pending int      // in queue and under way
-	failing bool     // the last call did
+	spare   []Report // memory of an answered batch, for reuse as queue
+	pending int      // in the queue and under way
+	failing bool     // the last call failed
 	wake    chan struct{}
-	many    chan struct{} // has something when manyFinishes wait
+	many    chan struct{} // has an element when manyFinishes wait
 	empty   chan struct{} // closed while pending is 0
 	pause   patience.Backoff
 	outage  patience.Outage
 	sending sync.Pool // of *[]belfry.Finish
 }
 
-func NewReporter(b job.Leaser, log *slog.Logger, watch watcher) *Reporter {
+// NewReporter returns a reporter, which delivers while Run runs.
+func NewReporter(b job.Leaser, log *slog.Logger, watch observer) *Reporter {
 	r := &Reporter{
-		broker: b, log: log, watch: watch,
+		broker: b, log: log, observer: watch,
 		wake: make(chan struct{}, 1), many: make(chan struct{}, 1), empty: make(chan struct{}),
 		pause:  patience.Backoff{First: 100 * time.Millisecond, Most: 3 * time.Second},
 		outage: patience.Outage{Log: log, What: "results cannot be reported"},
@@ -78,7 +78,7 @@ func NewReporter(b job.Leaser, log *slog.Logger, watch watcher) *Reporter {
 	return r
 }
 
-// Put takes a result over.
+// Put queues a result.
 func (r *Reporter) Put(rep Report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,8 +93,8 @@ func (r *Reporter) Put(rep Report) {
 	}
 }
 
-// Flush waits until every result is answered, and reports whether it was
-// before the context ended.
+// Flush waits until every result is answered. It reports false if the context
+// ended before.
 func (r *Reporter) Flush(ctx context.Context) bool {
 	r.mu.Lock()
 	empty := r.empty
@@ -107,18 +107,18 @@ func (r *Reporter) Flush(ctx context.Context) bool {
 	}
 }
 
-// Run delivers until the context ends, which is to be when all results were
-// put. Those left then are logged as lost.
+// Run delivers until the context ends. End it after the last Put and Flush:
+// results that remain are logged as lost.
 func (r *Reporter) Run(ctx context.Context) {
 	defer r.giveUp()
 	var second sync.WaitGroup
-	second.Go(func() { r.each(ctx, r.many, manyFinishes, r.deliverGood) })
+	second.Go(func() { r.deliverLoop(ctx, r.many, manyFinishes, r.tryDeliver) })
 	defer second.Wait()
-	r.each(ctx, r.wake, 1, r.deliver)
+	r.deliverLoop(ctx, r.wake, 1, r.deliver)
 }
 
-// each delivers batches while at least so many results wait.
-func (r *Reporter) each(ctx context.Context, wake <-chan struct{}, least int, deliver func(context.Context, []Report)) {
+// deliverLoop delivers batches while at least that many results wait.
+func (r *Reporter) deliverLoop(ctx context.Context, wake <-chan struct{}, least int, deliver func(context.Context, []Report)) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -143,7 +143,7 @@ func (r *Reporter) giveUp() {
 	for _, rep := range left {
 		if rep.Spooled {
 			r.log.Warn("result was not reported and is kept for the next start", "job", rep.Finish.JobID, "lease", rep.Finish.Lease)
-			rep.Owner = nil // who would forget it
+			rep.Owner = nil // or the owner would forget the result
 			r.done(rep)
 			continue
 		}
@@ -151,8 +151,8 @@ func (r *Reporter) giveUp() {
 	}
 }
 
-// take is the next batch: results of one session, in the order they came.
-// Where calls fail, only one delivery tries.
+// take returns the next batch: results of one session, in order of arrival.
+// While calls fail, only one delivery runs.
 func (r *Reporter) take(least int) []Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,12 +165,12 @@ func (r *Reporter) take(least int) []Report {
 		n++
 	}
 	batch, rest := r.queue[:n], r.queue[n:]
-	r.queue, r.spare = append(r.spare[:0], rest...), nil // behind the batch, it would grow for ever into new memory
+	r.queue, r.spare = append(r.spare[:0], rest...), nil // copied: appending behind the batch would always need new memory
 	clear(rest)
 	return batch
 }
 
-// reuse takes a batch back that is not in use.
+// reuse takes back the memory of a batch.
 func (r *Reporter) reuse(batch []Report) {
 	clear(batch)
 	r.mu.Lock()
@@ -196,7 +196,7 @@ func (r *Reporter) deliver(ctx context.Context, batch []Report) {
 	case refused(err):
 		r.deliverRefused(ctx, batch, err)
 	case batch[0].Left && core.CodeOf(err) == core.Forbidden:
-		for _, rep := range batch { // tried again it would keep the results of this worker waiting
+		for _, rep := range batch { // not retried: that would delay the results of this worker
 			r.drop(rep, err.Error())
 		}
 	default:
@@ -205,8 +205,8 @@ func (r *Reporter) deliver(ctx context.Context, batch []Report) {
 	}
 }
 
-// deliverGood leaves a batch that meets an error to the other one.
-func (r *Reporter) deliverGood(ctx context.Context, batch []Report) {
+// tryDeliver delivers a batch, and leaves a batch that meets an error to the other delivery.
+func (r *Reporter) tryDeliver(ctx context.Context, batch []Report) {
 	answers, err := r.call(ctx, batch)
 	if err != nil {
 		r.putBack(batch)
@@ -237,15 +237,15 @@ func (r *Reporter) call(ctx context.Context, batch []Report) ([]job.Finished, er
 	if err == nil && len(answers) != len(fs) {
 		err = core.Errorf(core.Internal, "broker gave %d answers to %d results", len(answers), len(fs))
 	}
-	r.watch.Reported(len(fs), countStale(fs, answers), time.Since(begun), err)
+	r.observer.Reported(len(fs), countStale(fs, answers), time.Since(begun), err)
 	r.mu.Lock()
 	r.failing = err != nil
 	r.mu.Unlock()
 	return answers, err
 }
 
-// countStale leaves out those that were told to end: that their lease is gone by
-// then is how they learned of it.
+// countStale counts stale answers, without canceled attempts: these were told to
+// end because their lease was gone.
 func countStale(fs []job.Finish, answers []job.Finished) (n int) {
 	for i, a := range answers {
 		if a.Stale && i < len(fs) && fs[i].Outcome != job.OutcomeCanceled {
@@ -260,14 +260,14 @@ func (r *Reporter) settle(batch []Report, answers []job.Finished) {
 		if answers[i].Stale {
 			r.stale(batch[i])
 		}
-		batch[i].tell()
+		batch[i].notifyOwner()
 	}
 	r.ended(len(batch))
 	r.reuse(batch)
 }
 
-// stale is a normal answer: the lease had been lost, so another worker settled
-// or will settle the job, and what this worker did does not count.
+// stale handles an answer that is normal after a lost lease: another worker
+// settles the job, and the result of this worker does not count.
 func (r *Reporter) stale(rep Report) {
 	level := slog.LevelWarn
 	if rep.Expected || rep.Finish.Outcome == job.OutcomeCanceled {
@@ -277,8 +277,8 @@ func (r *Reporter) stale(rep Report) {
 		"job", rep.Finish.JobID, "lease", rep.Finish.Lease, "outcome", rep.Finish.Outcome)
 }
 
-// deliverRefused finds the result at fault and reports a failure in its place,
-// so that one bad result holds up no other and its own job still ends.
+// deliverRefused finds the refused result and reports a failure in its place. So
+// a bad result holds up no others and its own job still ends.
 func (r *Reporter) deliverRefused(ctx context.Context, batch []Report, err error) {
 	if len(batch) > 1 {
 		for _, rep := range batch {
@@ -301,8 +301,8 @@ func (r *Reporter) deliverRefused(ctx context.Context, batch []Report, err error
 	r.deliver(ctx, []Report{rep})
 }
 
-// dropOld gives up what could not be delivered for too long. The broker's
-// deadline has ended these attempts long ago.
+// dropOld gives up results that were undeliverable for [reportFor]. The broker's
+// deadline has ended their attempts long before.
 func (r *Reporter) dropOld(batch []Report) []Report {
 	var young []Report
 	for _, rep := range batch {
@@ -322,17 +322,17 @@ func (r *Reporter) drop(rep Report, why string) {
 }
 
 func (r *Reporter) done(rep Report) {
-	rep.tell()
+	rep.notifyOwner()
 	r.ended(1)
 }
 
-func (rep *Report) tell() {
+func (rep *Report) notifyOwner() {
 	if rep.Owner != nil {
 		rep.Owner.Answered()
 	}
 }
 
-// ended counts results that are on their way no more.
+// ended counts results that were answered or given up.
 func (r *Reporter) ended(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

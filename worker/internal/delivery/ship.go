@@ -12,11 +12,11 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// How logs travel.
+// Delivery of logs.
 const (
-	logLinger   = 250 * time.Millisecond // how long lines wait for company
+	logLinger   = 250 * time.Millisecond // how long lines wait for more lines
 	maxLogBatch = 512 << 10              // bytes in one call, before cleaning
-	appendWait  = 10 * time.Second       // longest a call may take
+	appendWait  = 10 * time.Second       // timeout of one call
 )
 
 // Shipper delivers the logs of all attempts of a worker, one call at a time,
@@ -26,12 +26,13 @@ type Shipper struct {
 	log    *slog.Logger
 
 	mu     sync.Mutex
-	todo   []*Log        // with something to deliver
-	wake   chan struct{} // something is to be done
-	hurry  chan struct{} // and a caller waits for it
+	todo   []*Log        // logs with output to deliver
+	wake   chan struct{} // there is output to deliver
+	hurry  chan struct{} // a caller waits for the delivery
 	outage patience.Outage
 }
 
+// NewShipper returns a shipper, which delivers while Run runs.
 func NewShipper(b job.Leaser, log *slog.Logger) *Shipper {
 	return &Shipper{
 		broker: b, log: log,
@@ -40,7 +41,7 @@ func NewShipper(b job.Leaser, log *slog.Logger) *Shipper {
 	}
 }
 
-// dirty says that l has something to deliver.
+// dirty queues l for delivery, without delay if hurry is set.
 func (s *Shipper) dirty(l *Log, hurry bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,22 +85,22 @@ func (s *Shipper) takeTodo() []*Log {
 	return todo
 }
 
-// parcel is what one attempt puts into one call.
-type parcel struct {
+// logBatch is the output of one attempt in one call.
+type logBatch struct {
 	from   *Log
 	pieces []job.LogPiece
 	bytes  int
 }
 
 func (s *Shipper) deliver(ctx context.Context, todo []*Log) {
-	var batch []parcel
+	var batch []logBatch
 	size := 0
 	for _, l := range todo {
 		if len(batch) > 0 && (size >= maxLogBatch || batch[0].from.session != l.session) {
 			s.send(ctx, batch)
 			batch, size = nil, 0
 		}
-		p := parcel{from: l}
+		p := logBatch{from: l}
 		if p.pieces, p.bytes = l.take(); p.bytes > 0 {
 			batch = append(batch, p)
 			size += p.bytes
@@ -108,9 +109,8 @@ func (s *Shipper) deliver(ctx context.Context, todo []*Log) {
 	s.send(ctx, batch)
 }
 
-// send tries until every parcel has arrived, was refused, or is not waited
-// for any more.
-func (s *Shipper) send(ctx context.Context, batch []parcel) {
+// send tries until the output of each attempt has arrived, was refused, or has expired.
+func (s *Shipper) send(ctx context.Context, batch []logBatch) {
 	pause := patience.Backoff{First: 100 * time.Millisecond, Most: 2 * time.Second}
 	for {
 		if batch = dropExpired(batch, time.Now()); len(batch) == 0 {
@@ -123,8 +123,8 @@ func (s *Shipper) send(ctx context.Context, batch []parcel) {
 			done(batch, true)
 			return
 		case refused(err) && len(batch) > 1:
-			for _, p := range batch { // find the one at fault
-				s.send(ctx, []parcel{p})
+			for _, p := range batch { // find the refused output
+				s.send(ctx, []logBatch{p})
 			}
 			return
 		case refused(err) || ctx.Err() != nil:
@@ -135,7 +135,7 @@ func (s *Shipper) send(ctx context.Context, batch []parcel) {
 	}
 }
 
-func (s *Shipper) call(ctx context.Context, batch []parcel) error {
+func (s *Shipper) call(ctx context.Context, batch []logBatch) error {
 	ctx, cancel := context.WithTimeout(ctx, appendWait)
 	defer cancel()
 	var pieces []job.LogPiece
@@ -148,14 +148,14 @@ func (s *Shipper) call(ctx context.Context, batch []parcel) error {
 	return s.broker.Append(ctx, batch[0].from.session, pieces)
 }
 
-func done(batch []parcel, delivered bool) {
+func done(batch []logBatch, delivered bool) {
 	for _, p := range batch {
 		p.from.sent(p.bytes, delivered)
 	}
 }
 
-func dropExpired(batch []parcel, now time.Time) []parcel {
-	return slices.DeleteFunc(batch, func(p parcel) bool {
+func dropExpired(batch []logBatch, now time.Time) []logBatch {
+	return slices.DeleteFunc(batch, func(p logBatch) bool {
 		if !p.from.expired(now) {
 			return false
 		}
@@ -164,7 +164,7 @@ func dropExpired(batch []parcel, now time.Time) []parcel {
 	})
 }
 
-// refused reports that trying the same again is in vain.
+// refused reports whether a retry of the same call cannot succeed.
 func refused(err error) bool {
 	switch core.CodeOf(err) {
 	case core.Invalid, core.TooLarge:

@@ -1,7 +1,7 @@
 package delivery
 
-// signal wakes a listener, without waiting; several wake-ups before it
-// looks are one.
+// signal wakes a listener and never blocks. Several signals before the listener
+// reads count as one.
 func signal(wake chan struct{}) {
 	select {
 	case wake <- struct{}{}:

@@ -10,8 +10,8 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// However output is written and taken, its pieces together are the text, each
-// is fit, and their numbers grow by one.
+// However output is written and taken, its pieces together are the text, each piece
+// is valid, and their numbers grow by one.
 func TestPiecesTogetherAreTheText(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -42,7 +42,7 @@ func TestPiecesTogetherAreTheText(t *testing.T) {
 			}
 			got += p.Text
 		}
-		// Cleaning in parts makes more replacement characters of a run of
+		// Cleaning in parts gives more replacement characters for consecutive
 		// invalid bytes than cleaning at once; otherwise it is the same.
 		once, _ := core.CleanText(written, 4*len(written)+4)
 		if squeeze(got) != squeeze(once) {

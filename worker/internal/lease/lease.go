@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Lease is how long a session may act, by this machine's monotonic clock: from
-// the sending of the last renewal that was accepted. Counting from the sending,
-// not the answer, keeps it shorter than what the broker grants.
+// Lease is the time in which a session may act. It counts by this machine's
+// monotonic clock from the sending of the last accepted renewal. Counting from
+// the sending, not the answer, keeps it shorter than the broker's lease.
 //
-// It ends in two steps, both for good. First what runs is asked to stop; then
-// the fence falls, and it is killed. Of a session of 30 s, 22 are for work and 5
-// for stopping, and 3 are left for a machine that is slow to kill.
+// It ends in two final steps. First the attempts are asked to stop; then the
+// fence falls and they are killed. Of a session of 30 s, 22 s are for work, 5 s
+// for stopping, and 3 s are left for a machine that is slow to kill.
 type Lease struct {
 	ttl   time.Duration
-	warn  func() // what runs has to stop
-	fence func() // and has to be gone
+	warn  func() // asks attempts to stop
+	fence func() // kills attempts
 
 	mu      sync.Mutex
 	sent    time.Time
@@ -25,26 +25,27 @@ type Lease struct {
 	timer   *time.Timer
 }
 
-// The parts of a session's time, in thirtieths.
+// The parts of a session's time, in thirtieths of it.
 const (
 	workPart = 22
 	stopPart = 27
 	allParts = 30
 )
 
+// New starts a lease of length ttl from sent. At its steps it calls warn and fence, each at most once.
 func New(sent time.Time, ttl time.Duration, warn, fence func()) *Lease {
 	l := &Lease{ttl: ttl, warn: warn, fence: fence, sent: sent, renewed: make(chan struct{})}
-	l.mu.Lock() // the timer may go off before it is written down, when the answer took so long
+	l.mu.Lock() // the timer may fire before it is assigned, if the answer took long
 	defer l.mu.Unlock()
 	l.timer = time.AfterFunc(time.Until(l.at(workPart)), l.Check)
 	return l
 }
 
-// at is when a part of the session's time has passed.
+// at returns when that part of the session's time has passed.
 func (l *Lease) at(part time.Duration) time.Time { return l.sent.Add(l.ttl * part / allParts) }
 
-// Extend counts from a renewal sent at that time. It reports whether the lease
-// still held: an answer that comes after the end changes nothing.
+// Extend restarts the lease from a renewal sent at that time. It reports whether
+// the lease still held: an answer after the end changes nothing.
 func (l *Lease) Extend(sent time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,29 +59,29 @@ func (l *Lease) Extend(sent time.Time) bool {
 	return true
 }
 
-// Until is when what runs has to be gone, unless the lease is extended, which closes the channel.
+// Until returns the time of the fence, and a channel that is closed when the lease is extended.
 func (l *Lease) Until() (end time.Time, renewed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.at(stopPart), l.renewed
 }
 
-// Holds reports whether the session may act now. It is asked beside the timer
-// because a process that was stopped and goes on may get here before it.
+// Holds reports whether the session may act now. The timer alone is not enough:
+// a suspended process that continues may act before its timer fires.
 func (l *Lease) Holds() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.over && time.Now().Before(l.at(workPart))
 }
 
-// Ended reports that work had to stop for want of a renewal.
+// Ended reports whether attempts had to stop because no renewal was accepted.
 func (l *Lease) Ended() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.over
 }
 
-// Check is the timer's. It may have been set off just before an extension.
+// Check takes the steps that are due. The timer calls it, and may have fired just before an extension.
 func (l *Lease) Check() {
 	l.mu.Lock()
 	now := time.Now()

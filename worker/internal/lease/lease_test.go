@@ -31,7 +31,7 @@ func TestALeaseEndsInTwoSteps(t *testing.T) {
 	})
 }
 
-func TestALeaseThatIsStoppedWarnsNobody(t *testing.T) {
+func TestAStoppedLeaseSendsNoWarning(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := New(time.Now(), 30*time.Second, func() { t.Error("warned") }, func() { t.Error("fell") })
@@ -41,8 +41,8 @@ func TestALeaseThatIsStoppedWarnsNobody(t *testing.T) {
 	})
 }
 
-// The answer that opened the session took so long that what runs had to stop
-// already: the lease goes on to its end from there.
+// The answer that opened the session came after the time at which attempts must
+// stop: the lease continues to its end from there.
 func TestALeaseMayBeOverWhenItBegins(t *testing.T) {
 	t.Parallel()
 	for range 200 {

@@ -1,4 +1,5 @@
-// Package logged writes values of workers for logs.
+// Package logged formats values of workers for logs. Only logs use its texts;
+// they are not parsed.
 package logged
 
 import (
@@ -7,7 +8,7 @@ import (
 	"slices"
 )
 
-// Queues are the slots of queues, in the order of their names. A log would write the map as Go does.
+// Queues formats the slots of queues in the order of their names. slog would print the map in Go syntax.
 func Queues(slots map[string]int) slog.Value {
 	all := make([]slog.Attr, 0, len(slots))
 	for _, name := range slices.Sorted(maps.Keys(slots)) {

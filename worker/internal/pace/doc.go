@@ -1,2 +1,4 @@
-// Package pace estimates how fast the attempts of a lane end, and so how many jobs to claim ahead.
+// Package pace estimates how fast the attempts of a consumer end, and from that
+// how many jobs to claim ahead. [Pace] and [Pause] belong to one consumer, which
+// guards them with its own lock.
 package pace

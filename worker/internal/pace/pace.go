@@ -5,44 +5,45 @@ import (
 )
 
 const (
-	// aheadFor is how much work a reserve holds that sizes itself: enough that
-	// slots do not stand empty while a claim travels, and so little that a more
-	// urgent job does not notice it.
+	// aheadFor is how much work an automatic reserve holds: enough that slots do
+	// not idle while a claim is under way, and too little to delay a more urgent
+	// job noticeably.
 	aheadFor = 50 * time.Millisecond
 	maxAhead = 2000
-	// paceOver is the shortest time a rate is taken over, but for a lane that ran
-	// dry. That one asks after its rate at each claim, and leastBusy keeps what it
-	// held from looking like more than ten times as much: a few jobs of
-	// microseconds say little of those behind them.
+	// paceOver is the shortest time over which a rate is measured, except for a
+	// consumer that ran dry. Such a consumer measures at each claim; leastBusy then limits
+	// the result to about ten times the jobs it held, because a few jobs of
+	// microseconds say little about later jobs.
 	paceOver  = 20 * time.Millisecond
 	leastBusy = paceOver / 4
-	// paceKept is how long a lane that has nothing remembers its rate. Later jobs
-	// may take long, and would be kept from other workers; the rate of
-	// short jobs is found again in a few claims.
+	// paceKept is how long an idle consumer remembers its rate. Later jobs may take
+	// long, and claiming them ahead would keep them from other workers. The rate
+	// of short jobs is measured again within a few claims.
 	paceKept = time.Second
 )
 
-// Pace is how fast a lane's attempts end while there are any. The time in which
-// nothing ran was the broker's, and counted it would keep a lane that has too few
-// jobs from asking for more.
+// Pace measures how fast the attempts of a consumer end while any run. Idle time is
+// not counted: the consumer waited for the broker then, and a lower rate would keep
+// it from claiming more jobs.
 type Pace struct {
-	Ended int       // since
-	since time.Time // the last count
+	Ended int       // attempts since the last update
+	since time.Time // last update
 	busy  time.Duration
-	from  time.Time // something has run; zero: nothing does
-	last  time.Time // something ran
-	rate  float64   // per second
+	from  time.Time // start of the current busy time; zero: idle
+	last  time.Time // end of the last busy time
+	rate  float64   // attempts per second
 }
 
+// New returns a pace without measurements.
 func New() Pace { return Pace{since: time.Now()} }
 
-// Begin is told when an attempt starts and none ran.
+// Begin must be called when an attempt starts and none runs.
 func (p *Pace) Begin(now time.Time) { p.from = now }
 
-// End is told when none runs any more.
+// End must be called when the last running attempt ends.
 func (p *Pace) End(now time.Time) { p.busy, p.from, p.last = p.busy+now.Sub(p.from), time.Time{}, now }
 
-// Update takes what ended since the last time into account, half and half.
+// Update averages the rate with that of the attempts since the last update, half and half.
 func (p *Pace) Update(now time.Time) {
 	dry := p.from.IsZero()
 	if now.Sub(p.since) < paceOver && (!dry || p.Ended == 0) {
@@ -61,6 +62,6 @@ func (p *Pace) Update(now time.Time) {
 	p.Ended, p.busy, p.since = 0, 0, now
 }
 
-// Ahead is how many attempts end in aheadFor, so jobs that take longer than
-// that times the slots are not claimed ahead at all.
+// Ahead returns how many attempts end in aheadFor. It is 0 for jobs that take
+// longer than aheadFor times the slots.
 func (p *Pace) Ahead() int { return min(maxAhead, int(p.rate*aheadFor.Seconds())) }

@@ -15,7 +15,7 @@ func TestPaceCountsTheTimeInWhichSomethingRan(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		spells []spell
-		ahead  []int // after each spell
+		ahead  []int // expected value after each spell
 	}{
 		{"nothing has run", []spell{{waits: 100 * ms}}, []int{0}},
 		{"ten a time, each at once, and a broker that takes 3 ms", []spell{{3 * ms, 20 * time.Microsecond, 10}, {3 * ms, 20 * time.Microsecond, 60}, {3 * ms, 100 * time.Microsecond, 300}}, []int{50, 325, 1662}},
@@ -50,7 +50,7 @@ func TestPaceOfALaneThatNeverRunsDry(t *testing.T) {
 	now := time.Unix(0, 0)
 	p := Pace{since: now}
 	p.Begin(now)
-	for range 40 { // asked each 5 ms, and a thousand end in a second
+	for range 40 { // updated every 5 ms, while a thousand attempts end per second
 		now = now.Add(5 * time.Millisecond)
 		p.Ended += 5
 		p.Update(now)

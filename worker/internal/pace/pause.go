@@ -6,14 +6,14 @@ import (
 	"github.com/belfry-run/belfry/internal/patience"
 )
 
-// Pause is what a lane waits between claims when the broker fails or answers
-// empty at once; otherwise it does not wait.
+// Pause is the wait of a consumer between claims when the broker fails or returns
+// early without jobs. In other cases the consumer does not wait.
 type Pause struct {
 	failed, empty patience.Backoff
 	timer         *time.Timer
 }
 
-// NewPause waits up to poll after empty answers.
+// NewPause returns a pause that waits up to poll after empty answers.
 func NewPause(poll time.Duration) *Pause {
 	return &Pause{
 		failed: patience.Backoff{First: 100 * time.Millisecond, Most: 5 * time.Second},
@@ -21,8 +21,8 @@ func NewPause(poll time.Duration) *Pause {
 	}
 }
 
-// After says whether the lane may claim again at once after an answer, which may
-// have come empty before its time.
+// After records an answer, and reports whether the consumer may claim again at once.
+// early means that the answer was empty and came before the end of its wait.
 func (p *Pause) After(err error, early bool) bool {
 	var d time.Duration
 	switch {
@@ -39,7 +39,7 @@ func (p *Pause) After(err error, early bool) bool {
 	return false
 }
 
-// Over is when the wait is.
+// Over returns the channel that receives at the end of the wait.
 func (p *Pause) Over() <-chan time.Time {
 	if p.timer == nil {
 		return nil

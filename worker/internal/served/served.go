@@ -1,4 +1,5 @@
-// Package served keeps which queues a worker serves by now.
+// Package served records the queues that a worker serves. The queues of one
+// session share it, and a renewal tells the broker.
 package served
 
 import (
@@ -6,22 +7,22 @@ import (
 	"sync"
 )
 
-// Queues are those of a worker, each with its slots. They tell its session when they change.
+// Queues are the queues of a worker, each with its slots. Changed tells the session about changes.
 type Queues struct {
-	// Changed gets an entry when the queues are others.
+	// Changed receives an element when the queues change.
 	Changed chan struct{}
 
 	mu     sync.Mutex
 	queues map[string]int
-	other  bool // than those that the session began with
+	other  bool // differs from the queues with which the session began
 }
 
-// New are the queues that a worker begins with.
+// New returns the initial queues of a worker.
 func New(queues map[string]int) *Queues {
 	return &Queues{queues: queues, Changed: make(chan struct{}, 1)}
 }
 
-// Set changes them.
+// Set replaces the queues.
 func (s *Queues) Set(queues map[string]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +36,7 @@ func (s *Queues) Set(queues map[string]int) {
 	}
 }
 
-// Begin is the queues that a session begins with.
+// Begin returns the queues with which a new session begins.
 func (s *Queues) Begin() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +44,7 @@ func (s *Queues) Begin() map[string]int {
 	return s.queues
 }
 
-// Now is the queues that are served, and whether the session began with others.
+// Now returns the current queues, and whether the session began with others.
 func (s *Queues) Now() (queues map[string]int, other bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

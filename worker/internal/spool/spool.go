@@ -1,4 +1,7 @@
-// Package spool keeps results of programs on disk until the broker knows them.
+// Package spool keeps results of programs on disk until the broker has them.
+// [Spool] is a folder that one worker locks while it lives. The next worker on
+// the machine reports what a dead one left there. A note that was written only
+// in part is ignored.
 package spool
 
 import (
@@ -16,22 +19,22 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Spool keeps on disk what came of programs until the broker knows it, so that
-// a worker which is killed or loses its power says it when it is back: the
-// result, or that there was none. Other kinds do not need it, because what is
-// not reported is found out when the session ends.
+// Spool keeps results of programs on disk until the broker has them. So a worker
+// that was killed or lost its power reports after its restart: the result, or
+// that there was none. Other kinds need no spool, because the end of the session
+// reveals what was not reported.
 //
-// Whether that still counts is the broker's to say: under a lease that was
-// lost it is discarded.
+// The broker decides whether such a result counts: it discards a result under a
+// lost lease.
 type Spool struct {
 	own *home.Home
 
 	mu   sync.Mutex
 	left []Note
-	dirs []*home.Home // to be let go of when everything of theirs is delivered
+	dirs []*home.Home // of ended processes, released when all their results are delivered
 }
 
-// Note is one result under way.
+// Note is one result of an ended process.
 type Note struct {
 	Session string     `json:"session"`
 	Since   time.Time  `json:"since"`
@@ -40,14 +43,14 @@ type Note struct {
 	file string
 }
 
-// Answered is called once the result has been answered or given up.
+// Answered is called once, when the result was answered or given up.
 func (n Note) Answered() { _ = removed(n.file) }
 
-// Died is what a worker that comes back says of an attempt without a result.
+// Died is the error of an attempt that a crashed worker left without a result.
 const Died = "its worker ended in the middle of it, by a crash or for want of power"
 
-// Open opens the spool of this process in a folder that processes of one
-// machine share, and reads what those left that have ended.
+// Open opens the spool of this process in a folder that processes of one machine
+// share, and reads the notes of ended processes.
 func Open(dir string) (*Spool, error) {
 	own, left, err := home.Open(dir)
 	if err != nil {
@@ -60,11 +63,11 @@ func Open(dir string) (*Spool, error) {
 	return s, nil
 }
 
-// Dir is the folder of this process.
+// Dir returns the folder of this process.
 func (s *Spool) Dir() string { return s.own.Dir }
 
-// read takes up what an ended process left. A result that cannot be read was not
-// written in full, and is worth as much as nothing.
+// read reads the notes of an ended process. A result that cannot be read was not
+// written in full and is ignored.
 func (s *Spool) read(dir string) {
 	torn, _ := filepath.Glob(filepath.Join(dir, "*"+unfinished))
 	for _, file := range torn {
@@ -83,7 +86,7 @@ func (s *Spool) read(dir string) {
 	}
 }
 
-// TakeLeft gives what ended processes left, once.
+// TakeLeft returns the notes of ended processes, each once.
 func (s *Spool) TakeLeft() []Note {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,14 +95,14 @@ func (s *Spool) TakeLeft() []Note {
 	return left
 }
 
-// Begin notes an attempt that starts, so long after its claim arrived. It is
-// lost unless a result takes the note's place: a task that must not start
-// again after that is not to learn of an error instead, which is retried.
+// Begin notes the start of an attempt, startedIn after its claim arrived. Unless
+// a result replaces the note, the attempt counts as lost and not as failed: a
+// failure would be retried even if the task must not start again after a loss.
 func (s *Spool) Begin(session string, ref job.Ref, startedIn time.Duration) error {
 	return s.Keep(session, job.Finish{Ref: ref, Outcome: job.OutcomeLost, Error: Died, StartedIn: core.Duration(max(startedIn, 1))})
 }
 
-// Keep notes a result, in the place of what was noted before.
+// Keep replaces the note of an attempt by its result.
 func (s *Spool) Keep(session string, f job.Finish) error {
 	text, err := json.Marshal(Note{Session: session, Since: time.Now(), Finish: f})
 	if err != nil {
@@ -128,7 +131,7 @@ func (s *Spool) path(ref job.Ref) string {
 	return filepath.Join(s.own.Dir, fmt.Sprintf("%d-%d.json", ref.JobID, ref.Lease))
 }
 
-// Forget is for what the broker knows, or does not want to know.
+// Forget removes the note of an attempt whose result the broker has answered.
 func (s *Spool) Forget(ref job.Ref) error { return removed(s.path(ref)) }
 
 func removed(file string) error {
@@ -139,8 +142,7 @@ func removed(file string) error {
 	return err
 }
 
-// Close lets go of the folder. Undelivered results stay for the next
-// process.
+// Close releases the folder. Undelivered results stay for the next process.
 func (s *Spool) Close() error {
 	err := s.own.Close()
 	for _, h := range s.dirs {

@@ -1,9 +1,10 @@
-// Package stack shortens stack traces.
+// Package stack shortens stack traces. The error of a panic leaves out the
+// frames of its recovery.
 package stack
 
 import "strings"
 
-// OfPanic leaves out the frames of the recovery itself, above the panic.
+// OfPanic returns a stack trace without the frames of the recovery above the panic.
 func OfPanic(stack []byte) string {
 	text := string(stack)
 	if _, after, found := strings.Cut(text, "\npanic("); found {

@@ -1,4 +1,8 @@
-// Package steps takes the results of a handler's steps from the record of its job, and records those that are new.
+// Package steps replays the recorded steps of a job to its handler, and records
+// new steps. A [Book] belongs to one attempt, and runs one step at a time. A
+// step that is recorded is not run again: its result comes from the record.
+// After the lease is lost, nothing is recorded and each further step returns an
+// error.
 package steps
 
 import (
@@ -15,38 +19,38 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Attempt is what a book needs of the attempt whose steps it keeps.
+// Attempt is the part of an attempt that its book needs.
 type Attempt struct {
 	Keeper  job.StepKeeper // nil: nothing is recorded, and each step runs
 	Ref     job.Ref
 	Session string
-	Number  int             // of the attempt; before the first nothing was recorded
-	Lost    <-chan struct{} // the session of the attempt is over
-	Gone    error           // why, for who asks then
+	Number  int             // of the attempt; the first has no record to read
+	Lost    <-chan struct{} // closed when the session of the attempt is lost
+	Gone    error           // the error of steps after that
 }
 
-// Book has the steps of one attempt.
+// Book replays and records the steps of one attempt.
 type Book struct {
 	Attempt
 
-	turn    sync.Mutex                 // held while a step runs, for all below but these two
-	running atomic.Pointer[string]     // name of the step that runs
-	misused atomic.Pointer[core.Error] // a step began beside another
+	stepLock sync.Mutex                 // held while a step runs; guards all fields but running and misused
+	running  atomic.Pointer[string]     // name of the step that runs
+	misused  atomic.Pointer[core.Error] // the error of a step that began while another ran
 
 	read     bool
 	recorded []job.Step
-	now      time.Time       // by the clock that ends sleeps, when recorded was read
-	readAt   time.Time       // the same instant by this machine's
-	met      int             // of recorded
-	names    map[string]bool // of met
-	broken   error           // the code has changed, or the record is lost: no more steps
+	now      time.Time       // server time when recorded was read; it decides the end of sleeps
+	readAt   time.Time       // the same instant by this machine's clock
+	met      int             // how many recorded steps the handler has reached
+	names    map[string]bool // names of steps that the handler has reached
+	broken   error           // set when the code has changed or the record is lost: no more steps
 	asleep   *Asleep
 }
 
-// New is the book of an attempt that has met no step.
+// New returns the book of an attempt that has reached no step.
 func New(a Attempt) *Book { return &Book{Attempt: a, names: map[string]bool{}} }
 
-// Asleep is the error of a sleep that has not passed, or of a wait that is not over.
+// Asleep is the error of a sleep or wait that is not over.
 type Asleep struct {
 	Name string
 	Kind job.StepKind
@@ -66,7 +70,7 @@ func (a *Asleep) Error() string {
 // wayOn is the end of each error about code that has changed.
 const wayOn = "the code of the handler has changed since: bring the steps back in their order, put new ones behind worker.Version, or forget those that are recorded: belfry job reset-steps %d --from %s"
 
-// changed is the error of a handler that does not fit the record, from a recorded step on.
+// changed returns the error of a handler that differs from the record from the step was on.
 func (b *Book) changed(was job.Step, format string, args ...any) error {
 	b.broken = core.Errorf(core.Conflict, "step %d of job %d is recorded as %s %q by attempt %d, and %s", was.Number, b.Ref.JobID, was.Kind, was.Name, was.Attempt, fmt.Sprintf(format, args...)).
 		WithHint(wayOn, b.Ref.JobID, was.Word())
@@ -75,7 +79,7 @@ func (b *Book) changed(was job.Step, format string, args ...any) error {
 
 // enter begins a step, unless another runs.
 func (b *Book) enter(ctx context.Context, name string) error {
-	if !b.turn.TryLock() {
+	if !b.stepLock.TryLock() {
 		other := ""
 		if running := b.running.Load(); running != nil {
 			other = *running
@@ -87,13 +91,13 @@ func (b *Book) enter(ctx context.Context, name string) error {
 	}
 	b.running.Store(&name)
 	if err := b.refuse(ctx, name); err != nil {
-		b.turn.Unlock()
+		b.stepLock.Unlock()
 		return err
 	}
 	return nil
 }
 
-// refuse says why a step must not run, if it must not.
+// refuse returns why a step must not run, or nil if it may.
 func (b *Book) refuse(ctx context.Context, name string) error {
 	if misused := b.misused.Load(); misused != nil && b.broken == nil {
 		b.broken = misused
@@ -117,7 +121,7 @@ func (b *Book) refuse(ctx context.Context, name string) error {
 	return nil
 }
 
-func (b *Book) leave() { b.turn.Unlock() }
+func (b *Book) leave() { b.stepLock.Unlock() }
 
 // load reads the record before the first step.
 func (b *Book) load(ctx context.Context) error {
@@ -148,7 +152,7 @@ func (b *Book) lost() error {
 	return b.broken
 }
 
-// next is the recorded step that is due, if one is, compared with what the handler asks for.
+// next returns the next recorded step, if there is one. It fails if that step is not the one that the handler asks for.
 func (b *Book) next(name string, kind job.StepKind, typ string) (job.Step, bool, error) {
 	if b.met == len(b.recorded) {
 		return job.Step{}, false, nil
@@ -167,7 +171,7 @@ func (b *Book) next(name string, kind job.StepKind, typ string) (job.Step, bool,
 	return was, true, nil
 }
 
-// Run answers the result of a step from the record, or of fn, which is then recorded.
+// Run returns the recorded result of a step. Without a record it runs fn and records the result.
 func (b *Book) Run(ctx context.Context, name, typ string, fn func() (json.RawMessage, error)) (json.RawMessage, error) {
 	if err := b.enter(ctx, name); err != nil {
 		return nil, err
@@ -189,7 +193,7 @@ func (b *Book) Run(ctx context.Context, name, typ string, fn func() (json.RawMes
 	return result, err
 }
 
-// Sleep is nil once d has passed since the sleep was recorded, and an [Asleep] before.
+// Sleep returns nil when d has passed since the sleep was recorded, and an [Asleep] before.
 func (b *Book) Sleep(ctx context.Context, name string, d time.Duration) error {
 	if err := b.enter(ctx, name); err != nil {
 		return err
@@ -218,8 +222,8 @@ func (b *Book) Sleep(ctx context.Context, name string, d time.Duration) error {
 	return b.asleep
 }
 
-// Signal answers what the signal of that name brought, or that nothing came once d has passed without it since the wait was recorded,
-// and an [Asleep] before.
+// Signal returns the data of the signal of that name. came is false if d has passed since the wait was recorded without the
+// signal. Before that, the error is an [Asleep].
 func (b *Book) Signal(ctx context.Context, name, typ string, d time.Duration) (brought json.RawMessage, came bool, err error) {
 	if err := b.enter(ctx, name); err != nil {
 		return nil, false, err
@@ -242,7 +246,7 @@ func (b *Book) Signal(ctx context.Context, name, typ string, d time.Duration) (b
 		n.Type = typ
 		was, err = b.save(ctx, n)
 		now = was.SavedAt
-	case was.EndedAt.IsZero(): // by the record as it was read: whether it is so still is decided where signals come in
+	case was.EndedAt.IsZero(): // as the record was read; the store decides about later signals
 		was, err = b.record(ctx, n)
 	}
 	if err != nil || !was.EndedAt.IsZero() {
@@ -252,7 +256,7 @@ func (b *Book) Signal(ctx context.Context, name, typ string, d time.Duration) (b
 	return nil, false, b.asleep
 }
 
-// Spawn answers the job of a step from the record, or has it enqueued.
+// Spawn returns the recorded job of a step. Without a record it enqueues the job.
 func (b *Book) Spawn(ctx context.Context, name string, n job.NewJob) (int64, error) {
 	if err := b.enter(ctx, name); err != nil {
 		return 0, err
@@ -271,7 +275,7 @@ func (b *Book) Spawn(ctx context.Context, name string, n job.NewJob) (int64, err
 	return was.Child, err
 }
 
-// Await answers how a job ended, and an [Asleep] until it has.
+// Await returns how a job ended, and an [Asleep] until it has.
 func (b *Book) Await(ctx context.Context, name string, child int64) (how job.Ended, err error) {
 	if err := b.enter(ctx, name); err != nil {
 		return how, err
@@ -292,7 +296,7 @@ func (b *Book) Await(ctx context.Context, name string, child int64) (how job.End
 		was, err = b.save(ctx, n)
 	case was.Child != child:
 		return how, b.changed(was, "the handler waits for job %d where it waited for job %d", child, was.Child)
-	case was.EndedAt.IsZero(): // by the record as it was read
+	case was.EndedAt.IsZero(): // as the record was read
 		was, err = b.record(ctx, n)
 	}
 	switch {
@@ -308,7 +312,7 @@ func (b *Book) Await(ctx context.Context, name string, child int64) (how job.End
 	return how, nil
 }
 
-// kept refuses a step that is nothing without a record.
+// kept refuses a step that makes no sense without a record.
 func (b *Book) kept(name string) error {
 	if b.Keeper == nil {
 		b.broken = core.Errorf(core.Conflict, "step %q of job %d needs a record, and nothing keeps one", name, b.Ref.JobID).WithHint("run the worker with a broker")
@@ -327,8 +331,8 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Version is the version of a change that the job follows: current, recorded, if no later step is recorded yet, and 0 if
-// the job passed this place before the change was made.
+// Version returns the version of a change that the job follows. It is the recorded one, or current, which is then recorded,
+// if no later step is recorded. It is 0 if the job passed this place before the change was made.
 func (b *Book) Version(ctx context.Context, change string, current int) (int, error) {
 	if err := b.enter(ctx, change); err != nil {
 		return 0, err
@@ -360,8 +364,8 @@ func (b *Book) Version(ctx context.Context, change string, current int) (int, er
 	return current, err
 }
 
-// save records a step that has been done. The end of the attempt meanwhile does not end the call at once: the effect is
-// there, and without the record it would come a second time.
+// save records a finished step. The end of the attempt does not end the call at once: without the record the effect of the
+// step would happen a second time.
 func (b *Book) save(ctx context.Context, n job.NewStep) (s job.Step, err error) {
 	n.Number = b.met + 1
 	if err := n.Validate(); err != nil {
@@ -385,13 +389,13 @@ func (b *Book) record(ctx context.Context, n job.NewStep) (s job.Step, err error
 	var full error
 	err = b.patiently(ctx, func(ctx context.Context) (err error) {
 		saved, err = b.Keeper.SaveStep(ctx, b.Session, b.Ref, n)
-		if n.Kind == job.StepSpawn && noRoom(err) {
+		if n.Kind == job.StepSpawn && isFull(err) {
 			full, err = err, nil
 		}
 		return err
 	})
 	switch {
-	case full != nil: // the next attempt asks again, when the policy says so
+	case full != nil: // the next attempt enqueues again, if the retry policy allows one
 		b.broken = full
 		return s, full
 	case err == nil && saved.Stale:
@@ -417,10 +421,10 @@ func (b *Book) note(s job.Step) {
 	b.names[s.Name] = true
 }
 
-// tryFor bounds one call, and what is left for calls when the attempt has ended.
+// tryFor is the timeout of one call, and the time for calls after the end of the attempt.
 const tryFor = 5 * time.Second
 
-// patiently repeats a call that the server did not answer until the attempt ends, and for a moment after that.
+// patiently repeats a call that got no answer, until [tryFor] after the end of the attempt.
 func (b *Book) patiently(ctx context.Context, call func(ctx context.Context) error) error {
 	pause := patience.Backoff{First: 100 * time.Millisecond, Most: 5 * time.Second}
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -446,13 +450,13 @@ func (b *Book) patiently(ctx context.Context, call func(ctx context.Context) err
 	}
 }
 
-// noRoom reports that a job was not enqueued because there is no room for it.
-func noRoom(err error) bool {
+// isFull reports whether a job was not enqueued because there is no room for it.
+func isFull(err error) bool {
 	code := core.CodeOf(err)
 	return code == core.OverQuota || code == core.QueueFull
 }
 
-// mayHelp reports that to ask again may get another answer.
+// mayHelp reports whether a repeated call may succeed.
 func mayHelp(err error) bool {
 	if errors.Is(err, core.ErrOutdated) {
 		return false
@@ -464,14 +468,14 @@ func mayHelp(err error) bool {
 	return true
 }
 
-// Close is what the attempt ends with, given the error that the handler returned: steps that are recorded and were not met
-// are a changed handler, and a sleep goes on whatever the handler made of its error.
+// Close returns the error with which the attempt ends, given the error of the handler. If the handler did not reach all
+// recorded steps, its code has changed. A pending sleep goes on whatever the handler did with its error.
 func (b *Book) Close(err error) error {
-	if !b.turn.TryLock() {
+	if !b.stepLock.TryLock() {
 		return core.Errorf(core.Conflict, "the handler of job %d ended while step %q runs", b.Ref.JobID, *b.running.Load()).
 			WithHint("wait for each step before the handler returns")
 	}
-	defer b.turn.Unlock()
+	defer b.stepLock.Unlock()
 	if misused := b.misused.Load(); misused != nil && b.broken == nil {
 		b.broken = misused
 	}

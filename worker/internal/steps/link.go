@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Link makes a link to a signal of the job. It is no step, and may be made within one.
+// Link creates a link to a signal of the job. It is not a step, and may be called within one.
 func (b *Book) Link(ctx context.Context, l job.Link) (made job.NewLink, err error) {
 	if err := l.Validate(); err != nil {
 		return made, err

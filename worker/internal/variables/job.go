@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// OfJob are the variables that name a job and its attempt.
+// OfJob returns the variables that name a job and its attempt.
 func OfJob(j *job.Job, lease int64) []string {
 	env := []string{
 		"BELFRY_JOB_ID=" + strconv.FormatInt(j.ID, 10),

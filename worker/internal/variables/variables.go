@@ -1,4 +1,6 @@
-// Package variables makes variables of the environment of a job's input.
+// Package variables makes environment variables of a job and its input.
+// Executors of commands and programs use it. A value that would prevent the
+// start of the program is left out, and comes on standard input only.
 package variables
 
 import (
@@ -10,13 +12,13 @@ import (
 	"strings"
 )
 
-// maxVariable is the longest value that is put into the environment. Linux
-// refuses to start a program when one variable has more than 128 KiB.
+// maxVariable is the longest value in the environment, in bytes. Linux refuses
+// to start a program with a variable of more than 128 KiB.
 const maxVariable = 100 << 10
 
-// OfInput are BELFRY_INPUT and one BELFRY_INPUT_<KEY> for each key of
-// an object whose value is a string, number or boolean. A value that is too long for a
-// variable is on standard input only.
+// OfInput returns BELFRY_INPUT, and BELFRY_INPUT_<KEY> for each key of an object
+// whose value is a string, number or boolean. A value over [maxVariable] is left
+// out and comes on standard input only.
 func OfInput(input json.RawMessage) []string {
 	if len(input) == 0 {
 		return nil
@@ -24,7 +26,7 @@ func OfInput(input json.RawMessage) []string {
 	env := appendVariable(nil, "BELFRY_INPUT", string(input))
 	values := map[string]any{}
 	decoder := json.NewDecoder(bytes.NewReader(input))
-	decoder.UseNumber() // 1e21 and long ids stay as they were written
+	decoder.UseNumber() // 1e21 and long IDs stay as written
 	if decoder.Decode(&values) != nil {
 		return env
 	}
@@ -36,7 +38,7 @@ func OfInput(input json.RawMessage) []string {
 	return env
 }
 
-// appendVariable leaves out what would keep the program from starting.
+// appendVariable adds a variable unless it would prevent the start of the program.
 func appendVariable(env []string, name, value string) []string {
 	if len(value) > maxVariable || strings.ContainsRune(value, 0) {
 		return env
@@ -56,7 +58,7 @@ func scalar(v any) (string, bool) {
 	return "", false
 }
 
-// variableName is key in capitals, with _ for all that a shell cannot read.
+// variableName returns key in capitals, with _ for characters that a shell cannot read.
 func variableName(key string) string {
 	return strings.Map(func(c rune) rune {
 		switch {

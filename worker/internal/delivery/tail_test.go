@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestEndings(t *testing.T) {
+func TestTheEndOfALogIsKept(t *testing.T) {
 	t.Parallel()
 	full := strings.Repeat("0123456789abcde\n", 256) // 4 KiB
 	for _, c := range []struct {
@@ -23,7 +23,7 @@ func TestEndings(t *testing.T) {
 		{"the end of a long line that ends", []string{strings.Repeat("x", 10_000), "\n"}, strings.Repeat("x", 4095) + "\n"},
 		{"whole characters", []string{strings.Repeat("é", 5_000), "x"}, strings.Repeat("é", 2047) + "x"},
 	} {
-		var e ending
+		var e tail
 		all := 0
 		for _, w := range c.writes {
 			e.write([]byte(w))
