@@ -11,14 +11,14 @@ import (
 )
 
 // css is a group of selectors that is applied in time proportional to the
-// document. A library that starts at an element and looks up and back for each
-// combinator takes the depth to the power of their number, so that a hostile
-// page could hold up a harmless selector; here each combinator is one pass
-// over the document instead, and the library judges elements by themselves.
+// document. A library that starts at an element and searches up and back for
+// each combinator takes exponential time in their number, so that a hostile page
+// could stall a harmless selector. Here each combinator is one pass over the
+// document, and the library only matches single elements.
 type css struct{ group []chain }
 
-// chain is compounds with the combinators between them: a > b has two of one
-// and one of the other.
+// chain is a list of compounds with the combinators between them: a > b has two
+// compounds and one combinator.
 type chain struct {
 	compounds   []cascadia.Sel
 	combinators []byte
@@ -70,14 +70,14 @@ func isCombinator(b byte) bool {
 	return false
 }
 
-// piece of a selector, with the separator before it; any space is ' '. Between
-// two separators of a run stands nothing, see merged.
+// piece is a piece of a selector, with the separator before it; any space is
+// ' '. Between adjacent separators, the piece is empty, see merged.
 type piece struct {
 	before byte
 	text   string
 }
 
-// splitSelector splits outside of brackets, parentheses, strings and escapes.
+// splitSelector splits a selector outside of brackets, parentheses, strings and escapes.
 func splitSelector(text string, separates func(byte) bool) []piece {
 	var raw []piece
 	begin, depth := 0, 0
@@ -108,7 +108,7 @@ func splitSelector(text string, separates func(byte) bool) []piece {
 	return merged(append(raw, piece{before, text[min(begin, len(text)):]}))
 }
 
-// merged makes one separator of several: of "a > b" the sign, not the spaces.
+// merged merges adjacent separators into one: of "a > b" the sign, not the spaces.
 func merged(raw []piece) []piece {
 	var out []piece
 	var before byte
@@ -125,9 +125,9 @@ func merged(raw []piece) []piece {
 	return out
 }
 
-// checkNested bounds what one element costs: in parentheses stands at most one
-// combinator, and in :has(), which looks at all that is inside an element,
-// nothing that looks around again.
+// checkNested limits the cost of one element. Parentheses may contain at most one
+// combinator. :has(), which searches all descendants of an element, may contain
+// no other search.
 func checkNested(compound string) error {
 	for i := range len(compound) {
 		if compound[i] != '(' {
@@ -184,7 +184,7 @@ func (c *css) find(ctx context.Context, doc *document) (found, error) {
 	return f, nil
 }
 
-// match says of each element whether the selector finds it.
+// match reports for each element whether the selector matches it.
 func (c *css) match(ctx context.Context, t *tree) ([]bool, error) {
 	all := make([]bool, len(t.nodes))
 	for _, ch := range c.group {
@@ -216,8 +216,8 @@ func (c chain) match(ctx context.Context, t *tree) ([]bool, error) {
 	return hit, nil
 }
 
-// tree is the elements of a document in its order, each with the places of its
-// parent and of the element before it; -1 means none.
+// tree holds the elements of a document in order, each with the indexes of its
+// parent and of the previous sibling; -1 means none.
 type tree struct {
 	nodes        []*html.Node
 	parent, prev []int32
@@ -247,8 +247,8 @@ func newTree(root *html.Node) *tree {
 	return t
 }
 
-// reach says of each element whether the combinator leads to it from one of
-// those that were hit.
+// reach reports for each element whether the combinator leads to it from one of
+// the hit elements.
 func (t *tree) reach(hit []bool, combinator byte) []bool {
 	out := make([]bool, len(t.nodes))
 	for i := range t.nodes {

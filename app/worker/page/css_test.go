@@ -10,7 +10,7 @@ import (
 )
 
 // The library by itself is the reference, on pages that are small enough.
-func TestSelectorsFindWhatTheLibraryFinds(t *testing.T) {
+func TestSelectorsAgreeWithTheLibrary(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		root, err := html.Parse(strings.NewReader(drawNested(t, 4)))

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Parts of how dates are written.
+// Parts of date formats.
 const (
 	months = `(?i:january|february|march|april|may|june|july|august|september|october|november|december|` +
 		`januar|jänner|februar|märz|mai|juni|juli|oktober|dezember|` +
@@ -23,10 +23,10 @@ const (
 	ordinal  = `(?:st|nd|rd|th|er|\.|º)?`
 )
 
-// Forms taken for a date where a number begins. Careful ones only: three
-// numbers with dots are a version, if the last has not four digits; a day and
-// a month without a year may be anything, and so may two numbers with a colon,
-// if the first has one digit.
+// Date formats that begin with a number. Ambiguous formats are left out: three
+// numbers with dots are a version unless the last has four digits. A day and a
+// month without a year may be anything, and so may two numbers with a colon if
+// the first has one digit.
 var (
 	yearFirst = regexp.MustCompile(`^\d{4}(?:-\d{2}-\d{2}|/\d{1,2}/\d{1,2}|\.\d{2}\.\d{2}|年 ?\d{1,2}月 ?\d{1,2}日|년 ?\d{1,2}월 ?\d{1,2}일)` + atClock)
 	dayFirst  = regexp.MustCompile(`^\d{1,2}(?:[./-]\d{1,2}[./-]\d{4}|/\d{1,2}/\d{2})\b` + atClock)
@@ -40,14 +40,14 @@ var (
 	threeNumbers = regexp.MustCompile(`^(\d+)\D+(\d+)\D+(\d+)`)
 )
 
-// Bounds of a date in bytes: after its first digit, and before it.
+// Maximum length of a date in bytes: after its first digit, and before it.
 const (
 	dateAfter  = 80
 	dateBefore = 40
 )
 
-// maskDates looks where numbers begin, and there at a few bytes: searching a
-// whole text for all that may be a date takes a hundred times as long.
+// maskDates masks dates. It matches only a few bytes around the begin of each
+// number: a search of the whole text for dates takes a hundred times as long.
 func maskDates(text string) (string, int) {
 	var b strings.Builder
 	n, last := 0, 0
@@ -75,12 +75,12 @@ func maskDates(text string) (string, int) {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// dateAt is the place of the date whose first number, of so many digits, is at
-// i; to is 0 if there is none. Text before floor has been looked at.
+// dateAt returns the place of the date whose first number, of so many digits, is
+// at i; to is 0 if there is none. Text before floor is already masked.
 func dateAt(text string, floor, i, digits int) (from, to int) {
 	if digits == 3 || digits > 4 || i > 0 && isNameByte(text[i-1]) && text[i-1] < 0x80 && text[i-1] != '-' ||
 		i > 1 && strings.IndexByte(".:/-", text[i-1]) >= 0 && isDigit(text[i-2]) {
-		return 0, 0 // within a word, or a longer row of numbers
+		return 0, 0 // within a word, or a longer series of numbers
 	}
 	window := text[i:min(len(text), i+dateAfter)]
 	found := func(rule *regexp.Regexp, checked bool) bool {
@@ -122,7 +122,7 @@ func dateAt(text string, floor, i, digits int) (from, to int) {
 	return from, to
 }
 
-// yearFollows spares most numbers the search for the name of a month.
+// yearFollows is a cheap test that avoids the search for the name of a month after most numbers.
 func yearFollows(text string) bool {
 	at := strings.IndexAny(text, "0123456789")
 	if at < 0 || len(text) < at+4 {
@@ -136,7 +136,7 @@ func yearFollows(text string) bool {
 	return true
 }
 
-// isDate says whether three numbers can be a day: 31/12/2026, 12/31/2026 and
+// isDate reports whether three numbers can be a day: 31/12/2026, 12/31/2026 and
 // 2026/12/31, but not 2026-99-01.
 func isDate(texts []string) bool {
 	if len(texts) != 4 {

@@ -22,12 +22,12 @@ func run(t *testing.T, g task.PageCheck, trigger schedule.Trigger) *worker.Run {
 	return &worker.Run{Job: &job.Job{ID: 1, Trigger: trigger}, Task: new(pageTask(g)), Lease: 2, Log: io.Discard}
 }
 
-func TestACheckEndsWithWhatItSaw(t *testing.T) {
+func TestAPageCheckEndsWithItsResult(t *testing.T) {
 	t.Parallel()
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusNotFound) })
 	f := executor(t).Execute(t.Context(), run(t, task.PageCheck{URL: url}, job.TriggerCheck))
 	if f.Outcome != job.OutcomeOK || f.Check == nil || f.Check.Code != task.CodeStatus || f.Output != nil || f.JobID != 1 || f.Lease != 2 {
-		t.Errorf("%+v", f)
+		t.Errorf("check of a missing page: got %+v, want ok with a check result", f)
 	}
 }
 
@@ -51,11 +51,11 @@ func TestAPlainJobEndsWithTheText(t *testing.T) {
 	}
 	f = e.Execute(t.Context(), run(t, task.PageCheck{URL: url, CSS: ".no"}, job.TriggerEnqueue))
 	if f.Outcome != job.OutcomeError || f.NoRetry || !strings.Contains(f.Error, "finds nothing") {
-		t.Errorf("%+v", f)
+		t.Errorf("job without a match: got %+v, want an error", f)
 	}
 	f = e.Execute(t.Context(), run(t, task.PageCheck{URL: url, CSS: "p["}, job.TriggerEnqueue))
 	if f.Outcome != job.OutcomeError || !f.NoRetry || !strings.Contains(f.Error, "page.css") {
-		t.Errorf("%+v", f)
+		t.Errorf("job with an invalid selector: got %+v, want a permanent error", f)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestALookThatIsEndedByUsSaysNothingOfThePage(t *testing.T) {
 	defer cancel()
 	f := e.Execute(ctx, run(t, task.PageCheck{URL: url}, job.TriggerCheck))
 	if f.Outcome != job.OutcomeOK || f.Check == nil || f.Check.Code != task.CodeFirstByte {
-		t.Errorf("%+v", f)
+		t.Errorf("check with a timeout: got %+v, want ok with a check result", f)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestConditionsAreJudged(t *testing.T) {
 	page := pageTask(task.PageCheck{URL: url, CSS: "p"})
 	page.Conditions, page.Warnings = []string{"int(text) < 20", "elements == 1"}, []string{`header('Content-Type') startsWith 'text/'`}
 	if m := e.Check(t.Context(), page); m.Outcome != task.CheckOK || len(m.Conditions) != 3 {
-		t.Errorf("%+v", m)
+		t.Errorf("conditions that hold: got %+v, want ok with 3 results", m)
 	}
 	page.Warnings = append(page.Warnings, "int(text) < 5")
 	want(t, e.Check(t.Context(), page), task.CheckDegraded, task.CodeAssertion)
@@ -100,7 +100,7 @@ func TestConditionsAreJudged(t *testing.T) {
 	m := e.Check(t.Context(), page)
 	want(t, m, task.CheckFail, task.CodeAssertion)
 	if m.Snapshot == nil || m.Page == nil || !strings.Contains(m.Message, "int(text) > 10") {
-		t.Errorf("%+v", m)
+		t.Errorf("condition that does not hold: got %+v, want a snapshot and its text", m)
 	}
 }
 
@@ -112,17 +112,17 @@ func TestAPreviewShowsItsWork(t *testing.T) {
 	e := executor(t)
 	p := e.Preview(t.Context(), pageTask(task.PageCheck{URL: url, CSS: "li", IgnoreCSS: []string{".ad"}, Ignore: []string{"seen"}, Mask: []string{"numbers"}}))
 	if p.Outcome != task.CheckOK || p.Page.Matches != 21 || len(p.First) != 10 || p.First[0] != "one seen 12 times" || !strings.HasPrefix(p.Page.Text, "one # times\none # times") {
-		t.Errorf("%+v", p)
+		t.Errorf("preview: got %+v", p)
 	}
 	counts, _ := json.Marshal(p.Removed)
 	if string(counts) != `[{"rule":"ignore_css[0]","text":".ad","count":20},{"rule":"ignore[0]","text":"seen","count":20},{"rule":"mask","text":"numbers","count":20}]` {
 		t.Error(string(counts))
 	}
 	if p := e.Preview(t.Context(), pageTask(task.PageCheck{URL: url, CSS: "li["})); p.Code != task.CodeConfig {
-		t.Errorf("%+v", p)
+		t.Errorf("preview with an invalid selector: got %+v, want a config fault", p)
 	}
 	if p := e.Preview(t.Context(), pageTask(task.PageCheck{URL: url, CSS: ".no"})); p.Code != task.CodeSelectorMissing || len(p.First) != 0 {
-		t.Errorf("%+v", p)
+		t.Errorf("preview without a match: got %+v, want a missing selector", p)
 	}
 }
 

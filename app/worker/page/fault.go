@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// faultOf is what it means that a document that came could not be read.
+// faultOf returns the fault of a fetched document that could not be read.
 func faultOf(ctx context.Context, err error) *reach.Fault {
 	switch {
 	case errors.As(err, new(tooComplex)), errors.As(err, new(foreign)):
@@ -17,13 +17,13 @@ func faultOf(ctx context.Context, err error) *reach.Fault {
 		return reach.Failing(task.CodeBodyBroken, "%s", err)
 	case errors.As(err, new(misused)):
 		return reach.Ours(task.CodeConfig, "%s", err)
-	case ctx.Err() != nil: // the page had come by then
+	case ctx.Err() != nil: // after the page was fetched
 		return reach.Ours(task.CodeLate, "there was no time left to read the page within the timeout")
 	}
 	return reach.Ours(task.CodeInternal, "%s", err)
 }
 
-// fault is what a text means for the page by itself.
+// fault returns the fault of a text, without a comparison.
 func (out reading) fault() *reach.Fault {
 	switch {
 	case out.seen.Outcome == task.PageSelectorMissing && out.why != "":

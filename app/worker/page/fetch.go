@@ -9,8 +9,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// fetch brings the document that a look is at.
-func fetch(ctx context.Context, l *reach.Look, agent string) (reach.Answer, *reach.Fault) {
+// fetch fetches the document of a check.
+func fetch(ctx context.Context, l *reach.Check, agent string) (reach.Answer, *reach.Fault) {
 	g := l.Task.Page
 	l.Secrets.AddHeaders(g.Headers)
 	l.Secrets.AddURL(g.URL)
@@ -44,7 +44,7 @@ func request(g *task.PageCheck, agent string) (*http.Request, error) {
 	req.Header.Set("Accept", "text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8")
 	for name, value := range g.Headers {
 		switch http.CanonicalHeaderKey(name) {
-		case "Accept-Encoding": // which is the transport's
+		case "Accept-Encoding": // set by the transport
 		case "Host":
 			req.Host = value
 		default:
@@ -54,7 +54,7 @@ func request(g *task.PageCheck, agent string) (*http.Request, error) {
 	return req, nil
 }
 
-// isBinary reports that an answer has a body that is no text.
+// isBinary reports whether the body of an answer is not text.
 func isBinary(a reach.Answer) bool {
 	if len(a.Body) == 0 {
 		return false

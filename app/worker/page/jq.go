@@ -11,12 +11,12 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// query is an expression of jq's language that selects: no environment, no
-// modules, no input, no definitions, no loops. The rest cannot make much
-// out of little, so a deadline and a cap on its answers bound it.
+// query is a jq expression that only selects: without environment, modules,
+// input, definitions and loops. The rest of the language cannot amplify its
+// input much, so a deadline and a limit on its output suffice.
 type query struct{ code *gojq.Code }
 
-// jqTime is how long an expression may take on one document.
+// jqTime is the time limit of an expression on one document.
 const jqTime = 2 * time.Second
 
 func compileJQ(text string) (*query, error) {
@@ -41,7 +41,7 @@ func compileJQ(text string) (*query, error) {
 	return &query{code}, nil
 }
 
-// find takes an answer of null for none: .price of an object without a price.
+// find evaluates the query. It treats null as no value: .price of an object without a price.
 func (q *query) find(ctx context.Context, doc *document) (f found, err error) {
 	ctx, cancel := context.WithTimeout(ctx, jqTime)
 	defer cancel()
@@ -78,8 +78,8 @@ func (q *query) find(ctx context.Context, doc *document) (f found, err error) {
 	}
 }
 
-// jsonText is a string by itself, and anything else with sorted keys and a line
-// for each entry.
+// jsonText returns a string unchanged, and other values with sorted keys and a
+// line for each entry.
 func jsonText(v any) (string, error) {
 	if text, ok := v.(string); ok {
 		return text, nil
@@ -95,8 +95,8 @@ func jsonText(v any) (string, error) {
 	return lines.String(), nil
 }
 
-// maxValues is how many values a JSON document may have: one takes up to a
-// hundred bytes in memory, and two in the document.
+// maxValues limits the values of a JSON document: a value takes up to 100 bytes
+// in memory, and at least two in the document.
 const maxValues = 2_000_000
 
 // parseJSON reads one JSON value; its numbers keep their digits.

@@ -8,11 +8,11 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// maxGrowth bounds how much larger than the document an answer can get.
+// maxGrowth limits the size of an answer, as a multiple of the document.
 const maxGrowth = 64
 
-// selecting are the functions that choose, order and convert. Others make
-// something out of nothing, or look beyond the document.
+// selecting are the functions that select, sort and convert. Others create values
+// without input, or read beyond the document.
 var selecting = func() map[string]bool {
 	known := map[string]bool{}
 	for _, name := range strings.Fields(`abs add/0 all any arrays ascii_downcase ascii_upcase booleans ceil contains del empty
@@ -25,8 +25,8 @@ var selecting = func() map[string]bool {
 	return known
 }()
 
-// growthOf is a bound of how many times larger than its input the answer of a
-// query can be, with cuts for what only its errors, order or number depend on.
+// growthOf returns a bound for the size of a query's answer, as a multiple of its
+// input. Parts that only affect errors, order or count do not count fully.
 func growthOf(q *gojq.Query) (int, error) {
 	switch {
 	case q == nil:
@@ -59,7 +59,7 @@ func growthOf(q *gojq.Query) (int, error) {
 	return capped(left + right), nil
 }
 
-// capped keeps products from running over.
+// capped keeps products from overflowing.
 func capped(n int) int { return min(n, 1<<16) }
 
 func termGrowth(t *gojq.Term) (n int, err error) {
@@ -77,7 +77,7 @@ func termGrowth(t *gojq.Term) (n int, err error) {
 	case gojq.TermTypeFormat, gojq.TermTypeString:
 		n, err = stringGrowth(t.Str)
 		if t.Format != "" {
-			n *= 6 // a control character has six in JSON
+			n *= 6 // in JSON, a control character has six bytes
 		}
 	case gojq.TermTypeIf:
 		n, err = ifGrowth(t.If)
@@ -114,7 +114,7 @@ func funcGrowth(f *gojq.Func) (int, error) {
 			return 0, err
 		}
 		sum += n
-		if f.Name == "join" || f.Name == "sub" { // the text stands between all entries
+		if f.Name == "join" || f.Name == "sub" { // the text is repeated between all entries
 			text, ok := literal(arg)
 			if !ok {
 				return 0, fmt.Errorf("function %s wants a text in quotes", f.Name)
@@ -136,7 +136,7 @@ func funcGrowth(f *gojq.Func) (int, error) {
 	return capped(sum), nil
 }
 
-// literal is the text of a query that is nothing else.
+// literal returns the text of a query that is only a text.
 func literal(q *gojq.Query) (string, bool) {
 	if q.Term == nil || q.Term.Type != gojq.TermTypeString || len(q.Term.SuffixList) > 0 || q.Term.Str.Queries != nil {
 		return "", false

@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// mask puts a sign in the place of texts of one kind. A sign must not match
-// any mask itself.
+// mask replaces texts of one kind by a sign. A sign must not match any mask.
 type mask struct {
 	name  string
 	apply func(text string) (string, int)
 }
 
-// masksOf gives the masks in the order in which they work: dates come first,
-// because they are made of numbers.
+// masksOf returns the masks in the order of their application: dates come first,
+// because they contain numbers.
 func masksOf(names []string) []mask {
 	var masks []mask
 	for _, m := range []mask{{"dates", maskDates}, {"numbers", maskNumbers}} {
@@ -32,8 +31,8 @@ const (
 	dateSign   = "[date]"
 )
 
-// numberRule takes 1,234.56 and 1 234,56 for one number each, and a sign
-// before it for a part of it where it cannot be a dash between two.
+// numberRule matches 1,234.56 and 1 234,56 as one number each, including a sign
+// if it cannot be a dash between two numbers.
 var numberRule = regexp.MustCompile(`(^|[\s(\[=:>"])[-+−](?:` + digits + `)|` + digits)
 
 const digits = `(?:\p{Nd}{1,3}(?: \p{Nd}{3})+\b|\p{Nd}+)(?:[.,:'’]\p{Nd}+)*`

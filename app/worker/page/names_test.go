@@ -43,7 +43,7 @@ func TestNamesThatCannotBeLookedUp(t *testing.T) {
 	go func() { defer close(done); _ = server.ActivateAndServe() }()
 	<-started
 	t.Cleanup(func() { _ = server.Shutdown(); <-done })
-	// The resolver goes on asking for a while after nobody waits any more.
+	// The resolver continues for a while after the last waiting call has ended.
 	asking, end := context.WithCancel(context.Background())
 	t.Cleanup(end)
 	e := New(Options{Guard: guard.Options{Resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {

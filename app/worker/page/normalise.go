@@ -14,19 +14,18 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// maxRounds is how often the rules are applied to their own result. Taking
-// something out can bring together what is to be taken out next; a text that
-// is still changing after so many rounds was made to.
+// maxRounds limits how often the rules are applied to their own result. A removal
+// can create another match. A text that still changes after so many rounds is
+// built to do so.
 const maxRounds = 30
 
-// maxMatching bounds one search in steps of the rule's program times bytes of
-// the text: a search cannot be interrupted, and this many steps take seconds.
+// maxMatching limits one search, in steps of the rule's program times bytes of
+// the text. A search cannot be interrupted, and this many steps take seconds.
 const maxMatching = 500_000_000
 
-// normalise makes a text comparable: equal for equal content, whatever its
-// spaces, and without what the rules ignore. The result does not change when
-// it is normalised again, so nothing that is ignored can be left in it, and a
-// diff shows what the digest saw.
+// normalise makes a text comparable: equal for equal content, independent of
+// spaces, and without ignored parts. Normalising the result again does not change
+// it. So no ignored part remains, and a diff shows the text of the digest.
 func (r *rules) normalise(ctx context.Context, raw string) (text string, counts []Taken, cut bool, err error) {
 	counts = r.counters()
 	text = tidy(raw)
@@ -82,7 +81,7 @@ func takeOut(re *regexp.Regexp, text string, count *int) string {
 	})
 }
 
-// cutText ends at a whole character.
+// cutText cuts a text at a character boundary.
 func cutText(text string, limit int) string {
 	for limit > 0 && !utf8.RuneStart(text[limit]) {
 		limit--
@@ -90,8 +89,8 @@ func cutText(text string, limit int) string {
 	return strings.TrimRight(text[:limit], " \n")
 }
 
-// tidy gives every text one spelling: composed characters, one kind of space
-// and of line break, no empty lines, and nothing that cannot be seen.
+// tidy gives equal texts the same encoding: composed characters, one kind of
+// space and of line break, no empty lines, and no invisible characters.
 func tidy(text string) string {
 	text = norm.NFC.String(strings.Map(visible, strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")))
 	var b strings.Builder
@@ -116,9 +115,9 @@ func tidy(text string) string {
 	return b.String()
 }
 
-// visible maps all that breaks lines to a line break and all spaces to one,
-// and drops what has no width. Joiners stay: they are part of how words of
-// some languages, and pictures, are written.
+// visible maps all line separators to a line break and all spaces to one space,
+// and drops zero-width characters. Joiners stay: words of some languages, and
+// emoji, need them.
 func visible(r rune) rune {
 	switch {
 	case r == '\n' || r == '\r' || r == '\v' || r == '\f' || r == '\u0085' || r == '\u2028' || r == '\u2029':

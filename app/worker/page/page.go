@@ -1,18 +1,17 @@
-// Package page looks at pages and says what they show: jobs of kind page.
+// Package page runs jobs of kind page: it fetches a page and extracts its text.
 //
-// A look has two halves. The first fetches the document as a check of HTTP
-// does, see package probe: through the guarded dialer on every hop, cold, one
-// address of the host and so many looks at a host at once, within the deadline
-// and the task's cap on the body. Here alone cookies are kept from hop to hop.
-// The second makes a text of
-// it that can be compared with an earlier one: pure, versioned, and bounded in
-// memory and time whatever the document is. The text it is compared with,
-// and the meaning of a difference, are not decided here.
+// A check has two parts. The first fetches the document like an HTTP check, see
+// package probe: through the guarded dialer on every hop, with a new connection,
+// to one address of the host, with a limit of concurrent checks at a host, within
+// the deadline and the task's limit on the body. Unlike there, cookies are kept
+// from hop to hop. The second extracts a text that can be compared with an
+// earlier one. It is pure and versioned, and limited in memory and time for any
+// document. Other packages compare texts and decide what a difference means.
 //
-// A page that cannot be fetched, is not there or has lost what is looked for
-// is the page's fault. One that is fine and still cannot be read, because it
-// may not be reached or because its selector cannot be applied to it, is ours,
-// and never counts against the page.
+// If a page cannot be fetched, is missing, or lacks the selected part, that is a
+// fault of the page. If it may not be reached, or its selector cannot be applied,
+// that is a fault of the worker or the settings, and never counts against the
+// page.
 package page
 
 import (
@@ -33,11 +32,11 @@ import (
 
 // Options of an executor. The zero value reaches the public internet only.
 type Options struct {
-	// Guard says what may be reached.
+	// Guard sets the allowed addresses.
 	Guard guard.Options
-	// Version is what the User-Agent says. Default: "dev".
+	// Version is the version in the User-Agent. Default: "dev".
 	Version string
-	// PerHost is how many looks are at one host and port at once; more wait
+	// PerHost is the number of concurrent checks at one host and port; more wait
 	// for their turn. Default: 4.
 	PerHost int
 }
@@ -48,7 +47,7 @@ type Executor struct {
 	reading chan struct{}
 }
 
-// New makes an executor.
+// New returns an executor.
 func New(o Options) *Executor {
 	return over(reach.New(reach.Options{Guard: o.Guard, Version: o.Version, PerHost: o.PerHost}))
 }
@@ -57,12 +56,12 @@ func over(n *reach.Net) *Executor {
 	return &Executor{net: n, reading: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-// Close lets connections go.
+// Close closes idle connections.
 func (e *Executor) Close() { e.net.Close() }
 
-// Execute looks at the page of the attempt's task. Of a monitor's check the
-// end is what was seen; of any other job, whether the page could be read, and
-// its text.
+// Execute fetches the page of the attempt's task. The result of a monitor's check
+// is its check result. Another job succeeds if the page could be read, and
+// returns its text.
 func (e *Executor) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	if r.Task.Page == nil {
 		return r.Refused("task %q has no page", r.Task.Name)
@@ -70,7 +69,7 @@ func (e *Executor) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	m := e.Check(ctx, *r.Task)
 	_, _ = fmt.Fprintf(r.Log, "GET %s: %s in %s\n", reach.RedactAddress(r.Task.Page.URL), summary(m), m.Latency.D().Round(time.Millisecond))
 	if cut := reach.CutShort(ctx); cut != nil {
-		return r.Failed("%s", cut) // ended by us: nothing was seen
+		return r.Failed("%s", cut) // the worker ended the check, without a result
 	}
 	if r.Job.Trigger == job.TriggerCheck {
 		return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK, Check: &m}
@@ -93,14 +92,14 @@ func summary(m task.CheckResult) string {
 	return fmt.Sprintf("%d matches, %d bytes of text", m.Page.Matches, len(m.Page.Text))
 }
 
-// keptText is how much of the text the output of a job holds, in bytes.
+// keptText limits the text in the output of a job, in bytes.
 const keptText = 256 << 10
 
 func output(p *task.PageSeen) json.RawMessage {
 	text, cut := core.CleanText(p.Text, keptText)
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // markup would grow sixfold
+	enc.SetEscapeHTML(false) // escapes would make markup six times larger
 	_ = enc.Encode(struct {
 		Outcome task.PageOutcome `json:"outcome"`
 		Digest  string           `json:"digest"`
@@ -111,13 +110,13 @@ func output(p *task.PageSeen) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// Check looks at the page once.
+// Check fetches and evaluates the page once.
 func (e *Executor) Check(ctx context.Context, t task.Task) task.CheckResult {
 	m, _, _ := e.look(ctx, t)
 	return m
 }
 
-// look also gives the reading, for a preview.
+// look is Check, and also returns the reading for a preview.
 func (e *Executor) look(ctx context.Context, t task.Task) (m task.CheckResult, out reading, ok bool) {
 	ctx, cancel := reach.Bounded(ctx, t)
 	defer cancel()
@@ -134,7 +133,7 @@ func (e *Executor) look(ctx context.Context, t task.Task) (m task.CheckResult, o
 	l.Secrets.Mark = string(core.Redacted)
 	m = l.Run(ctx, func(ctx context.Context) *reach.Fault {
 		a, f := fetch(ctx, l, e.net.Agent())
-		l.Rest()
+		l.StopStarvationWatch()
 		if f != nil {
 			return f
 		}
@@ -151,12 +150,12 @@ func (e *Executor) look(ctx context.Context, t task.Task) (m task.CheckResult, o
 	return m, out, m.Page != nil
 }
 
-// readingTime is how long making a text of a document may take. The largest
-// documents there are need a second or two; what needs more was made to.
+// readingTime is the time limit to extract the text of a document. The largest
+// real documents need a second or two; one that needs more is built to do so.
 const readingTime = 15 * time.Second
 
-// read waits for its turn: a document in memory takes many times its size, so
-// only as many as there are processors are read at once.
+// read extracts the text of a document when it is its turn. A parsed document
+// takes many times its size in memory, so only one is read for each CPU.
 func (e *Executor) read(ctx context.Context, r *rules, d content) (reading, error) {
 	select {
 	case e.reading <- struct{}{}:

@@ -83,7 +83,7 @@ func TestAPageIsSeen(t *testing.T) {
 	}
 }
 
-func TestWhatAPageCanLackIsItsFault(t *testing.T) {
+func TestPageWithoutTheExpectedContentFails(t *testing.T) {
 	t.Parallel()
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

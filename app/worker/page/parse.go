@@ -15,13 +15,13 @@ import (
 	"github.com/belfry-run/belfry/app/worker/internal/reach"
 )
 
-// content is a document as it came.
+// content is a fetched document.
 type content struct {
 	body []byte
 	kind string // its Content-Type header
 }
 
-// document is what was parsed: HTML, JSON, or a plain text.
+// document is a parsed document: HTML, JSON, or plain text.
 type document struct {
 	root  *html.Node
 	value any
@@ -37,8 +37,8 @@ func (d *document) tree() *tree {
 	return d.index
 }
 
-// whole is what is looked at without a selector: of HTML the body, because
-// nothing else is shown.
+// whole returns the part that is used without a selector: of HTML the body,
+// because only the body is displayed.
 func (d *document) whole() found {
 	f := found{}
 	switch {
@@ -71,8 +71,8 @@ func bodyOf(root *html.Node) *html.Node {
 	return root
 }
 
-// parse reads a document as what the settings need; without a selector, as
-// what it says it is.
+// parse parses a document as the type that the selector needs; without a
+// selector, as its declared type.
 func (r *rules) parse(ctx context.Context, d content) (*document, error) {
 	kind := mediaType(d)
 	switch {
@@ -107,8 +107,8 @@ func asJSONFault(err error) error {
 	return unreadable{fmt.Errorf("the document is not JSON: %w", err)}
 }
 
-// mediaType is what a document says it is, or what it looks like when it does
-// not say or says nothing of use.
+// mediaType returns the declared type of a document, or else the type that its
+// content suggests.
 func mediaType(d content) string {
 	kind, _, err := mime.ParseMediaType(d.kind)
 	if err == nil && kind != "application/octet-stream" && kind != "application/unknown" {
@@ -132,13 +132,13 @@ func isXML(kind string) bool {
 		kind == "application/x-ndjson" || kind == "application/yaml" || kind == "application/x-yaml" || kind == "application/toml"
 }
 
-// maxDepth is a depth at which recursion is still harmless. The parser keeps
-// at most 512 elements open, so that nothing should come near it.
+// maxDepth limits the depth of recursion. The parser keeps at most 512 elements
+// open, so documents should not come near it.
 const maxDepth = 5000
 
 // parseHTML builds the tree of a document in bounded memory, see [plain].
 func parseHTML(ctx context.Context, text []byte) (*html.Node, error) {
-	safe, err := plain(ctx, text)
+	safe, err := rewriteHTML(ctx, text)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func parseHTML(ctx context.Context, text []byte) (*html.Node, error) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case err != nil: // elements that are nested too deep
+	case err != nil: // elements are nested too deep
 		return nil, tooComplex{fmt.Errorf("the document cannot be parsed: %s", strings.TrimPrefix(err.Error(), "html: "))}
 	}
 	depth, deepest := 0, 0
@@ -157,7 +157,7 @@ func parseHTML(ctx context.Context, text []byte) (*html.Node, error) {
 	return root, nil
 }
 
-// cancelReader ends with its context, and so does who reads from it.
+// cancelReader returns an error after the end of its context, which ends the parser.
 type cancelReader struct {
 	ctx context.Context
 	r   io.Reader
@@ -170,8 +170,8 @@ func (c *cancelReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// walk goes through a tree without recursion. A node whose enter is false is
-// passed over with all that is in it; leave is called for the others.
+// walk visits a tree without recursion. If enter returns false, the node and its
+// descendants are skipped; leave is called for the others.
 func walk(root *html.Node, enter func(*html.Node) bool, leave func(*html.Node)) {
 	n := root
 	for {

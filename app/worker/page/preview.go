@@ -8,22 +8,21 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// PreviewResult is what a page's settings make of it now, for the author
-// of the settings.
+// PreviewResult is the present result of a page's settings, for their author.
 type PreviewResult struct {
 	task.CheckResult
 	First   []string `json:"first,omitempty" doc:"Texts of the first elements that the selector found, before the ignore rules"`
 	Removed []Taken  `json:"removed,omitempty" doc:"What each rule took out or masked"`
 }
 
-// Bounds of a preview.
+// Limits of a preview.
 const (
 	previewMatches = 10
 	previewText    = 1 << 10 // bytes of one match
 )
 
-// Preview looks at the page once and shows its work. Faults of the
-// page or of its settings stand in the result.
+// Preview fetches the page once and returns the intermediate results. Faults of
+// the page or of its settings are in the result.
 func (e *Executor) Preview(ctx context.Context, t task.Task) PreviewResult {
 	m, out, ok := e.look(ctx, t)
 	p := PreviewResult{CheckResult: m}

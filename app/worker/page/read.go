@@ -11,15 +11,15 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// reading is what became of a document under its rules.
+// reading is the result of applying the rules to a document.
 type reading struct {
 	seen    task.PageSeen
 	found   found
-	why     string  // about a selector that found nothing
+	why     string  // why a selector found nothing
 	removed []Taken // per rule, in the order of the settings
 }
 
-// Taken says how much one rule took out of a page, or masked in it.
+// Taken counts the parts that one rule removed or masked.
 type Taken struct {
 	Rule  string `json:"rule" doc:"Such as ignore[0]"`
 	Text  string `json:"text" doc:"The rule itself"`
@@ -31,7 +31,7 @@ type selector interface {
 	find(ctx context.Context, doc *document) (found, error)
 }
 
-// found is what a selector found, in its order.
+// found holds the matches of a selector, in order.
 type found struct {
 	matches int
 	items   []item
@@ -45,7 +45,7 @@ type item struct {
 	text string
 }
 
-// maxCollected bounds the text before rules make it shorter.
+// maxCollected limits the text before the rules shorten it.
 const maxCollected = 8 * task.MaxPageText
 
 func (f *found) value(text string) {
@@ -57,16 +57,16 @@ func (f *found) value(text string) {
 
 func (f *found) full() bool { return f.bytes > maxCollected }
 
-// Faults of a document or its settings, besides the context.
+// Errors of a document or its settings.
 type (
-	tooComplex struct{ error } // more than we want to read
-	unreadable struct{ error } // not what it says it is
-	misused    struct{ error } // a selector that cannot be used on it
-	foreign    struct{ error } // nothing that has a text
+	tooComplex struct{ error } // the document exceeds a limit
+	unreadable struct{ error } // the document does not have its declared type
+	misused    struct{ error } // the selector cannot be used on this type
+	foreign    struct{ error } // the document is not text
 )
 
-// read makes the text of a document that is compared. It is pure: equal
-// documents and settings give equal results.
+// read returns the text of a document for comparison. It is pure: equal documents
+// and settings give equal results.
 func (r *rules) read(ctx context.Context, d content) (reading, error) {
 	out := reading{seen: task.PageSeen{Outcome: task.PageText, RawDigest: digest(d.body), ConfigHash: configHash(r.check)}}
 	doc, err := r.parse(ctx, d)
@@ -100,7 +100,7 @@ func (r *rules) read(ctx context.Context, d content) (reading, error) {
 	return out, nil
 }
 
-// ignoreElements takes them all out at once: none depends on another.
+// ignoreElements removes all ignored elements in one pass: no rule depends on another.
 func (r *rules) ignoreElements(ctx context.Context, doc *document, out *reading) error {
 	if len(r.ignoreCSS) == 0 {
 		return nil
@@ -133,9 +133,9 @@ func (r *rules) ignoreElements(ctx context.Context, doc *document, out *reading)
 	return nil
 }
 
-// collect joins what was found with line breaks. An element inside another
-// that was found too is part of that one's text, and is not repeated: a
-// selector that matches everything gives the document once.
+// collect joins the matches with line breaks. A match within another match is
+// part of that one's text, and is not repeated: a selector that matches all
+// elements gives the document once.
 func (r *rules) collect(items []item) (raw string, cut bool) {
 	chosen := make(map[*html.Node]bool, len(items))
 	for _, it := range items {

@@ -14,23 +14,23 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// rules are the settings of a page, ready to be used.
+// rules are the compiled settings of a page.
 type rules struct {
 	check     task.PageCheck
 	selector  selector // nil: the whole text
 	ignoreCSS []*css
 	ignore    []*regexp.Regexp
-	programs  []int // how large those are, in steps
+	programs  []int // sizes of the expressions, in steps
 	masks     []mask
 }
 
-// normaliser is the version of all that turns a document into a text. Raise it
-// with any change after which the same document gives another text: every page
-// then starts from a new baseline, and no difference of ours is taken for one
-// of theirs.
+// normaliser is the version of the conversion of documents into texts. Raise it
+// with each change that gives another text for the same document. Every page then
+// starts from a new baseline, so that a change of the code is not reported as a
+// change of the page.
 const normaliser = 1
 
-// configHash names the settings that a text depends on.
+// configHash identifies the settings on which a text depends.
 func configHash(g task.PageCheck) string {
 	masks := slices.Compact(slices.Sorted(slices.Values(g.Mask)))
 	b, _ := json.Marshal([]any{normaliser, g.URL, g.CSS, g.XPath, g.JSONPath, nonNil(g.IgnoreCSS), nonNil(g.Ignore), nonNil(masks), g.KeepMarkup})
@@ -44,13 +44,13 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Limits of what a definition may ask for.
+// Limits of definitions.
 const (
 	maxSelector = 2 << 10 // bytes
 	maxProgram  = 1000    // steps of a regular expression
 )
 
-// compile makes rules of settings, and says everything that is wrong with them.
+// compile compiles settings, and returns all their faults.
 func compile(g task.PageCheck) (*rules, []core.FieldError) {
 	r := &rules{check: g, masks: masksOf(g.Mask)}
 	var faults []core.FieldError
@@ -85,8 +85,8 @@ func compile(g task.PageCheck) (*rules, []core.FieldError) {
 	return r, faults
 }
 
-// compileIgnore lets ^ and $ mean the ends of a line, which is what one means
-// who looks at a page.
+// compileIgnore compiles an expression in which ^ and $ match at lines, as authors
+// of rules for pages expect.
 func compileIgnore(text string) (re *regexp.Regexp, size int, err error) {
 	if re, err = regexp.Compile("(?m:" + text + ")"); err != nil {
 		return nil, 0, err
@@ -105,8 +105,8 @@ func compileIgnore(text string) (re *regexp.Regexp, size int, err error) {
 	return re, size, nil
 }
 
-// Vet says whether a page's selectors and expressions can be used, before they
-// are saved. It is nil for tasks of other kinds.
+// Vet checks a page's selectors and expressions before they are saved. It is nil
+// for tasks of other kinds.
 func Vet(t task.Task) error {
 	if t.Page == nil {
 		return nil

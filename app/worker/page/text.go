@@ -8,9 +8,8 @@ import (
 	node "golang.org/x/net/html"
 )
 
-// writeText writes an element as a reader sees it: elements that stand for
-// themselves break lines, and what is not shown is left out. The element that
-// was asked for is always written, whatever it is.
+// writeText writes the text of an element as displayed: block elements break
+// lines, and hidden elements are left out. The root element is always written.
 func writeText(b *strings.Builder, root *node.Node) {
 	verbatim := 0
 	walk(root, func(n *node.Node) bool {
@@ -41,7 +40,7 @@ func writeText(b *strings.Builder, root *node.Node) {
 	})
 }
 
-// writeFlowing writes text in which a line break is a space like others.
+// writeFlowing writes text in which a line break counts as a space.
 func writeFlowing(b *strings.Builder, text string) {
 	for {
 		i := strings.IndexAny(text, "\n\r\f\t")
@@ -55,7 +54,7 @@ func writeFlowing(b *strings.Builder, text string) {
 	}
 }
 
-// gap stands around an element.
+// gap returns the separator around an element.
 func gap(name string) string {
 	switch {
 	case isBlock[name]:
@@ -75,7 +74,7 @@ var (
 	isVoid     = set("area base br col embed hr img input link meta param source track wbr")
 )
 
-// isHidden knows what an element says of itself; style sheets are not read.
+// isHidden reports whether an element is hidden by its own attributes; style sheets are not read.
 func isHidden(n *node.Node) bool {
 	open := false
 	for _, a := range n.Attr {
@@ -94,9 +93,9 @@ func isHidden(n *node.Node) bool {
 	return n.Data == "dialog" && !open
 }
 
-// writeMarkup writes an element with its attributes in one order, without
-// those that differ with every visit. Each block begins a line. Of scripts and
-// the like stands only that they are there.
+// writeMarkup writes an element with sorted attributes, without those that differ
+// with every visit. Each block begins a line. Scripts and the like are written
+// without their content.
 func writeMarkup(b *strings.Builder, root *node.Node) {
 	walk(root, func(n *node.Node) bool {
 		switch {
@@ -136,7 +135,7 @@ func writeTag(b *strings.Builder, n *node.Node) {
 		return strings.Compare(x.Namespace+":"+x.Key, y.Namespace+":"+y.Key)
 	})
 	for _, a := range attrs {
-		value, keep := steady(n, a)
+		value, keep := stableValue(n, a)
 		if !keep {
 			continue
 		}

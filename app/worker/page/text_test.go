@@ -61,7 +61,7 @@ func TestNormalisingTwiceIsNormalisingOnce(t *testing.T) {
 	})
 }
 
-func TestWhatIsIgnoredIsNotInTheText(t *testing.T) {
+func TestIgnoredElementsAreNotInTheText(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		g := rapid.SampledFrom(someRules).Draw(t, "rules")
@@ -140,7 +140,7 @@ func (e element) write(b *strings.Builder, v variant) {
 	fmt.Fprintf(b, `<img src="/a.png?v=%s"><input type=hidden name=csrf_token value=%s></%s>`, v.or("1", "2"), v.or("x", "y"), e.name)
 }
 
-func TestTheConfigHashIsOfWhatMatters(t *testing.T) {
+func TestTheConfigHashCoversRelevantSettingsOnly(t *testing.T) {
 	t.Parallel()
 	base := task.PageCheck{URL: "https://example.com/"}
 	seen := map[string]string{configHash(base): "base"}

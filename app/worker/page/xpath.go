@@ -11,14 +11,14 @@ import (
 	"golang.org/x/net/html"
 )
 
-// path is an XPath expression. The engine knows nothing of contexts; what it
-// does, it does through a navigator, so the navigator counts its steps and
-// stops it when there were too many.
+// path is an XPath expression. The engine ignores contexts, but accesses the
+// document only through a navigator. So the navigator counts its steps, and stops
+// the engine at a limit.
 type path struct{ text string }
 
-// maxSteps is how often an expression may move in a document or read from it.
-// It takes a second or two, and is enough for a hundred looks at each element
-// of the largest pages there are.
+// maxSteps limits how often an expression may move in a document or read from it.
+// So many steps take a second or two, and are enough for 100 steps at each element
+// of the largest real pages.
 const maxSteps = 50_000_000
 
 func compileXPath(text string) (p *path, err error) {
@@ -41,7 +41,7 @@ func compileXPath(text string) (p *path, err error) {
 	return &path{text}, nil
 }
 
-// callsFunction also sees calls inside string literals, where they are rare.
+// callsFunction reports whether an expression calls a function. It also finds calls inside string literals, which are rare.
 func callsFunction(text, name string) bool {
 	for at := strings.Index(text, name); at >= 0; {
 		rest := strings.TrimLeft(text[at+len(name):], " \t\r\n")
@@ -61,7 +61,7 @@ func isNameByte(b byte) bool {
 	return b == '-' || b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
 }
 
-// stopped is what the navigator panics with.
+// stopped is the panic value of the navigator.
 type stopped struct{ err error }
 
 var errTooManySteps = errors.New("the expression takes too many steps on this page")
@@ -76,7 +76,7 @@ func (p *path) find(ctx context.Context, doc *document) (f found, err error) {
 			f, err = found{}, misused{fmt.Errorf("xpath: %v", v)}
 		}
 	}()
-	expr, err := xpath.Compile(p.text) // not safe to be shared: it holds state
+	expr, err := xpath.Compile(p.text) // not shared, because it holds state
 	if err != nil {
 		return found{}, misused{err}
 	}
@@ -96,7 +96,7 @@ func (p *path) find(ctx context.Context, doc *document) (f found, err error) {
 	return f, nil
 }
 
-// take keeps an element as such, and attributes and texts by their value.
+// take adds an element as a node, and attributes and texts as values.
 func (f *found) take(at *navigator) {
 	if at.attr < 0 && (at.node.Type == html.ElementNode || at.node.Type == html.DocumentNode) {
 		f.matches++

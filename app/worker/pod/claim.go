@@ -13,27 +13,27 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// ClaimOptions of the first process.
+// ClaimOptions are the options of the first process.
 type ClaimOptions struct {
 	Broker  job.Leaser
 	Fetcher Fetcher
 	Worker  job.WorkerInfo // Kinds and Once are set here
-	Server  string         // where the second finds the broker
-	Dir     string         // that both share
-	// Wait is how long to wait for a job. Zero looks once.
+	Server  string         // address of the server for the second process
+	Dir     string         // shared folder
+	// Wait is how long to wait for a job. Zero: one claim without a wait.
 	Wait   time.Duration
 	Logger *slog.Logger
 }
 
-// turn is how long one of several queues is listened to.
+// turn is how long a claim waits at one of several queues.
 const turn = time.Second
 
-// claimPatience is how long a claim may take beyond its wait.
+// claimPatience is the time limit of a claim beyond its wait.
 const claimPatience = 10 * time.Second
 
-// Claim claims one job and hands it over. It reports false when there was none
-// in time. When it fails after it has claimed, the job is given back as a fault
-// of the machine, and when the context ends, as one that was not started.
+// Claim claims one job and hands it over. It reports false if no job came in
+// time. If it fails after the claim, the job is released as a fault of the
+// machine; if the context ends, as one that was not started.
 func Claim(ctx context.Context, o ClaimOptions) (bool, error) {
 	o.Worker.Kinds, o.Worker.Once = []task.Kind{task.KindProgram}, true
 	for name := range o.Worker.Queues {
@@ -57,12 +57,12 @@ func Claim(ctx context.Context, o ClaimOptions) (bool, error) {
 
 func joinClose(err, closing error) error {
 	if err != nil {
-		return err // the other is a consequence, or the session ends by itself
+		return err // the other error is a consequence, or the session ends by itself
 	}
 	return closing
 }
 
-// wait listens to the queues in turn, so that never more than one job is
+// wait claims at one queue after another, so that no more than one job is
 // claimed.
 func (o ClaimOptions) wait(ctx context.Context, h *Handover) (found bool, err error) {
 	queues := slices.Collect(maps.Keys(h.Session.Queues))
@@ -78,7 +78,7 @@ func (o ClaimOptions) wait(ctx context.Context, h *Handover) (found bool, err er
 				wait = min(wait, turn)
 			}
 			if round == 0 {
-				wait = 0 // first see what is there anywhere
+				wait = 0 // the first round looks at all queues without a wait
 			}
 			c, err := o.claim(ctx, h.Session.ID, queue, max(wait, 0))
 			if err != nil {
@@ -162,16 +162,16 @@ func (o ClaimOptions) renew(ctx context.Context, h Handover, stop context.Cancel
 	}
 }
 
-// endWait bounds what is still to be said when everything else is over.
+// endWait is the time limit of the last calls after a failure.
 const endWait = 10 * time.Second
 
-// giveBack settles what was claimed and cannot be handed over.
+// giveBack releases a job that was claimed and cannot be handed over.
 func (o ClaimOptions) giveBack(ctx context.Context, h Handover, why error) error {
 	f := h.unstarted(ctx, why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
 	defer cancel()
 	if _, err := o.Broker.Finish(ctx, h.Session.ID, []job.Finish{f}); err != nil {
-		o.Logger.Warn("job was not given back and waits for the end of its lease", "job", h.Leased.Job.ID, "error", err)
+		o.Logger.Warn("job was not handed back and waits for the end of its lease", "job", h.Leased.Job.ID, "error", err)
 	}
 	return o.close(ctx, h.Session.ID)
 }

@@ -1,11 +1,12 @@
 // Package pod splits a worker for one attempt over two processes that share a
 // folder, such as the containers of a Kubernetes pod that share a volume.
 //
-// [Claim] runs in the first, which is trusted and holds the worker's token. It
-// claims exactly one job of kind program, fetches its artifact, and writes down
-// what the second needs: the job, and a token for this attempt alone. [Run] is
-// the second. It reads that, removes it before anything else, renews the lease,
-// runs the program in the strongest sandbox that works there, and reports.
+// [Claim] runs in the first process, which is trusted and has the worker's token.
+// It claims exactly one job of kind program, fetches its artifact, and writes a
+// handover: the job, and a token for this attempt alone. [Run] runs in the second
+// process. It reads the handover and deletes it first. Then it renews the lease,
+// runs the program in the strongest sandbox that works there, and reports the
+// result.
 //
 // The worker's token never reaches the second process, and the attempt's token
 // is in no file by the time the program starts.
@@ -25,7 +26,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Handover is what the first process leaves to the second.
+// Handover is the data that the first process leaves to the second.
 type Handover struct {
 	Server  string        `json:"server"`
 	Session job.Session   `json:"session"`
@@ -36,8 +37,8 @@ type Handover struct {
 // Ref names the attempt.
 func (h Handover) Ref() job.Ref { return job.Ref{JobID: h.Leased.Job.ID, Lease: h.Lease} }
 
-// unstarted is the result of an attempt that did not begin: handed back where
-// its process was told to stop, and else a fault of the machine.
+// unstarted returns the result of an attempt that did not start: released if its
+// process was told to stop, and otherwise a fault of the machine.
 func (h Handover) unstarted(ctx context.Context, why error) job.Finish {
 	if ctx.Err() != nil {
 		return job.Finish{Ref: h.Ref(), Outcome: job.OutcomeHandedBack}
@@ -48,10 +49,10 @@ func (h Handover) unstarted(ctx context.Context, why error) job.Finish {
 
 const fileName = "attempt.json"
 
-// StateDir is where both have their cache and their folders of runs.
+// StateDir returns the folder of both processes for the cache and for runs.
 func StateDir(dir string) string { return filepath.Join(dir, "state") }
 
-// write is readable by this user alone, and there as a whole or not at all.
+// write writes the handover atomically, readable by this user alone.
 func (h Handover) write(dir string) error {
 	text, err := json.Marshal(h)
 	if err != nil {
@@ -59,7 +60,7 @@ func (h Handover) write(dir string) error {
 	}
 	file := filepath.Join(dir, fileName)
 	temp := file + ".new"
-	_ = os.Remove(temp) // or the mode of an old one would stay
+	_ = os.Remove(temp) // an old file would keep its mode
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (h Handover) write(dir string) error {
 	return os.Rename(temp, file)
 }
 
-// take reads what was handed over, and removes it.
+// take reads the handover, and deletes it.
 func take(dir string) (h Handover, err error) {
 	file := filepath.Join(dir, fileName)
 	info, err := os.Lstat(file)
@@ -95,7 +96,7 @@ func take(dir string) (h Handover, err error) {
 	return h, nil
 }
 
-// Clear removes all that is in the folder, and leaves the folder, which may be
+// Clear deletes all files in the folder, but not the folder itself, which may be
 // a volume.
 func Clear(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -108,7 +109,7 @@ func Clear(dir string) error {
 	return err
 }
 
-// Fetcher puts the artifact of a job to where it will be run from.
+// Fetcher puts the artifact of a job into the folder from which it will run.
 type Fetcher interface {
 	Prefetch(ctx context.Context, j job.LeasedJob) error
 }

@@ -119,7 +119,7 @@ func (p *twoContainers) main(t *testing.T) error {
 	})
 }
 
-func TestTheFirstContainerPreparesWhatTheSecondRuns(t *testing.T) {
+func TestTheFirstContainerPreparesTheProgramOfTheSecond(t *testing.T) {
 	p := newPod(t, "#!/bin/sh\nfor f in "+"$BELFRY_INPUT_DIR"+"/attempt.json /belfry/*; do cat $f 2>/dev/null | grep -c for-this-at[t]empt; done\necho ran\n")
 	p.id = p.Enqueue(job.NewJob{Task: "prog", Input: []byte(`{"dir":"` + p.dir + `"}`)}).ID
 	p.Enqueue(job.NewJob{Task: "prog"})
@@ -154,7 +154,7 @@ func TestTheFirstContainerPreparesWhatTheSecondRuns(t *testing.T) {
 	}
 }
 
-func TestNothingToDoIsNoError(t *testing.T) {
+func TestPodWithoutAJobEndsWithoutAnError(t *testing.T) {
 	p := newPod(t, "#!/bin/sh\n")
 	if found, err := p.init(t); err != nil || found {
 		t.Error(found, err)
@@ -164,7 +164,7 @@ func TestNothingToDoIsNoError(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBePreparedIsGivenBackAsAFaultOfTheMachine(t *testing.T) {
+func TestPodHandsBackJobsThatItCannotPrepare(t *testing.T) {
 	for name, spoil := range map[string]func(*twoContainers){
 		"no artifact": func(p *twoContainers) { p.away = true },
 		"no token":    func(p *twoContainers) { p.Leased = nil },

@@ -10,14 +10,14 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// RunOptions of the second process.
+// RunOptions are the options of the second process.
 type RunOptions struct {
-	Dir string // that both share
-	// Connect makes the broker for exactly this attempt, by its token: it takes
-	// over the session, hands the job out once, and renews tokens by itself.
+	Dir string // shared folder
+	// Connect returns the leaser for exactly this attempt, with its token: it takes
+	// over the session, returns the job once, and renews tokens by itself.
 	Connect func(Handover) (job.Leaser, error)
-	// Executor makes what runs the program. It is called when the file with the
-	// token is gone.
+	// Executor returns the executor of the program. It is called after the file
+	// with the token is deleted.
 	Executor func(ctx context.Context, h Handover) (worker.Executor, task.Has, error)
 	Spool    *worker.Spool
 	Name     string
@@ -26,12 +26,12 @@ type RunOptions struct {
 	Logger   *slog.Logger
 }
 
-// reportFor is how long the result is offered to a server that is away. There
-// is no process after this one that could.
+// reportFor is how long the result is sent again to an unreachable server: no
+// later process could send it.
 const reportFor = 10 * time.Minute
 
-// Run runs what was handed over and reports it. That the program failed is no
-// error: the server knows, and decides what follows.
+// Run runs the job of the handover and reports the result. A failure of the
+// program is not an error of Run: the server decides what follows.
 func Run(ctx context.Context, o RunOptions) error {
 	h, err := take(o.Dir)
 	if err != nil {
@@ -60,8 +60,8 @@ func Run(ctx context.Context, o RunOptions) error {
 	return err
 }
 
-// failed says that this machine cannot run the program, so that the server need not
-// wait for the end of the lease.
+// failed reports to the server that this machine cannot run the program, so that the
+// server need not wait for the end of the lease.
 func failed(ctx context.Context, b job.Leaser, h Handover, why error) error {
 	f := h.unstarted(ctx, why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)

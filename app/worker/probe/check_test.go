@@ -42,7 +42,7 @@ func run(task task.Task, trigger schedule.Trigger) *worker.Run {
 	return &worker.Run{Task: &task, Job: &job.Job{ID: 7, Kind: task.Kind, Trigger: trigger, Attempt: 1}, Lease: 3, Log: io.Discard}
 }
 
-func TestACheckReportsWhatItSawAndHasSucceeded(t *testing.T) {
+func TestTheJobOfAFailingCheckSucceedsWithItsResult(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500) })
 	ex := probe.New(probe.Options{Guard: local})

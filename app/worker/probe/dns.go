@@ -18,7 +18,7 @@ import (
 )
 
 // dns asks for a record.
-func (l *look) dns(ctx context.Context) *reach.Fault {
+func (l *check) dns(ctx context.Context) *reach.Fault {
 	c := l.Task.DNS
 	question, f := questionOf(c)
 	if f != nil {
@@ -28,14 +28,14 @@ func (l *look) dns(ctx context.Context) *reach.Fault {
 	if f != nil {
 		return f
 	}
-	leave, f := l.Turn(ctx, servers[0].address)
+	leave, f := l.WaitTurn(ctx, servers[0].address)
 	if f != nil {
 		return f
 	}
 	defer leave()
-	trip := l.Trip()
-	reply, f := l.askServers(ctx, trip, servers, question)
-	trip.End()
+	x := l.NewExchange()
+	reply, f := l.askServers(ctx, x, servers, question)
+	x.End()
 	if f != nil {
 		return f
 	}
@@ -56,18 +56,18 @@ func questionOf(c *task.DNS) (*dns.Msg, *reach.Fault) {
 	}
 	m := new(dns.Msg)
 	m.SetQuestion(name, kind)
-	m.SetEdns0(1232, false) // what passes everywhere in one piece
+	m.SetEdns0(1232, false) // fits into one packet on all networks
 	return m, nil
 }
 
-// server is one to ask. Those of the system are the operator's choice and are
-// asked as any look-up asks them; one that a task names is guarded.
+// server is a DNS server. Servers of the system are the operator's choice, and
+// need no guard; a server that a task names is guarded.
 type server struct {
 	address string
 	own     bool
 }
 
-func (l *look) servers(given string) ([]server, *reach.Fault) {
+func (c *check) servers(given string) ([]server, *reach.Fault) {
 	if given != "" {
 		host, port, err := net.SplitHostPort(given)
 		if err != nil {
@@ -78,9 +78,9 @@ func (l *look) servers(given string) ([]server, *reach.Fault) {
 		}
 		return []server{{address: net.JoinHostPort(host, port)}}, nil
 	}
-	conf, err := dns.ClientConfigFromFile(l.e.resolvConf)
+	conf, err := dns.ClientConfigFromFile(c.e.resolvConf)
 	if err != nil || len(conf.Servers) == 0 {
-		return nil, reach.Ours(task.CodeNetwork, "this machine has no resolver in %s: name one in server", l.e.resolvConf)
+		return nil, reach.Ours(task.CodeNetwork, "this machine has no resolver in %s: name one in server", c.e.resolvConf)
 	}
 	var list []server
 	for _, host := range conf.Servers {
@@ -89,11 +89,11 @@ func (l *look) servers(given string) ([]server, *reach.Fault) {
 	return list, nil
 }
 
-// askServers asks one after another, each for its part of the time.
-func (l *look) askServers(ctx context.Context, trip *reach.Trip, servers []server, question *dns.Msg) (reply *dns.Msg, f *reach.Fault) {
+// askServers asks servers one after another, each for its share of the time.
+func (c *check) askServers(ctx context.Context, x *reach.Exchange, servers []server, question *dns.Msg) (reply *dns.Msg, f *reach.Fault) {
 	for i, s := range servers {
 		part, cancel := share(ctx, len(servers)-i)
-		reply, f = l.askServer(ctx, part, trip, s, question)
+		reply, f = c.askServer(ctx, part, x, s, question)
 		cancel()
 		if f == nil || ctx.Err() != nil {
 			break
@@ -102,7 +102,7 @@ func (l *look) askServers(ctx context.Context, trip *reach.Trip, servers []serve
 	return reply, f
 }
 
-// share is a context with a part of the time that is left.
+// share returns a context with a share of the remaining time.
 func share(ctx context.Context, parts int) (context.Context, context.CancelFunc) {
 	deadline, bounded := ctx.Deadline()
 	if !bounded || parts <= 1 {
@@ -111,55 +111,59 @@ func share(ctx context.Context, parts int) (context.Context, context.CancelFunc)
 	return context.WithTimeout(ctx, time.Until(deadline)/time.Duration(parts))
 }
 
-// tries of a question over UDP, which loses packets.
+// tries is how often a question is sent over UDP, which may lose packets.
 const tries = 3
 
-func (l *look) askServer(ctx, part context.Context, trip *reach.Trip, s server, question *dns.Msg) (*dns.Msg, *reach.Fault) {
-	if !l.Task.DNS.TCP {
+func (c *check) askServer(ctx, part context.Context, x *reach.Exchange, s server, question *dns.Msg) (*dns.Msg, *reach.Fault) {
+	if !c.Task.DNS.TCP {
 		for i := range tries {
 			try, cancel := share(part, tries-i)
-			reply, err := l.exchange(try, trip, "udp", s, question)
+			reply, err := c.exchange(try, x, "udp", s, question)
 			cancel()
 			switch {
 			case err == nil && !reply.Truncated:
 				return reply, nil
 			case err == nil:
-				return l.askTCP(ctx, part, trip, s, question)
+				reply, f := c.askTCP(ctx, part, x, s, question)
+				if f != nil {
+					f.Text = "the answer over UDP is cut off, and over TCP " + f.Text
+				}
+				return reply, f
 			case !reach.IsTimeout(err) || part.Err() != nil || ctx.Err() != nil || i == tries-1:
-				return nil, l.serverFault(ctx, trip, s, err)
+				return nil, c.serverFault(ctx, x, s, err)
 			}
 		}
 	}
-	return l.askTCP(ctx, part, trip, s, question)
+	return c.askTCP(ctx, part, x, s, question)
 }
 
-func (l *look) askTCP(ctx, part context.Context, trip *reach.Trip, s server, question *dns.Msg) (*dns.Msg, *reach.Fault) {
-	reply, err := l.exchange(part, trip, "tcp", s, question)
+func (c *check) askTCP(ctx, part context.Context, x *reach.Exchange, s server, question *dns.Msg) (*dns.Msg, *reach.Fault) {
+	reply, err := c.exchange(part, x, "tcp", s, question)
 	if err != nil {
-		return nil, l.serverFault(ctx, trip, s, err)
+		return nil, c.serverFault(ctx, x, s, err)
 	}
 	return reply, nil
 }
 
-func (l *look) exchange(ctx context.Context, trip *reach.Trip, network string, s server, question *dns.Msg) (*dns.Msg, error) {
+func (c *check) exchange(ctx context.Context, x *reach.Exchange, network string, s server, question *dns.Msg) (*dns.Msg, error) {
 	host, port, _ := net.SplitHostPort(s.address)
 	var conn net.Conn
 	var err error
 	if s.own {
-		trip.Enter(reach.StageConnect)
+		x.Enter(reach.StageConnect)
 		conn, err = new(net.Dialer).DialContext(ctx, network, s.address)
 		if addr, err := netip.ParseAddr(host); err == nil {
-			trip.Dials(addr)
+			x.Dials(addr)
 		}
 	} else {
-		conn, err = l.Connect(ctx, trip, network, host, port, task.FamilyAny)
+		conn, err = c.Connect(ctx, x, network, host, port, task.FamilyAny)
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(reach.Past) })()
-	trip.Enter(reach.StageWait)
+	x.Enter(reach.StageWait)
 	timeout := monitor.MaxCheckTimeout.D() // never reached: the context ends before
 	if deadline, bounded := ctx.Deadline(); bounded {
 		timeout = time.Until(deadline)
@@ -174,7 +178,7 @@ func (l *look) exchange(ctx context.Context, trip *reach.Trip, network string, s
 	return reply, err
 }
 
-// answersTo reports whether a reply with the right ID is for the question. A refusal need not repeat it.
+// answersTo reports whether a reply with the right ID is for the question. A refusal need not repeat the question.
 func answersTo(reply, asked *dns.Msg) bool {
 	if len(reply.Question) == 0 {
 		return reply.Rcode != dns.RcodeSuccess && reply.Rcode != dns.RcodeNameError
@@ -182,17 +186,17 @@ func answersTo(reply, asked *dns.Msg) bool {
 	return len(reply.Question) == 1 && strings.EqualFold(reply.Question[0].Name, asked.Question[0].Name)
 }
 
-// serverFault is what went wrong with a server, which here is the target. One
-// of our own that does not listen is our fault.
-func (l *look) serverFault(ctx context.Context, trip *reach.Trip, s server, err error) *reach.Fault {
-	f := l.NetFault(ctx, trip, err)
+// serverFault returns the fault of a server, which is the target here. If a
+// server of the system does not answer, that is a fault of this machine.
+func (c *check) serverFault(ctx context.Context, x *reach.Exchange, s server, err error) *reach.Fault {
+	f := c.NetFault(ctx, x, err)
 	switch {
-	case f.Outcome != task.CheckFail || trip.At() < reach.StageConnect:
+	case f.Outcome != task.CheckFail || x.At() < reach.StageConnect:
 	case f.Code == task.CodeFirstByte, f.Code == task.CodeConnectTimeout:
-		f.Code, f.Text = task.CodeDNSTimeout, fmt.Sprintf("the server did not answer within the timeout of %s", reach.Short(l.Budget))
-	case trip.At() == reach.StageWait:
+		f.Code, f.Text = task.CodeDNSTimeout, fmt.Sprintf("the server did not answer within the timeout of %s", reach.Short(c.Budget))
+	case x.At() == reach.StageWait:
 		f.Code, f.Text = task.CodeDNSFailed, "the server's answer cannot be used: "+reach.Cause(err)
-		if strings.Contains(f.Text, "refused") { // UDP learns of it late
+		if strings.Contains(f.Text, "refused") { // over UDP, a refusal arrives late
 			f.Code, f.Text = task.CodeConnectRefused, "the server does not listen on this port"
 		}
 	}
@@ -202,8 +206,8 @@ func (l *look) serverFault(ctx context.Context, trip *reach.Trip, s server, err 
 	return f
 }
 
-// answers judges a reply.
-func (l *look) answers(reply, question *dns.Msg) *reach.Fault {
+// answers checks a reply.
+func (l *check) answers(reply, question *dns.Msg) *reach.Fault {
 	c := l.Task.DNS
 	l.Facts.RCode, l.Facts.TTL = dns.RcodeToString[reply.Rcode], 0
 	for _, rr := range reply.Answer {
@@ -223,7 +227,7 @@ func (l *look) answers(reply, question *dns.Msg) *reach.Fault {
 	got := strings.Join(l.Facts.Answers, ", ")
 	good := reply.Rcode == dns.RcodeSuccess
 	switch missing := missing(c.Expect, l.Facts.Answers); {
-	case !good && judgesBy(l.Task, "rcode") && len(missing) == 0: // the conditions say which codes are good
+	case !good && judgesBy(l.Task, "rcode") && len(missing) == 0: // the conditions decide which codes are good
 	case reply.Rcode == dns.RcodeNameError:
 		return reach.Failing(task.CodeDNSNotFound, "the name %s does not exist", c.Name)
 	case !good:
@@ -240,9 +244,9 @@ func (l *look) answers(reply, question *dns.Msg) *reach.Fault {
 	return nil
 }
 
-func (l *look) unexpected() []string { return missing(l.Facts.Answers, l.Task.DNS.Expect) }
+func (c *check) unexpected() []string { return missing(c.Facts.Answers, c.Task.DNS.Expect) }
 
-// missing are those of want that are not in got.
+// missing returns the items of want that are not in got.
 func missing(want, got []string) (list []string) {
 	for _, text := range want {
 		if !slices.ContainsFunc(got, func(have string) bool { return sameRecord(text, have) }) {
@@ -252,8 +256,8 @@ func missing(want, got []string) (list []string) {
 	return list
 }
 
-// sameRecord compares as people read: the case, the last dot and the way of
-// writing an address do not matter.
+// sameRecord compares records. It ignores case, the last dot and the notation of
+// an address.
 func sameRecord(a, b string) bool {
 	if one, err := netip.ParseAddr(a); err == nil {
 		other, err := netip.ParseAddr(b)
@@ -265,7 +269,7 @@ func sameRecord(a, b string) bool {
 	return a == b || plain(a) == plain(b)
 }
 
-// record is the data of a record as zone files have it, and a TXT as its text.
+// record returns the data of a record in the notation of zone files, and of a TXT its text.
 func record(rr dns.RR) string {
 	if txt, is := rr.(*dns.TXT); is {
 		return strings.ToValidUTF8(strings.Join(txt.Txt, ""), "\uFFFD")

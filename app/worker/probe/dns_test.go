@@ -140,6 +140,17 @@ func TestNameserversThatMisbehave(t *testing.T) {
 		}
 		_ = w.WriteMsg(m)
 	})
+	cutAlone, err := net.ListenPacket("udp", "127.0.0.1:0") // and nothing listens to TCP
+	if err != nil {
+		t.Fatal(err)
+	}
+	onlyUDP := &dns.Server{PacketConn: cutAlone, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
+		m := new(dns.Msg).SetReply(q)
+		m.Truncated = true
+		_ = w.WriteMsg(m)
+	})}
+	go func() { _ = onlyUDP.ActivateAndServe() }()
+	t.Cleanup(func() { _ = onlyUDP.Shutdown() })
 	var drops atomic.Int32
 	lossy := nameserver(t, func(w dns.ResponseWriter, q *dns.Msg) {
 		if drops.Add(1)%3 != 0 {
@@ -172,6 +183,7 @@ func TestNameserversThatMisbehave(t *testing.T) {
 	wants(t, look(t, ask(bare(dns.RcodeNameError))), task.CheckFail, task.CodeDNSFailed, "another question")
 	wants(t, look(t, ask(other)), task.CheckFail, task.CodeDNSFailed, "another question")
 	wants(t, look(t, ask(cut)), task.CheckOK, "", "")
+	wants(t, look(t, ask(cutAlone.LocalAddr().String())), task.CheckFail, task.CodeConnectRefused, "the answer over UDP is cut off, and over TCP the target refused the connection")
 	wants(t, look(t, ask(closed.LocalAddr().String())), task.CheckFail, task.CodeConnectRefused, "")
 	wants(t, look(t, ask("127.0.0.2")), task.CheckError, task.CodeBlocked, "")
 	wants(t, stalls(t, ask(nameserver(t, func(dns.ResponseWriter, *dns.Msg) {})), task.CodeDNSTimeout), task.CheckFail, task.CodeDNSTimeout, "did not answer")

@@ -20,15 +20,15 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Limits of what registries answer, in bytes, and of their referrals.
+// Limits of answers of registries, in bytes, and of their referrals.
 const (
 	maxRDAP      = 1 << 20
 	maxWHOIS     = 64 << 10
 	maxReferrals = 2
 )
 
-// domain asks when a registration ends.
-func (l *look) domain(ctx context.Context) *reach.Fault {
+// domain checks when the registration of a domain expires.
+func (l *check) domain(ctx context.Context) *reach.Fault {
 	c := l.Task.Domain
 	name, err := idna.Lookup.ToASCII(c.Name)
 	if err != nil {
@@ -42,24 +42,24 @@ func (l *look) domain(ctx context.Context) *reach.Fault {
 	return judgeRegistration(c, end, time.Now())
 }
 
-// registered is when the registration of a name ends. RDAP has half of the time when WHOIS may be asked after it.
-func (l *look) registered(ctx context.Context, server, name string) (end time.Time, f *reach.Fault) {
+// registered returns the expiry of a registration. RDAP gets half of the time if WHOIS may be asked after it.
+func (c *check) registered(ctx context.Context, server, name string) (end time.Time, f *reach.Fault) {
 	if address, isWHOIS := strings.CutPrefix(server, "whois://"); isWHOIS {
-		return l.whois(ctx, address, name)
+		return c.whois(ctx, address, name)
 	}
 	if server != "" {
-		return l.rdap(ctx, server, name)
+		return c.rdap(ctx, server, name)
 	}
 	part, cancel := share(ctx, 2)
-	server = l.e.registries.server(part, name)
+	server = c.e.registries.server(part, name)
 	if server != "" {
-		end, f = l.rdap(part, server, name)
+		end, f = c.rdap(part, server, name)
 	}
 	cancel()
 	if server != "" && (f == nil || f.Code == task.CodeDomainNotFound) || ctx.Err() != nil && f != nil {
 		return end, f
 	}
-	return l.whois(ctx, l.e.registries.WHOIS, name)
+	return c.whois(ctx, c.e.registries.WHOIS, name)
 }
 
 func judgeRegistration(c *task.Domain, end, now time.Time) *reach.Fault {
@@ -82,13 +82,13 @@ func unregistered(name string) *reach.Fault {
 }
 
 // rdap asks a server of RFC 9082.
-func (l *look) rdap(ctx context.Context, server, name string) (end time.Time, f *reach.Fault) {
+func (c *check) rdap(ctx context.Context, server, name string) (end time.Time, f *reach.Fault) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(server, "/")+"/domain/"+url.PathEscape(name), nil)
 	if err != nil {
 		return end, reach.Misconfigured("domain.server", err)
 	}
 	req.Header.Set("Accept", "application/rdap+json, application/json")
-	answer, f := l.Fetch(ctx, reach.Fetch{Request: req, MaxBody: maxRDAP})
+	answer, f := c.Fetch(ctx, reach.Fetch{Request: req, MaxBody: maxRDAP})
 	switch {
 	case f != nil:
 		return end, f
@@ -121,18 +121,18 @@ var (
 )
 
 // whois asks a server of RFC 3912, and those that it refers to.
-func (l *look) whois(ctx context.Context, server, name string) (end time.Time, f *reach.Fault) {
+func (c *check) whois(ctx context.Context, server, name string) (end time.Time, f *reach.Fault) {
 	asked := map[string]bool{}
 	for range maxReferrals + 1 {
 		if _, _, err := net.SplitHostPort(server); err != nil {
 			server = net.JoinHostPort(strings.Trim(server, "[]"), "43")
 		}
 		asked[server] = true
-		text, f := l.askWHOIS(ctx, server, name)
+		text, f := c.askWHOIS(ctx, server, name)
 		if f != nil {
 			return end, f
 		}
-		l.Snapshot = func() *task.Snapshot { return l.Secrets.Keep("", nil, []byte(text)) }
+		c.Snapshot = func() *task.Snapshot { return c.Secrets.Keep("", nil, []byte(text)) }
 		for _, found := range endOfName.FindAllStringSubmatch(text, -1) {
 			if at, is := parseEnd(found[1]); is {
 				return at, nil
@@ -150,36 +150,36 @@ func (l *look) whois(ctx context.Context, server, name string) (end time.Time, f
 	return end, reach.Failing(task.CodeProtocol, "WHOIS servers refer to each other, and none knows %s", name)
 }
 
-func (l *look) askWHOIS(ctx context.Context, server, name string) (string, *reach.Fault) {
-	trip, conn, leave, f := l.connect(ctx, server, task.FamilyAny)
+func (c *check) askWHOIS(ctx context.Context, server, name string) (string, *reach.Fault) {
+	x, conn, leave, f := c.connect(ctx, server, task.FamilyAny)
 	if f != nil {
 		return "", f
 	}
 	defer leave()
-	trip.Enter(reach.StageWrite)
+	x.Enter(reach.StageWrite)
 	if _, err := io.WriteString(conn, name+"\r\n"); err != nil {
-		return "", l.NetFault(ctx, trip, err)
+		return "", c.NetFault(ctx, x, err)
 	}
-	trip.Enter(reach.StageWait)
+	x.Enter(reach.StageWait)
 	var text []byte
 	chunk := make([]byte, 4<<10)
 	for len(text) < maxWHOIS {
 		n, err := conn.Read(chunk[:min(len(chunk), maxWHOIS-len(text))])
 		if n > 0 {
-			trip.Advance(reach.StageBody)
+			x.Advance(reach.StageBody)
 			text = append(text, chunk[:n]...)
 		}
 		if errors.Is(err, io.EOF) && len(text) > 0 {
 			break
 		}
 		if err != nil {
-			return "", l.NetFault(ctx, trip, err)
+			return "", c.NetFault(ctx, x, err)
 		}
 	}
 	return strings.ToValidUTF8(string(text), "\uFFFD"), nil
 }
 
-// endLayouts are the ways in which registries write a date.
+// endLayouts are the date formats of registries.
 var endLayouts = []string{
 	time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 MST", "2006-01-02 15:04:05", "2006-01-02",
 	"2006/01/02 15:04:05", "2006/01/02", "2006.01.02 15:04:05", "2006.01.02", "2006. 01. 02", "20060102150405", "20060102", "2006-Jan-02",
@@ -187,7 +187,7 @@ var endLayouts = []string{
 	"January 2 2006", "2 January 2006", "2 Jan 2006", "Mon Jan 2 2006", "Mon Jan 2 15:04:05 MST 2006", "Mon Jan 2 15:04:05 2006",
 }
 
-// parseEnd reads a date with or without what follows it. A day without a time is its first moment, in UTC.
+// parseEnd reads a date, and ignores text after it. A day without a time means its start, in UTC.
 func parseEnd(text string) (time.Time, bool) {
 	words := strings.Fields(strings.TrimRight(strings.TrimSpace(text), "."))
 	for n := min(len(words), 6); n > 0; n-- {

@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// whois answers each query by what the function says.
+// whois answers each query with the result of the function.
 func whois(t *testing.T, answer func(query string) string) (address string) {
 	t.Helper()
 	return raw(t, func(c net.Conn) {

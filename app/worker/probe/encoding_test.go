@@ -44,7 +44,7 @@ func packed(t *testing.T, text io.Reader, encodings ...string) []byte {
 	return out
 }
 
-// TestEncodedBodies has servers that encode what they were not asked to, and tasks that ask for it themselves.
+// TestEncodedBodies covers servers that encode bodies unasked, and tasks that ask for an encoding.
 func TestEncodedBodies(t *testing.T) {
 	t.Parallel()
 	const text = `{"state":"fine"}`

@@ -14,9 +14,9 @@ func TestASystemThatForbidsPings(t *testing.T) {
 	e := New(Options{})
 	defer e.Close()
 	for _, n := range []syscall.Errno{syscall.EPERM, syscall.EACCES, syscall.EPROTONOSUPPORT} {
-		l := e.begin(t.Context(), task.Task{})
+		c := e.begin(t.Context(), task.Task{})
 		refused := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", n)}
-		if f := l.pingFault(t.Context(), l.Trip(), refused); f.Outcome != task.CheckError || f.Code != task.CodeUnsupported {
+		if f := c.pingFault(t.Context(), c.NewExchange(), refused); f.Outcome != task.CheckError || f.Code != task.CodeUnsupported {
 			t.Errorf("%v: %s %s", n, f.Outcome, f.Code)
 		}
 	}

@@ -59,7 +59,7 @@ func stalls(t *testing.T, task task.Task, want task.CheckCode, change ...func(*p
 	return m
 }
 
-// checkShape is what holds of every result.
+// checkShape checks the properties of every result.
 func checkShape(t *testing.T, m task.CheckResult) {
 	t.Helper()
 	own := map[task.CheckCode]bool{
@@ -204,7 +204,7 @@ func (a authority) server(t testing.TB, change ...func(*x509.Certificate)) tls.C
 	return tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key, Leaf: cert}
 }
 
-// selfSigned is nobody's.
+// selfSigned is a certificate without an authority.
 func selfSigned(t testing.TB) tls.Certificate {
 	t.Helper()
 	template := &x509.Certificate{

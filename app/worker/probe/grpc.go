@@ -22,51 +22,51 @@ import (
 )
 
 // grpc asks the standard health service.
-func (l *look) grpc(ctx context.Context) *reach.Fault {
-	g := l.Task.GRPC
-	ctx, cancel := context.WithCancel(ctx) // ends what the library still dials
+func (c *check) grpc(ctx context.Context) *reach.Fault {
+	g := c.Task.GRPC
+	ctx, cancel := context.WithCancel(ctx) // ends remaining dials of the library
 	defer cancel()
-	leave, f := l.Turn(ctx, g.Address)
+	leave, f := c.WaitTurn(ctx, g.Address)
 	if f != nil {
 		return f
 	}
 	defer leave()
-	trip := l.Trip()
-	way := &grpcWay{look: l, ctx: ctx, trip: trip}
+	x := c.NewExchange()
+	way := &grpcDialer{check: c, ctx: ctx, exchange: x}
 	conn, f := way.client()
 	if f != nil {
 		return f
 	}
 	defer func() { _ = conn.Close() }()
 	reply, err := health.NewHealthClient(conn).Check(ctx, &health.HealthCheckRequest{Service: g.Service})
-	trip.End()
-	l.Saw(way.seen())
+	x.End()
+	c.Saw(way.seen())
 	if err != nil {
 		return way.fault(err)
 	}
 	word := reply.GetStatus().String()
-	l.Facts.Status, l.Answered = word, true
+	c.Facts.Status, c.Answered = word, true
 	if reply.GetStatus() != health.HealthCheckResponse_SERVING {
 		return reach.Failing(task.CodeExpect, "the health service says %s", word)
 	}
 	return nil
 }
 
-// grpcWay opens the connection for the library, which tells no more of what
-// went wrong than a sentence, and never where.
-type grpcWay struct {
-	look   *look
-	ctx    context.Context
-	trip   *reach.Trip
-	config *tls.Config // nil: without TLS
+// grpcDialer opens the connection for the library. The library's own errors are
+// only texts, without the stage of the failure.
+type grpcDialer struct {
+	check    *check
+	ctx      context.Context
+	exchange *reach.Exchange
+	config   *tls.Config // nil: without TLS
 
 	mu    sync.Mutex
 	first *reach.Fault
 	state *tls.ConnectionState
 }
 
-func (w *grpcWay) client() (*grpc.ClientConn, *reach.Fault) {
-	g, e := w.look.Task.GRPC, w.look.e
+func (w *grpcDialer) client() (*grpc.ClientConn, *reach.Fault) {
+	g, e := w.check.Task.GRPC, w.check.e
 	creds := insecure.NewCredentials()
 	if !g.Plaintext {
 		roots, err := e.net.Trusted(g.CA)
@@ -91,30 +91,30 @@ func (w *grpcWay) client() (*grpc.ClientConn, *reach.Fault) {
 	return conn, nil
 }
 
-// dial serves the first connection only: a check looks once.
-func (w *grpcWay) dial(context.Context, string) (net.Conn, error) {
+// dial serves the first connection only: a check makes one attempt.
+func (w *grpcDialer) dial(context.Context, string) (net.Conn, error) {
 	if w.failed() != nil {
 		return nil, w.failed()
 	}
-	conn, f := w.look.Open(w.ctx, w.trip, "tcp", w.look.Task.GRPC.Address, task.FamilyAny)
+	conn, f := w.check.Open(w.ctx, w.exchange, "tcp", w.check.Task.GRPC.Address, task.FamilyAny)
 	if f != nil {
 		return nil, w.fail(f)
 	}
-	// The context's end is told apart from a target's: the library makes a
-	// sentence of both.
+	// Distinguishes the end of the context from an error of the target: the library
+	// reports both as texts.
 	_ = conn.SetDeadline(time.Time{})
 	if w.config == nil {
-		w.trip.Enter(reach.StageWait)
+		w.exchange.Enter(reach.StageWait)
 	}
 	return conn, nil
 }
 
 // ClientHandshake implements [credentials.TransportCredentials].
-func (w *grpcWay) ClientHandshake(_ context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	secured, err := w.look.Secure(w.ctx, w.trip, conn, w.config)
+func (w *grpcDialer) ClientHandshake(_ context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	secured, err := w.check.Secure(w.ctx, w.exchange, conn, w.config)
 	if err != nil {
 		w.refused(err)
-		return nil, nil, w.fail(w.look.NetFault(w.ctx, w.trip, err))
+		return nil, nil, w.fail(w.check.NetFault(w.ctx, w.exchange, err))
 	}
 	state := secured.ConnectionState()
 	w.mu.Lock()
@@ -124,28 +124,28 @@ func (w *grpcWay) ClientHandshake(_ context.Context, _ string, conn net.Conn) (n
 		_ = secured.Close()
 		return nil, nil, w.fail(reach.Failing(task.CodeProtocol, "the target does not speak HTTP/2, and so not gRPC"))
 	}
-	w.trip.Enter(reach.StageWait)
+	w.exchange.Enter(reach.StageWait)
 	info := credentials.TLSInfo{State: state, CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}
 	return secured, info, nil
 }
 
 // ServerHandshake implements [credentials.TransportCredentials].
-func (*grpcWay) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (*grpcDialer) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return nil, nil, errors.New("this is a client")
 }
 
 // Info implements [credentials.TransportCredentials].
-func (*grpcWay) Info() credentials.ProtocolInfo {
+func (*grpcDialer) Info() credentials.ProtocolInfo {
 	return credentials.ProtocolInfo{SecurityProtocol: "tls"}
 }
 
 // Clone implements [credentials.TransportCredentials].
-func (w *grpcWay) Clone() credentials.TransportCredentials { return w }
+func (w *grpcDialer) Clone() credentials.TransportCredentials { return w }
 
 // OverrideServerName implements [credentials.TransportCredentials].
-func (*grpcWay) OverrideServerName(string) error { return nil }
+func (*grpcDialer) OverrideServerName(string) error { return nil }
 
-func (w *grpcWay) fail(f *reach.Fault) error {
+func (w *grpcDialer) fail(f *reach.Fault) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.first == nil {
@@ -154,7 +154,7 @@ func (w *grpcWay) fail(f *reach.Fault) error {
 	return f
 }
 
-func (w *grpcWay) failed() error {
+func (w *grpcDialer) failed() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.first == nil {
@@ -163,7 +163,7 @@ func (w *grpcWay) failed() error {
 	return w.first
 }
 
-func (w *grpcWay) refused(err error) {
+func (w *grpcDialer) refused(err error) {
 	var refused *tls.CertificateVerificationError
 	if errors.As(err, &refused) {
 		w.mu.Lock()
@@ -172,25 +172,25 @@ func (w *grpcWay) refused(err error) {
 	}
 }
 
-func (w *grpcWay) seen() *tls.ConnectionState {
+func (w *grpcDialer) seen() *tls.ConnectionState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state
 }
 
-// fault is what the end of a call means.
-func (w *grpcWay) fault(err error) *reach.Fault {
+// fault returns the fault of a call.
+func (w *grpcDialer) fault(err error) *reach.Fault {
 	w.mu.Lock()
 	first := w.first
 	w.mu.Unlock()
 	s, _ := status.FromError(err)
-	g := w.look.Task.GRPC
-	said, _ := core.CleanText(w.look.Secrets.Redact(s.Message()), shownBody)
+	g := w.check.Task.GRPC
+	said, _ := core.CleanText(w.check.Secrets.Redact(s.Message()), shownBody)
 	switch {
 	case first != nil:
 		return first
 	case w.ctx.Err() != nil:
-		return w.look.NetFault(w.ctx, w.trip, context.Cause(w.ctx))
+		return w.check.NetFault(w.ctx, w.exchange, context.Cause(w.ctx))
 	case s.Code() == codes.Unimplemented:
 		return reach.Failing(task.CodeExpect, "the server has no health service: it does not implement grpc.health.v1.Health/Check")
 	case s.Code() == codes.NotFound:

@@ -13,21 +13,21 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// http looks at a target of kind http.
-func (l *look) http(ctx context.Context) *reach.Fault {
-	want, err := l.e.expectation(l.Task.HTTP)
+// http checks a target of kind http.
+func (c *check) http(ctx context.Context) *reach.Fault {
+	want, err := c.e.expectation(c.Task.HTTP)
 	if err != nil {
 		return reach.Misconfigured("http", err)
 	}
-	a, f := l.ask(ctx)
+	a, f := c.ask(ctx)
 	if f != nil {
 		return f
 	}
-	l.Answered = true
-	return want.fault(a, l.Task)
+	c.Answered = true
+	return want.fault(a, c.Task)
 }
 
-// fault is nil for an answer that is as expected, and whose body can be read if that matters.
+// fault is nil for an expected answer, whose body was decoded if the task needs it.
 func (w expectation) fault(a reach.Answer, t task.Task) *reach.Fault {
 	f := w.status(a)
 	switch {
@@ -41,7 +41,7 @@ func (w expectation) fault(a reach.Answer, t task.Task) *reach.Fault {
 	return nil
 }
 
-// judgesBy reports whether some condition reads one of these variables. A warning may, and is judged on what there is.
+// judgesBy reports whether a condition reads one of these variables. Warnings do not count.
 func judgesBy(t task.Task, names ...string) bool {
 	return slices.ContainsFunc(t.Conditions, func(text string) bool {
 		p, err := condition.Get(t.Kind, text)
@@ -49,13 +49,13 @@ func judgesBy(t task.Task, names ...string) bool {
 	})
 }
 
-// ask makes the task's request. Nothing that it sends as a secret is kept when
-// it comes back.
-func (l *look) ask(ctx context.Context) (reach.Answer, *reach.Fault) {
-	h := l.Task.HTTP
-	l.Secrets.AddHeaders(h.Headers)
-	l.Secrets.AddURL(h.URL)
-	isJob := l.run != nil
+// ask sends the task's request. Its secrets are removed from the kept parts of
+// the answer.
+func (c *check) ask(ctx context.Context) (reach.Answer, *reach.Fault) {
+	h := c.Task.HTTP
+	c.Secrets.AddHeaders(h.Headers)
+	c.Secrets.AddURL(h.URL)
+	isJob := c.run != nil
 	what := reach.Fetch{
 		MaxBody: h.MaxBody, MaxRedirects: h.MaxRedirects, Job: isJob,
 		Route: reach.Route{
@@ -63,14 +63,20 @@ func (l *look) ask(ctx context.Context) (reach.Answer, *reach.Fault) {
 		},
 	}
 	if a := h.Auth; a != nil {
-		l.Secrets.Add(string(a.Password), string(a.Bearer), string(a.Key))
+		addAuth(c, string(a.Password), string(a.Bearer), string(a.Key))
 		what.Route.Cert, what.Route.Key = a.Cert, string(a.Key)
 	}
 	var err error
-	if what.Request, err = l.request(h); err != nil {
+	if what.Request, err = c.request(h); err != nil {
 		return reach.Answer{}, reach.Misconfigured("http.url", errors.New(reach.RedactText(err.Error())))
 	}
-	return l.Fetch(ctx, what)
+	return c.Fetch(ctx, what)
+}
+
+// addAuth adds secrets of the task's auth.
+func addAuth(c *check, texts ...string) {
+	c.Secrets.Add(texts...)
+	c.auth.Add(texts...)
 }
 
 // pattern is a compiled regular expression.
@@ -88,7 +94,7 @@ func (e *Executor) optional(text string) (*pattern, error) {
 	return e.pattern(text)
 }
 
-// expectation is what the task wants of an answer.
+// expectation is the expected answer of a task.
 type expectation struct {
 	texts []string
 	codes []task.StatusRange
@@ -107,7 +113,7 @@ func (e *Executor) expectation(h *task.HTTP) (w expectation, err error) {
 	return w, err
 }
 
-// status is nil for an answer with a status that is expected.
+// status is nil for an answer with an expected status.
 func (w expectation) status(a reach.Answer) *reach.Fault {
 	if !slices.ContainsFunc(w.codes, func(s task.StatusRange) bool { return a.Status >= s.From && a.Status <= s.To }) {
 		return reach.Failing(task.CodeStatus, "expected status %s, got %d %s", strings.Join(w.texts, ", "), a.Status, http.StatusText(a.Status))

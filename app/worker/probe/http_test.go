@@ -18,7 +18,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-func TestACheckSaysWhatItSaw(t *testing.T) {
+func TestTheResultOfACheckDescribesTheAnswer(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	var proto, agent atomic.Value

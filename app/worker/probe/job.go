@@ -18,8 +18,8 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// Execute looks at the target of the attempt's task. A monitor's check reports
-// what it saw, good or bad; any other job fails when that was not good.
+// Execute checks the target of the attempt's task. A monitor's check succeeds
+// with any result; another job fails if the result is not good.
 func (e *Executor) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	switch {
 	case r.Job.Trigger == job.TriggerCheck:
@@ -30,8 +30,8 @@ func (e *Executor) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	return e.job(ctx, r)
 }
 
-// check is an attempt that has succeeded, whatever it saw: its job was to look.
-// One that was ended before its time has seen nothing.
+// check runs the check of a monitor. The attempt succeeds with any result,
+// unless it was ended before its deadline.
 func (e *Executor) check(ctx context.Context, r *worker.Run) job.Finish {
 	t := *r.Task
 	t.Input = r.Input()
@@ -42,7 +42,7 @@ func (e *Executor) check(ctx context.Context, r *worker.Run) job.Finish {
 	return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK, Check: &m}
 }
 
-// job is an attempt of a kind other than http.
+// job runs a job of a kind other than http.
 func (e *Executor) job(ctx context.Context, r *worker.Run) job.Finish {
 	t := *r.Task
 	t.Input = r.Input()
@@ -59,52 +59,52 @@ func (e *Executor) job(ctx context.Context, r *worker.Run) job.Finish {
 	return f
 }
 
-// request is an attempt of kind http that is no check: it wants its request
-// done.
+// request runs a job of kind http that is not a check: its purpose is the
+// request itself.
 func (e *Executor) request(ctx context.Context, r *worker.Run) job.Finish {
 	h := r.Task.HTTP
 	if h == nil {
 		return r.Refused("task %q has no request", r.Task.Name)
 	}
-	l := e.begin(ctx, *r.Task)
-	defer l.Free()
-	l.run = r
+	c := e.begin(ctx, *r.Task)
+	defer c.Free()
+	c.run = r
 	want, err := e.expectation(h)
 	if err != nil {
 		return r.Refused("%s", err)
 	}
-	a, fault := l.ask(ctx)
+	a, fault := c.ask(ctx)
 	if fault != nil && a.Hops == 0 {
 		return r.Refused("%s", reach.Reason(fault.Err))
 	}
-	logAnswer(r, h, a, fault)
+	logAnswer(c, h, a, fault)
 	if fault != nil && a.Hops <= 1 && !a.Reading && worker.MachineFault(fault.Err) {
-		return r.Unable(fault.Err) // the request never left
+		return r.Unable(fault.Err) // the request was not sent
 	}
 	if fault != nil {
-		return failed(r, a, fault)
+		return failed(c, a, fault)
 	}
-	f := job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK, Output: outputOf(a, h)}
-	if wrong := l.wrong(want, a); wrong != "" {
-		f.Outcome, f.Error = job.OutcomeError, fmt.Sprintf("%s %s: %s", h.Method, a.URL, wrong)
+	f := job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK, Output: outputOf(c, a, h)}
+	if wrong := c.wrong(want, a); wrong != "" {
+		f.Outcome, f.Error = job.OutcomeError, fmt.Sprintf("%s %s: %s", h.Method, c.Secrets.Hide(a.URL), wrong)
 	}
 	return f
 }
 
-// wrong is empty for an answer that is as wanted. Warnings are for monitors.
-func (l *look) wrong(want expectation, a reach.Answer) string {
-	if f := want.fault(a, l.Task); f != nil {
-		return f.Text + saying(a.Text)
+// wrong returns the fault of an answer, or "". Warnings apply to monitors alone.
+func (c *check) wrong(want expectation, a reach.Answer) string {
+	if f := want.fault(a, c.Task); f != nil {
+		return f.Text + bodyExcerpt(c, a.Text)
 	}
-	if f := l.Judge(); f != nil && f.Outcome != task.CheckDegraded {
-		return l.Clean(f.Text)
+	if f := c.Judge(); f != nil && f.Outcome != task.CheckDegraded {
+		return c.Clean(f.Text)
 	}
 	return ""
 }
 
-// failed says why there is no answer to judge.
-func failed(r *worker.Run, a reach.Answer, fault *reach.Fault) job.Finish {
-	f := r.Failed("%s %s: %s: %s", r.Task.HTTP.Method, a.URL, stageOf(a), why(fault))
+// failed returns the result of a job without a usable answer.
+func failed(c *check, a reach.Answer, fault *reach.Fault) job.Finish {
+	f := c.run.Failed("%s %s: %s: %s", c.Task.HTTP.Method, c.Secrets.Hide(a.URL), stageOf(a), c.Secrets.Hide(why(fault)))
 	f.NoRetry = errors.As(fault.Err, new(*guard.Denied)) || fault.Code == task.CodeConfig
 	if a.Reading {
 		f.Error += fmt.Sprintf(" (status %d, %d bytes came)", a.Status, len(a.Body))
@@ -112,7 +112,7 @@ func failed(r *worker.Run, a reach.Answer, fault *reach.Fault) job.Finish {
 	return f
 }
 
-// why is the fault's cause, in the words of the system where it has any.
+// why returns the cause of a fault, in the words of the system if there are any.
 func why(f *reach.Fault) string {
 	if f.Err != nil {
 		return reach.Reason(f.Err)
@@ -127,19 +127,19 @@ func stageOf(a reach.Answer) string {
 	return "waiting for the answer"
 }
 
-func logAnswer(r *worker.Run, h *task.HTTP, a reach.Answer, f *reach.Fault) {
+func logAnswer(c *check, h *task.HTTP, a reach.Answer, f *reach.Fault) {
 	came := fmt.Sprintf("%d %s, %d bytes", a.Status, http.StatusText(a.Status), len(a.Body))
 	if f != nil {
 		came = why(f)
 	}
-	_, _ = fmt.Fprintf(r.Log, "%s %s: %s in %s\n", h.Method, a.URL, came, a.Took.Round(time.Millisecond))
+	_, _ = fmt.Fprintf(c.run.Log, "%s %s: %s in %s\n", h.Method, c.Secrets.Hide(a.URL), c.Secrets.Hide(came), a.Took.Round(time.Millisecond))
 }
 
 // shownBody is how much of a body a fault repeats, in bytes.
 const shownBody = 200
 
-func saying(body []byte) string {
-	text, cut := core.CleanText(string(body[:min(len(body), 4*shownBody)]), shownBody)
+func bodyExcerpt(c *check, body []byte) string {
+	text, cut := c.Secrets.Excerpt(body, shownBody)
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return ""
@@ -157,19 +157,19 @@ type output struct {
 	Bytes      int    `json:"bytes"`
 	Body       string `json:"body,omitempty"`
 	BodyCut    bool   `json:"body_cut,omitempty"`
-	Encoded    string `json:"encoded,omitempty"` // in the place of a body that cannot be read
+	Encoded    string `json:"encoded,omitempty"` // replaces a body that could not be decoded
 	FinalURL   string `json:"final_url,omitempty"`
 }
 
-func outputOf(a reach.Answer, h *task.HTTP) json.RawMessage {
+func outputOf(c *check, a reach.Answer, h *task.HTTP) json.RawMessage {
 	o := output{Status: a.Status, DurationMS: a.Took.Milliseconds(), Bytes: len(a.Body), Encoded: a.Encoded}
 	if a.Moved {
-		o.FinalURL = a.URL
+		o.FinalURL = c.auth.Hide(a.URL)
 	}
 	keep := max(0, cmp.Or(h.KeepBodyBytes, task.DefaultKeepBody))
-	o.Body, o.BodyCut = core.CleanText(string(a.Text), keep)
+	o.Body, o.BodyCut = c.auth.Excerpt(a.Text, keep)
 	b, _ := json.Marshal(o)
-	for len(b) > core.MaxOutput { // control characters take six bytes each in JSON
+	for len(b) > core.MaxOutput { // in JSON, each control character takes six bytes
 		keep /= 2
 		o.Body, o.BodyCut = core.CleanText(o.Body, keep)
 		b, _ = json.Marshal(o)

@@ -18,32 +18,32 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// slowestPing is when a request counts as lost.
+// slowestPing is the time after which a request counts as lost.
 const slowestPing = 2 * time.Second
 
-// ping sends echo requests, one after another: the next goes out when the
-// answer to the one before is there, or its part of the time is over.
-func (l *look) ping(ctx context.Context) *reach.Fault {
-	g := l.Task.Ping
-	leave, f := l.Turn(ctx, g.Host)
+// ping sends echo requests, one after another. The next follows after the answer
+// to the previous one, or after its share of the time.
+func (c *check) ping(ctx context.Context) *reach.Fault {
+	g := c.Task.Ping
+	leave, f := c.WaitTurn(ctx, g.Host)
 	if f != nil {
 		return f
 	}
 	defer leave()
-	trip := l.Trip()
-	trip.Enter(reach.StageDNS)
-	addr, err := l.e.net.Resolve(ctx, g.Host, g.Family)
+	x := c.NewExchange()
+	x.Enter(reach.StageDNS)
+	addr, err := c.e.net.Resolve(ctx, g.Host, g.Family)
 	if err == nil {
-		trip.Dials(addr)
-		err = l.e.net.Permit(addr)
+		x.Dials(addr)
+		err = c.e.net.Permit(addr)
 	}
 	if err != nil {
-		return l.NetFault(ctx, trip, err)
+		return c.NetFault(ctx, x, err)
 	}
-	trip.Enter(reach.StageTurn)
+	x.Enter(reach.StageTurn)
 	pings, err := openPings(addr)
 	if err != nil {
-		return l.pingFault(ctx, trip, err)
+		return c.pingFault(ctx, x, err)
 	}
 	defer func() { _ = pings.conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = pings.conn.SetDeadline(reach.Past) })()
@@ -58,32 +58,32 @@ func (l *look) ping(ctx context.Context) *reach.Fault {
 		case err == nil:
 			times = append(times, took)
 		case reach.CutShort(ctx) != nil:
-			return l.NetFault(ctx, trip, err)
+			return c.NetFault(ctx, x, err)
 		case !reach.IsTimeout(err) && !errors.Is(err, context.DeadlineExceeded):
-			return l.pingFault(ctx, trip, err)
+			return c.pingFault(ctx, x, err)
 		}
 	}
-	trip.End()
-	return l.judgePings(times)
+	x.End()
+	return c.judgePings(times)
 }
 
-// judgePings has the mean of what came back for its latency.
-func (l *look) judgePings(times []time.Duration) *reach.Fault {
-	g := l.Task.Ping
+// judgePings sets the latency to the mean of the answered requests.
+func (c *check) judgePings(times []time.Duration) *reach.Fault {
+	g := c.Task.Ping
 	lost := g.Count - len(times)
-	l.Facts.Loss = 100 * float64(lost) / float64(g.Count)
-	l.Answered = true
+	c.Facts.Loss = 100 * float64(lost) / float64(g.Count)
+	c.Answered = true
 	var sum time.Duration
 	for i, took := range times {
 		sum += took
-		if i == 0 || took < l.Facts.RTTMin {
-			l.Facts.RTTMin = took
+		if i == 0 || took < c.Facts.RTTMin {
+			c.Facts.RTTMin = took
 		}
-		l.Facts.RTTMax = max(l.Facts.RTTMax, took)
+		c.Facts.RTTMax = max(c.Facts.RTTMax, took)
 	}
 	if len(times) > 0 {
-		l.Facts.RTT = sum / time.Duration(len(times))
-		l.Mean = l.Facts.RTT
+		c.Facts.RTT = sum / time.Duration(len(times))
+		c.Mean = c.Facts.RTT
 	}
 	if lost > 0 && 100*lost > g.MaxLoss*g.Count {
 		return reach.Failing(task.CodeLoss, "%d of %d requests had no answer", lost, g.Count)
@@ -91,14 +91,14 @@ func (l *look) judgePings(times []time.Duration) *reach.Fault {
 	return nil
 }
 
-func (l *look) pingFault(ctx context.Context, trip *reach.Trip, err error) *reach.Fault {
+func (c *check) pingFault(ctx context.Context, x *reach.Exchange, err error) *reach.Fault {
 	if reach.Is(err, syscall.EPERM, syscall.EACCES, syscall.EPROTONOSUPPORT, syscall.EAFNOSUPPORT) {
 		f := reach.Ours(task.CodeUnsupported, "this machine does not let the worker send pings: allow its group (sysctl net.ipv4.ping_group_range), or give it CAP_NET_RAW")
 		f.Err = err
 		return f
 	}
-	trip.Enter(reach.StageConnect)
-	return l.NetFault(ctx, trip, err)
+	x.Enter(reach.StageConnect)
+	return c.NetFault(ctx, x, err)
 }
 
 // pings is a socket for echo requests to one address.
@@ -114,8 +114,8 @@ type pings struct {
 	token [16]byte
 }
 
-// openPings takes the socket that needs no privilege, where the system has
-// opened it for the worker's group, or else the raw one.
+// openPings opens an unprivileged ICMP socket, if the system allows it to the
+// worker's group, or else a raw one.
 func openPings(addr netip.Addr) (*pings, error) {
 	p := &pings{addr: addr, kind: ipv4.ICMPTypeEcho, reply: ipv4.ICMPTypeEchoReply, proto: 1}
 	plain, raw, any := "udp4", "ip4:icmp", "0.0.0.0"
@@ -138,7 +138,7 @@ func openPings(addr netip.Addr) (*pings, error) {
 	return p, nil
 }
 
-// ping is the time of one request and its answer.
+// ping returns the time of one request until its answer.
 func (p *pings) ping(ctx context.Context, seq int) (time.Duration, error) {
 	m := icmp.Message{Type: p.kind, Body: &icmp.Echo{ID: p.id, Seq: seq, Data: p.token[:]}}
 	wire, err := m.Marshal(nil)
@@ -166,8 +166,8 @@ func (p *pings) ping(ctx context.Context, seq int) (time.Duration, error) {
 	return 0, ctx.Err()
 }
 
-// isReply knows our answers among all that a raw socket hears. The system
-// chooses the id of the other kind itself.
+// isReply recognizes answers to this socket's requests: a raw socket receives
+// all ICMP packets. On an unprivileged socket the system sets the id.
 func (p *pings) isReply(wire []byte, from net.Addr, seq int) bool {
 	m, err := icmp.ParseMessage(p.proto, wire)
 	if err != nil || m.Type != p.reply {

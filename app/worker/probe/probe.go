@@ -1,28 +1,27 @@
 // Package probe runs network checks: HTTP, TCP, DNS, TLS, ping, gRPC and
-// WebSocket. A check looks once at a target and says what it saw, as a
-// [task.CheckResult]; as a job, a result that is not good is a failed attempt.
+// WebSocket. A check contacts a target once, and returns a [task.CheckResult].
+// For other jobs, a result that is not good is a failed attempt.
 //
-// Every connection goes through the guarded dialer, those of redirects too, and
-// all denied addresses read the same, so that a check is no port scanner. A
-// check dials one address of its target and races none, because half up must
-// not read as up. (A job of kind http that is no check wants its request done,
-// and does try all addresses.)
+// Every connection goes through the guarded dialer, also after redirects. All
+// denied addresses have the same error, so that a check cannot scan ports. A
+// check dials one address of its target, because a target of which only some
+// addresses work must not count as up. (A job of kind http that is not a check
+// tries all addresses.)
 //
-// The whole exchange, from the name's resolution to the last byte of the body,
-// has one deadline; a server that drips one byte a minute does not outlast it.
-// A body is read up to the task's cap, counted after decompression. Header
-// values, query values and passwords of URLs do not appear in logs, errors,
-// outputs and snapshots.
+// One deadline limits the whole exchange, from name resolution to the last byte
+// of the body, also for a server that sends one byte a minute. A body is read up
+// to the task's limit, counted after decompression. Header values, query values
+// and passwords of URLs do not appear in logs, errors, outputs and snapshots.
 //
-// A fault of our own, or one that cannot be decided, is an outcome of error and says
-// nothing of the target: a denied address, settings that mean nothing, a
-// machine without a network, a check that waited for its turn for too long.
-// The machine counts as cut off when its own system says that the network is
-// unreachable; a silence may be the target's and is held for that.
+// A fault of the worker, or an unclear one, has the outcome error and says
+// nothing about the target: a denied address, invalid settings, a machine
+// without a network, a check that waited too long for its turn. The machine
+// counts as cut off if its system reports an unreachable network; a timeout
+// counts as the target's.
 //
-// A latency is the target's. It leaves out the time that a check waits for its
-// turn at a host, see [Options], or at the gate for handshakes: these take a
-// CPU for a good while, and many at once would measure one another.
+// A latency is the target's. It excludes the time that a check waits for its
+// turn at a host, see [Options], and a slot for its handshake: these use much
+// CPU, and concurrent ones would delay each other.
 package probe
 
 import (
@@ -35,21 +34,21 @@ import (
 
 // Options of an executor. The zero value reaches the public internet only.
 type Options struct {
-	// Guard says what may be reached.
+	// Guard sets the allowed addresses.
 	Guard guard.Options
-	// Version is what the User-Agent says. Default: "dev".
+	// Version is the version in the User-Agent. Default: "dev".
 	Version string
-	// PerHost is how many checks look at one host and port at once; more wait
+	// PerHost is the number of concurrent checks of one host and port; more wait
 	// for their turn. Default: 4.
 	PerHost int
-	// ResolvConf names the servers that kind dns asks when a task names none.
+	// ResolvConf is the file with the servers for kind dns if a task names none.
 	// Default: /etc/resolv.conf.
 	ResolvConf string
-	// Registries say whom kind domain asks when a task names no server.
+	// Registries are the servers for kind domain if a task names none.
 	Registries Registries
 }
 
-// DefaultPerHost is how many checks look at one host and port at once.
+// DefaultPerHost is the default number of concurrent checks of one host and port.
 const DefaultPerHost = reach.DefaultPerHost
 
 // Executor implements [worker.Executor] for the kinds of [Executor.Kinds].
@@ -60,7 +59,7 @@ type Executor struct {
 	registries *registries
 }
 
-// New makes an executor.
+// New returns an executor.
 func New(o Options) *Executor {
 	if o.ResolvConf == "" {
 		o.ResolvConf = "/etc/resolv.conf"
@@ -68,13 +67,13 @@ func New(o Options) *Executor {
 	return &Executor{net: reach.New(reach.Options{Guard: o.Guard, Version: o.Version, PerHost: o.PerHost}), resolvConf: o.ResolvConf, registries: newRegistries(o)}
 }
 
-// Close lets idle connections go.
+// Close closes idle connections.
 func (e *Executor) Close() {
 	e.net.Close()
 	e.registries.client.CloseIdleConnections()
 }
 
-// Kinds is what the executor runs.
+// Kinds returns the executor for each kind that it runs.
 func (e *Executor) Kinds() map[task.Kind]worker.Executor {
 	all := map[task.Kind]worker.Executor{}
 	for kind := range kinds {

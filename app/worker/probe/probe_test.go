@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -78,7 +81,7 @@ func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-func TestTheRequestSaysWhoAsks(t *testing.T) {
+func TestTheRequestIsSentAsDefined(t *testing.T) {
 	t.Parallel()
 	var got *http.Request
 	var body string
@@ -89,7 +92,7 @@ func TestTheRequestSaysWhoAsks(t *testing.T) {
 	})
 	r := ask(t, task.HTTP{Method: "post", URL: s.URL + "/hook?key=secret", Headers: map[string]string{"X-Api-Key": "secret", "Host": "other.example"}}, input(`{"a":1}`))
 	if r.Outcome != job.OutcomeOK || r.value.Status != 200 || r.value.Bytes != 4 || r.value.Body != "fine" || r.value.FinalURL != "" {
-		t.Errorf("%+v", r)
+		t.Errorf("request: got %+v, want ok, status 200 and body \"fine\"", r)
 	}
 	for name, want := range map[string]string{
 		"User-Agent": "Belfry/1.2.3", "Belfry-Job": "0", "Belfry-Attempt": "1", "Belfry-Task": "ask",
@@ -178,7 +181,7 @@ func TestAnAnswerIsJudged(t *testing.T) {
 		}
 	}
 	if r := ask(t, task.HTTP{URL: s.URL + "/sick", ExpectStatus: []string{"500-599"}, ExpectBody: "database"}); r.Outcome != job.OutcomeOK {
-		t.Errorf("%+v", r)
+		t.Errorf("expected status 500-599: got %+v, want ok", r)
 	}
 }
 
@@ -194,11 +197,11 @@ func TestAServerThatDripsIsEndedByTheTimeout(t *testing.T) {
 	})
 	r := ask(t, task.HTTP{URL: s.URL}, within(300*time.Millisecond))
 	if r.Outcome != job.OutcomeTimeout || !strings.Contains(r.Error, "reading the body") || !strings.Contains(r.Error, "status 200") {
-		t.Errorf("%+v", r)
+		t.Errorf("stalled body: got %+v, want a timeout within the body", r)
 	}
 	silent := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	if r := ask(t, task.HTTP{URL: silent.URL}, within(100*time.Millisecond)); r.Outcome != job.OutcomeTimeout || !strings.Contains(r.Error, "waiting for the answer") {
-		t.Errorf("%+v", r)
+		t.Errorf("silent server: got %+v, want a timeout before the answer", r)
 	}
 }
 
@@ -208,14 +211,14 @@ func TestABodyOverTheCapIsAnErrorThatSaysTheCap(t *testing.T) {
 		_, _ = w.Write(make([]byte, 1001))
 	})
 	if r := ask(t, task.HTTP{URL: s.URL, MaxBody: 1000}); !strings.Contains(r.Error, "over the limit of 1000 bytes (max_body)") {
-		t.Errorf("%+v", r)
+		t.Errorf("body of max_body + 1 bytes: got %+v, want an error", r)
 	}
 	if r := ask(t, task.HTTP{URL: s.URL, MaxBody: 1001}); r.Outcome != job.OutcomeOK {
-		t.Errorf("%+v", r)
+		t.Errorf("body of max_body bytes: got %+v, want ok", r)
 	}
 }
 
-func TestACompressedBombCountsAsWhatItBecomes(t *testing.T) {
+func TestBodiesAreLimitedByTheirDecompressedSize(t *testing.T) {
 	t.Parallel()
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
@@ -226,7 +229,7 @@ func TestACompressedBombCountsAsWhatItBecomes(t *testing.T) {
 		_, _ = w.Write(bomb.Bytes())
 	})
 	if r := ask(t, task.HTTP{URL: s.URL}); !strings.Contains(r.Error, "over the limit of 1048576 bytes") {
-		t.Errorf("%+v", r)
+		t.Errorf("decompression bomb: got %+v, want an error about the limit", r)
 	}
 }
 
@@ -240,10 +243,10 @@ func TestTheKeptBodyIsBoundedText(t *testing.T) {
 		_, _ = io.WriteString(w, "\x00é"+strings.Repeat("\x01", 300_000))
 	})
 	if r := ask(t, task.HTTP{URL: s.URL, KeepBodyBytes: 3}); r.value.Body != "é\x01" || !r.value.BodyCut || r.value.Bytes != 300_003 {
-		t.Errorf("%+v", r)
+		t.Errorf("kept body of 3 bytes: got %+v", r)
 	}
 	if r := ask(t, task.HTTP{URL: s.URL, KeepBodyBytes: -1}); r.value.Body != "" {
-		t.Errorf("%+v", r)
+		t.Errorf("no kept body: got %+v, want an empty body", r)
 	}
 	if r := ask(t, task.HTTP{URL: s.URL, KeepBodyBytes: core.MaxInput}); r.Outcome != job.OutcomeOK || len(r.Output) > core.MaxOutput || len(r.value.Body) < 100_000 {
 		t.Errorf("%d bytes", len(r.Output))
@@ -260,16 +263,16 @@ func TestRedirectsAreFollowedWithinTheirLimit(t *testing.T) {
 		}
 	})
 	if r := ask(t, task.HTTP{URL: s.URL + "/10"}); r.Outcome != job.OutcomeOK || r.value.FinalURL != s.URL+"/0?…" {
-		t.Errorf("%+v", r)
+		t.Errorf("10 redirects: got %+v, want ok", r)
 	}
 	if r := ask(t, task.HTTP{URL: s.URL + "/11"}); !strings.Contains(r.Error, "stopped after 10 redirects") || strings.Contains(r.Error+r.log, "secret") {
-		t.Errorf("%+v", r)
+		t.Errorf("11 redirects: got %+v, want an error without secrets", r)
 	}
 	if r := ask(t, task.HTTP{URL: s.URL + "/2", MaxRedirects: 1}); r.Outcome != job.OutcomeError {
-		t.Errorf("%+v", r)
+		t.Errorf("redirects over the limit: got %+v, want an error", r)
 	}
 	if r := ask(t, task.HTTP{URL: s.URL + "/2", MaxRedirects: -1, ExpectStatus: []string{"302"}}); r.Outcome != job.OutcomeOK || r.value.Status != 302 {
-		t.Errorf("%+v", r)
+		t.Errorf("redirects are not followed: got %+v, want ok with status 302", r)
 	}
 }
 
@@ -316,17 +319,17 @@ func TestAddressesAreGuardedOnEveryHop(t *testing.T) {
 	})
 	r := ask(t, task.HTTP{URL: s.URL})
 	if r.Outcome != job.OutcomeError || !r.NoRetry || !strings.Contains(r.Error, "address 127.0.0.2 is loopback") || !strings.Contains(r.Error, "--allow-addresses") || strings.Contains(r.Error+r.log, "secret") {
-		t.Errorf("%+v", r)
+		t.Errorf("redirect to a denied address: got %+v, want a permanent error", r)
 	}
 	if r := ask(t, task.HTTP{URL: "http://169.254.169.254/latest/meta-data"}); !r.NoRetry || !strings.Contains(r.Error, "metadata") {
-		t.Errorf("%+v", r)
+		t.Errorf("metadata service: got %+v, want a permanent error", r)
 	}
 	odd := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", "file:///etc/passwd")
 		w.WriteHeader(302)
 	})
 	if r := ask(t, task.HTTP{URL: odd.URL}); !strings.Contains(r.Error, `redirect to "file" is not followed`) {
-		t.Errorf("%+v", r)
+		t.Errorf("redirect to another scheme: got %+v, want an error", r)
 	}
 }
 
@@ -345,7 +348,70 @@ func TestErrorsDoNotRepeatSecrets(t *testing.T) {
 		}
 	}
 	if r := ask(t, task.HTTP{URL: closed.URL + "/x?key=secret"}); !strings.Contains(r.Error, closed.URL+"/x?…: waiting for the answer: ") || !strings.Contains(r.Error, "connection refused") {
-		t.Errorf("%+v", r)
+		t.Errorf("refused connection: got %+v, want an error without secrets", r)
+	}
+}
+
+func TestEchoedAuthIsHidden(t *testing.T) {
+	t.Parallel()
+	const bearer, password = "bearer-of-the-task", `pass"word&of<the>task`
+	basic := base64.StdEncoding.EncodeToString([]byte("joe:" + password))
+	said := func(r *http.Request) string {
+		if _, plain, ok := r.BasicAuth(); ok {
+			return plain
+		}
+		return r.Header.Get("Authorization")
+	}
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		quoted, _ := json.Marshal(said(r))
+		switch r.URL.Path {
+		case "/moved":
+			w.Header().Set("Location", "/at/"+url.PathEscape(strings.TrimPrefix(said(r), "Bearer ")))
+			w.WriteHeader(302)
+			return
+		case "/broken":
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer func() { _ = conn.Close() }()
+			_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\n%s %s\r\n\r\n", said(r), r.Header.Get("Authorization"))
+			return
+		case "/fault":
+			w.WriteHeader(500)
+		}
+		_, _ = fmt.Fprintf(w, "plain %s json %s html %s query %s whole %s.", said(r), quoted, html.EscapeString(said(r)), url.QueryEscape(said(r)), r.Header.Get("Authorization"))
+	})
+	hidden := func(t *testing.T, r result) {
+		t.Helper()
+		all := r.Error + "\n" + r.log + "\n" + r.value.Body + "\n" + r.value.FinalURL
+		for _, part := range []string{bearer[:8], "pass", "word&", basic[:8]} {
+			if strings.Contains(all, part) {
+				t.Errorf("%q is shown in\n%s", part, all)
+			}
+		}
+	}
+	for name, auth := range map[string]*task.HTTPAuth{"bearer": {Bearer: bearer}, "basic": {User: "joe", Password: password}} {
+		for _, path := range []string{"/", "/fault", "/broken", "/moved"} {
+			t.Run(name+path, func(t *testing.T) { hidden(t, ask(t, task.HTTP{URL: s.URL + path, Auth: auth})) })
+		}
+		for keep := 1; keep < 400; keep += 3 {
+			r := ask(t, task.HTTP{URL: s.URL, Auth: auth, KeepBodyBytes: keep})
+			hidden(t, r)
+			if len(r.value.Body) > keep {
+				t.Errorf("%d bytes of the body are kept, want at most %d", len(r.value.Body), keep)
+			}
+		}
+	}
+	want := "plain Bearer (secret) json \"Bearer (secret)\" html Bearer (secret) query Bearer+(secret) whole Bearer (secret)."
+	if r := ask(t, task.HTTP{URL: s.URL, Auth: &task.HTTPAuth{Bearer: bearer}}); r.value.Body != want || r.value.BodyCut {
+		t.Errorf("got %q, cut %v, want %q", r.value.Body, r.value.BodyCut, want)
+	}
+	// What is no secret stays in the output, as other steps read it.
+	named := serve(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("X-Region")) })
+	if r := ask(t, task.HTTP{URL: named.URL, Headers: map[string]string{"X-Region": "eu-central-1"}}); r.value.Body != "eu-central-1" {
+		t.Errorf("got %q, want the header as the server sent it", r.value.Body)
 	}
 }
 
@@ -364,6 +430,6 @@ func TestConnectionsAreKept(t *testing.T) {
 		worker.Direct(t.Context(), map[task.Kind]worker.Executor{task.KindHTTP: ex}, task.Task{Name: "a", HTTP: &task.HTTP{URL: s.URL}}, nil, io.Discard, io.Discard)
 	}
 	if len(from) != 1 {
-		t.Errorf("%v", from)
+		t.Errorf("connections: got %v, want one", from)
 	}
 }

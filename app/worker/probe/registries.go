@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/internal/guard"
 )
 
-// Registries are the roots from which the server of a registry is found.
+// Registries are the servers that refer to the servers of registries.
 type Registries struct {
 	RDAP  string // URL of the bootstrap file (RFC 9224); default: IANA's
 	WHOIS string // host:port of the server that refers to others; default: whois.iana.org:43
@@ -26,10 +26,10 @@ const (
 
 	maxBootstrap  = 4 << 20
 	bootstrapLife = 24 * time.Hour
-	bootstrapRest = time.Minute // after one that could not be read
+	bootstrapRest = time.Minute // until the next try after a failed read
 )
 
-// registries remembers the bootstrap file. Reading it is no part of a check's latency.
+// registries caches the bootstrap file. The latency of a check excludes its download.
 type registries struct {
 	Registries
 	client *http.Client
@@ -45,7 +45,7 @@ func newRegistries(o Options) *registries {
 	return r
 }
 
-// server is the URL of the RDAP server of a name, or empty when none is known.
+// server returns the URL of the RDAP server of a name, or "" if none is known.
 func (r *registries) server(ctx context.Context, name string) string {
 	r.mu.Lock()
 	servers, fresh := r.servers, time.Now().Before(r.until)
@@ -56,12 +56,12 @@ func (r *registries) server(ctx context.Context, name string) string {
 		if err == nil {
 			r.servers, r.until = read, time.Now().Add(bootstrapLife)
 		} else if ctx.Err() == nil {
-			r.until = time.Now().Add(bootstrapRest) // an old one is better than none
+			r.until = time.Now().Add(bootstrapRest) // the old file stays in use
 		}
 		servers = r.servers
 		r.mu.Unlock()
 	}
-	for end := name; end != ""; { // the longest end is the registry's
+	for end := name; end != ""; { // the longest known suffix decides
 		if found := servers[end]; found != "" {
 			return found
 		}

@@ -12,12 +12,11 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// request is what the task asks for. Headers of the task stand; beside these
-// the server of a job learns which job asks, with a key that is the same on
-// every attempt, so that it can tell a retry from a new request. A check says
-// no more than who asks.
-func (l *look) request(h *task.HTTP) (*http.Request, error) {
-	body, isInput := l.bodyOf(h)
+// request returns the request of a task, with the task's headers. A job also
+// sends headers that identify it, with a key that is the same for every attempt,
+// so that the server can recognize a retry. A check only sends a User-Agent.
+func (c *check) request(h *task.HTTP) (*http.Request, error) {
+	body, isInput := c.bodyOf(h)
 	method := h.Method
 	if method == "" {
 		method = http.MethodGet
@@ -27,9 +26,9 @@ func (l *look) request(h *task.HTTP) (*http.Request, error) {
 		return nil, err
 	}
 	reach.SetBody(req, body)
-	req.Header.Set("User-Agent", l.e.net.Agent())
-	if l.run != nil {
-		setOwnHeaders(req.Header, l.run)
+	req.Header.Set("User-Agent", c.e.net.Agent())
+	if c.run != nil {
+		setOwnHeaders(req.Header, c.run)
 	}
 	if isInput {
 		req.Header.Set("Content-Type", "application/json")
@@ -47,18 +46,18 @@ func (l *look) request(h *task.HTTP) (*http.Request, error) {
 	case a.User != "" || a.Password != "":
 		req.SetBasicAuth(a.User, string(a.Password))
 		_, token, _ := strings.Cut(req.Header.Get("Authorization"), " ")
-		l.Secrets.Add(token)
+		addAuth(c, token)
 	}
 	return req, nil
 }
 
-func (l *look) bodyOf(h *task.HTTP) (body string, isInput bool) {
+func (c *check) bodyOf(h *task.HTTP) (body string, isInput bool) {
 	if h.Body != "" {
 		return h.Body, false
 	}
-	input := l.Task.Input
-	if l.run != nil {
-		input = l.run.Input()
+	input := c.Task.Input
+	if c.run != nil {
+		input = c.run.Input()
 	}
 	switch h.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:

@@ -22,7 +22,7 @@ import (
 )
 
 // Once a check has left its host it carries nothing that was for that host.
-func TestWhoAsksIsNotToldToAnotherHost(t *testing.T) {
+func TestCredentialsAreNotSentToAnotherHost(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	client := ca.server(t)
@@ -172,7 +172,7 @@ func tunnel(w http.ResponseWriter, host string) {
 	go func() { _, _ = io.Copy(from, to); _ = from.Close() }()
 }
 
-func TestTheFamilyIsHeldTo(t *testing.T) {
+func TestChecksUseOnlyTheChosenAddressFamily(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(http.ResponseWriter, *http.Request) {})
 	tk := get(s.URL)

@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// errStartTLS is a target that speaks, and does not want TLS.
+// errStartTLS is the error of a target that answers, but refuses TLS.
 type errStartTLS struct{ said string }
 
 func (e *errStartTLS) Error() string {
@@ -19,20 +19,20 @@ func (e *errStartTLS) Error() string {
 	return fmt.Sprintf("it said %q", said)
 }
 
-// startTLS asks for TLS in the words of a protocol. Nothing may come behind
-// the answer: it would have come without TLS.
+// startTLS starts TLS with the commands of a protocol. No data may follow the
+// answer, because it would be unencrypted.
 func startTLS(conn net.Conn, protocol string) error {
 	d := dialogue{bufio.NewReaderSize(conn, 4<<10), conn}
 	var err error
 	switch protocol {
 	case "smtp":
-		err = d.say("", "220", "EHLO belfry\r\n", "250", "STARTTLS\r\n", "220")
+		err = d.exchange("", "220", "EHLO belfry\r\n", "250", "STARTTLS\r\n", "220")
 	case "ftp":
-		err = d.say("", "220", "AUTH TLS\r\n", "234")
+		err = d.exchange("", "220", "AUTH TLS\r\n", "234")
 	case "imap":
-		err = d.say("", "* OK", "a1 STARTTLS\r\n", "a1 OK")
+		err = d.exchange("", "* OK", "a1 STARTTLS\r\n", "a1 OK")
 	case "pop3":
-		err = d.say("", "+OK", "STLS\r\n", "+OK")
+		err = d.exchange("", "+OK", "STLS\r\n", "+OK")
 	case "postgres":
 		err = d.postgres()
 	default:
@@ -49,27 +49,27 @@ type dialogue struct {
 	to   io.Writer
 }
 
-// say takes turns: what is sent, and what the answer must begin with.
-func (d dialogue) say(turns ...string) error {
+// exchange sends commands. turns alternates between a command and the prefix of its answer.
+func (d dialogue) exchange(turns ...string) error {
 	for i := 0; i < len(turns); i += 2 {
 		if turns[i] != "" {
 			if _, err := io.WriteString(d.to, turns[i]); err != nil {
 				return err
 			}
 		}
-		if err := d.hear(turns[i+1]); err != nil {
+		if err := d.readAnswer(turns[i+1]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// maxLines of one answer; of one line no more than the reader holds.
+// maxLines limits the lines of one answer. The buffer of the reader limits a line.
 const maxLines = 100
 
-// hear reads one answer: of IMAP, all lines up to the wanted
-// one; of SMTP and FTP, all lines of a number.
-func (d dialogue) hear(want string) error {
+// readAnswer reads one answer: of IMAP, all lines up to the expected
+// one; of SMTP and FTP, all lines with the same code.
+func (d dialogue) readAnswer(want string) error {
 	isNumber := len(want) == 3
 	for range maxLines {
 		raw, err := d.from.ReadSlice('\n')

@@ -16,36 +16,36 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// tls looks at a certificate and its chain. The handshake accepts anything, so
-// that there is something to look at; what is wrong with it is said afterwards.
-func (l *look) tls(ctx context.Context) *reach.Fault {
+// tls checks a certificate and its chain. The handshake accepts any certificate;
+// the check verifies it afterwards.
+func (l *check) tls(ctx context.Context) *reach.Fault {
 	c := l.Task.TLS
 	roots, err := l.e.net.Trusted(c.CA)
 	if err != nil {
 		return reach.Misconfigured("tls.ca", err)
 	}
-	trip, conn, leave, f := l.connect(ctx, c.Address, c.Family)
+	x, conn, leave, f := l.connect(ctx, c.Address, c.Family)
 	if f != nil {
 		return f
 	}
 	defer leave()
 	if c.StartTLS != "" {
-		trip.Enter(reach.StageTLS)
+		x.Enter(reach.StageTLS)
 		if err := startTLS(conn, c.StartTLS); err != nil {
-			return l.startFault(ctx, trip, err)
+			return l.startFault(ctx, x, err)
 		}
 	}
 	name := cmp.Or(c.ServerName, hostOf(c.Address))
-	seen, err := l.shakeHands(ctx, trip, conn, name)
-	trip.End()
+	seen, err := l.shakeHands(ctx, x, conn, name)
+	x.End()
 	if len(seen.PeerCertificates) == 0 {
 		if err == nil {
 			return reach.Failing(task.CodeTLSHandshake, "the target showed no certificate")
 		}
-		return l.NetFault(ctx, trip, err)
+		return l.NetFault(ctx, x, err)
 	}
-	// An error after the certificate was shown is the target's no to a client
-	// that has none. Its own certificate can be judged all the same.
+	// After the server has presented its certificate, an error means that it refused
+	// a client without one. The server's certificate can still be checked.
 	return l.judgeChain(seen, name, roots)
 }
 
@@ -54,9 +54,9 @@ func hostOf(address string) string {
 	return host
 }
 
-func (l *look) shakeHands(ctx context.Context, trip *reach.Trip, conn net.Conn, name string) (seen tls.ConnectionState, err error) {
+func (c *check) shakeHands(ctx context.Context, x *reach.Exchange, conn net.Conn, name string) (seen tls.ConnectionState, err error) {
 	config := &tls.Config{
-		InsecureSkipVerify: true, //nolint:gosec // judged below
+		InsecureSkipVerify: true, //nolint:gosec // verified below
 		MinVersion:         tls.VersionTLS10,
 		ServerName:         name,
 		VerifyConnection: func(cs tls.ConnectionState) error {
@@ -64,33 +64,33 @@ func (l *look) shakeHands(ctx context.Context, trip *reach.Trip, conn net.Conn, 
 			return nil
 		},
 	}
-	_, err = l.Secure(ctx, trip, conn, config)
+	_, err = c.Secure(ctx, x, conn, config)
 	return seen, err
 }
 
-func (l *look) startFault(ctx context.Context, trip *reach.Trip, err error) *reach.Fault {
+func (c *check) startFault(ctx context.Context, x *reach.Exchange, err error) *reach.Fault {
 	var refused *errStartTLS
 	if errors.As(err, &refused) {
-		return reach.Failing(task.CodeProtocol, "the target does not go over to TLS: %s", l.Secrets.Redact(refused.Error()))
+		return reach.Failing(task.CodeProtocol, "the target does not go over to TLS: %s", c.Secrets.Redact(refused.Error()))
 	}
-	f := l.NetFault(ctx, trip, err)
+	f := c.NetFault(ctx, x, err)
 	if f.Code == task.CodeTLSHandshake {
 		f.Code, f.Text = task.CodeProtocol, "the target ended the conversation before TLS: "+reach.Cause(err)
 	}
 	return f
 }
 
-// judgeChain says what is wrong with what was shown: first what is out of its
-// time, then the name, then whom it goes back to.
-func (l *look) judgeChain(seen tls.ConnectionState, name string, roots *x509.CertPool) *reach.Fault {
+// judgeChain returns the fault of the presented chain: first an expired
+// certificate, then a wrong name, then an unknown authority.
+func (c *check) judgeChain(seen tls.ConnectionState, name string, roots *x509.CertPool) *reach.Fault {
 	now := time.Now()
 	leaf := seen.PeerCertificates[0]
 	chain, verifyErr := verified(seen.PeerCertificates, roots, now)
 	seen.VerifiedChains = chain
-	l.Saw(&seen)
-	l.Answered = true
-	l.Snapshot = func() *task.Snapshot {
-		return l.Secrets.Keep(tls.VersionName(seen.Version), nil, []byte(describe(seen.PeerCertificates)))
+	c.Saw(&seen)
+	c.Answered = true
+	c.Snapshot = func() *task.Snapshot {
+		return c.Secrets.Keep(tls.VersionName(seen.Version), nil, []byte(describe(seen.PeerCertificates)))
 	}
 	if late := outOfTime(seen.PeerCertificates, roots, verifyErr, now); late != nil {
 		return reach.Failing(task.CodeTLSExpired, "the certificate of %s is out of its time: it holds from %s to %s", subject(late), core.Stamp(late.NotBefore), core.Stamp(late.NotAfter))
@@ -103,11 +103,11 @@ func (l *look) judgeChain(seen tls.ConnectionState, name string, roots *x509.Cer
 		f.Err = verifyErr
 		return f
 	}
-	return l.judgeEnd(now)
+	return c.judgeEnd(now)
 }
 
-// judgeEnd says whether the chain ends too soon.
-func (l *look) judgeEnd(now time.Time) *reach.Fault {
+// judgeEnd returns a fault if the chain expires too soon.
+func (l *check) judgeEnd(now time.Time) *reach.Fault {
 	c := l.Task.TLS
 	left := l.Facts.CertEnd.Sub(now)
 	within := func(days int) bool { return days > 0 && left < time.Duration(days)*24*time.Hour }
@@ -129,9 +129,9 @@ func verified(shown []*x509.Certificate, roots *x509.CertPool, now time.Time) ([
 	return shown[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: now})
 }
 
-// outOfTime is the certificate that ended, or has not begun, and is needed. A
-// server may show more than is needed, and what it shows too much may end: the
-// chain is then whole without it, or would not be whole with it either.
+// outOfTime returns a required certificate that has expired or is not yet valid.
+// A server may present more certificates than required, and these may expire:
+// they do not change whether the chain is complete.
 func outOfTime(shown []*x509.Certificate, roots *x509.CertPool, verifyErr error, now time.Time) *x509.Certificate {
 	if verifyErr == nil {
 		return nil

@@ -103,7 +103,7 @@ func TestAHandshakeThatStalls(t *testing.T) {
 	}
 }
 
-// Servers that stall in the handshake wait outside of the gate for handshakes.
+// Servers that stall in the handshake wait without a slot for handshakes.
 func TestHandshakesThatStallDoNotKeepOthersWaiting(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
@@ -157,7 +157,7 @@ func TestAClientWithoutACertificate(t *testing.T) {
 		config.ClientAuth, config.ClientCAs, config.MaxVersion = tls.RequireAndVerifyClientCert, pool, version
 		s := serveTLS(t, config, nothing)
 		wants(t, look(t, task.Task{HTTP: &task.HTTP{URL: s.URL, CA: ca.pem}}), task.CheckFail, task.CodeTLSHandshake, "")
-		// What the server shows can be judged all the same.
+		// The certificate of the server can still be checked.
 		wants(t, look(t, task.Task{TLS: &task.TLS{Address: addressOf(s), CA: ca.pem}}), task.CheckOK, "", "")
 		client := ca.server(t)
 		auth := &task.HTTPAuth{Cert: pemOf(client.Leaf), Key: core.Secret(keyPEM(t, client.PrivateKey.(*ecdsa.PrivateKey)))}
@@ -220,7 +220,7 @@ func TestStartTLS(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	cert := ca.server(t)
-	// A script is what the server says, and what it then waits for.
+	// A script alternates between a text of the server and the text that it then expects.
 	server := func(script ...string) string {
 		return raw(t, func(c net.Conn) {
 			from := bufio.NewReader(c)

@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// datagrams answers each datagram by what the function says, or not at all.
+// datagrams answers each datagram with the result of the function, or not at all.
 func datagrams(t *testing.T, answer func(string) string) (address string) {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")

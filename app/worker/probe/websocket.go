@@ -17,18 +17,18 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// maxMessages and maxMessage bound what is read while waiting for the right
-// message.
+// maxMessages and maxMessage limit the data that is read while waiting for the
+// expected message.
 const (
 	maxMessages = 1000
 	maxMessage  = 1 << 20
 )
 
-// websocket asks for an upgrade, and talks where the task has something to
-// say. Redirects are not followed: a WebSocket has none.
-func (l *look) websocket(ctx context.Context) *reach.Fault {
-	w := l.Task.WebSocket
-	want, err := l.e.optional(w.Expect)
+// websocket opens a WebSocket, and exchanges messages if the task has any. It
+// follows no redirects: WebSocket has none.
+func (c *check) websocket(ctx context.Context) *reach.Fault {
+	w := c.Task.WebSocket
+	want, err := c.e.optional(w.Expect)
 	if err != nil {
 		return reach.Misconfigured("websocket.expect", err)
 	}
@@ -36,68 +36,68 @@ func (l *look) websocket(ctx context.Context) *reach.Fault {
 	if err != nil {
 		return reach.Ours(task.CodeConfig, "websocket.url: is not a URL")
 	}
-	l.Secrets.AddHeaders(w.Headers)
-	l.Secrets.AddURL(w.URL)
-	transport, f := l.e.net.Transport(reach.Route{HTTP1: true, Family: task.FamilyAny})
+	c.Secrets.AddHeaders(w.Headers)
+	c.Secrets.AddURL(w.URL)
+	transport, f := c.e.net.Transport(reach.Route{HTTP1: true, Family: task.FamilyAny})
 	if f != nil {
 		return f
 	}
-	leave, f := l.Turn(ctx, reach.HostPort(u))
+	leave, f := c.WaitTurn(ctx, reach.HostPort(u))
 	if f != nil {
 		return f
 	}
 	defer leave()
-	trip := l.Trip()
-	conn, f := l.upgrade(ctx, trip, transport)
+	x := c.NewExchange()
+	conn, f := c.upgrade(ctx, x, transport)
 	if f != nil {
 		return f
 	}
 	defer func() { _ = conn.CloseNow() }()
-	return l.converse(ctx, trip, conn, want)
+	return c.exchangeMessages(ctx, x, conn, want)
 }
 
-func (l *look) upgrade(ctx context.Context, trip *reach.Trip, transport *http.Transport) (*websocket.Conn, *reach.Fault) {
+func (c *check) upgrade(ctx context.Context, x *reach.Exchange, transport *http.Transport) (*websocket.Conn, *reach.Fault) {
 	way := &upgrading{RoundTripper: exchange.Transport{RoundTripper: transport}}
 	options := &websocket.DialOptions{
 		HTTPClient: &http.Client{
 			Transport:     way,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		HTTPHeader: http.Header{"User-Agent": {l.e.net.Agent()}},
+		HTTPHeader: http.Header{"User-Agent": {c.e.net.Agent()}},
 	}
-	for name, value := range l.Task.WebSocket.Headers {
+	for name, value := range c.Task.WebSocket.Headers {
 		if strings.EqualFold(name, "Host") {
 			options.Host = value
 			continue
 		}
 		options.HTTPHeader.Set(name, value)
 	}
-	conn, resp, err := websocket.Dial(reach.Traced(ctx, trip), l.Task.WebSocket.URL, options)
+	conn, resp, err := websocket.Dial(reach.Traced(ctx, x), c.Task.WebSocket.URL, options)
 	if resp == nil {
-		l.SawRefused(err)
-		return nil, l.HTTPFault(ctx, trip, err)
+		c.SawRefused(err)
+		return nil, c.HTTPFault(ctx, x, err)
 	}
-	l.Saw(resp.TLS)
-	l.Result.Status = resp.StatusCode
-	l.Facts.Status, l.Facts.Header = resp.StatusCode, resp.Header
+	c.Saw(resp.TLS)
+	c.Result.Status = resp.StatusCode
+	c.Facts.Status, c.Facts.Header = resp.StatusCode, resp.Header
 	if err == nil {
 		way.taken.Store(true)
-		trip.Enter(reach.StageTurn)
+		x.Enter(reach.StageTurn)
 		conn.SetReadLimit(maxMessage)
 		return conn, nil
 	}
-	trip.End()
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, reach.Drained)) // the library has read it already
-	l.KeepAnswer(reach.Answer{Status: resp.StatusCode, Header: resp.Header, Text: append([]byte(nil), body...)})
+	x.End()
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, reach.Drained)) // the library has already read it
+	c.KeepAnswer(reach.Answer{Status: resp.StatusCode, Header: resp.Header, Text: append([]byte(nil), body...)})
 	if resp.StatusCode != http.StatusSwitchingProtocols {
-		return nil, reach.Failing(task.CodeStatus, "expected an upgrade (101), got %d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), saying(body))
+		return nil, reach.Failing(task.CodeStatus, "expected an upgrade (101), got %d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), bodyExcerpt(c, body))
 	}
 	return nil, reach.Failing(task.CodeProtocol, "the upgrade is not one of WebSocket: %s", reach.Cause(err))
 }
 
-// upgrading keeps what stands behind an upgrade from the library until it has
-// taken the upgrade: of one that it refuses it would wait for a body, for seconds
-// that are not the target's.
+// upgrading hides the data after an upgrade from the library until it has
+// accepted the upgrade. After a refused upgrade, the library would wait seconds
+// for a body, which would count as latency.
 type upgrading struct {
 	http.RoundTripper
 	taken atomic.Bool
@@ -126,37 +126,37 @@ func (u upgraded) Read(p []byte) (int, error) {
 	return u.ReadWriteCloser.Read(p)
 }
 
-func (l *look) converse(ctx context.Context, trip *reach.Trip, conn *websocket.Conn, want *pattern) *reach.Fault {
-	w := l.Task.WebSocket
+func (c *check) exchangeMessages(ctx context.Context, x *reach.Exchange, conn *websocket.Conn, want *pattern) *reach.Fault {
+	w := c.Task.WebSocket
 	if w.Send != "" {
-		trip.Enter(reach.StageWrite)
+		x.Enter(reach.StageWrite)
 		if err := conn.Write(ctx, websocket.MessageText, []byte(w.Send)); err != nil {
-			return l.NetFault(ctx, trip, err)
+			return c.NetFault(ctx, x, err)
 		}
 	}
-	if want == nil && !l.reads("body") && !l.reads("json") && !l.reads("jq") {
-		trip.Enter(reach.StageTurn)
-		trip.End()
-		l.Answered = true
+	if want == nil && !c.reads("body") && !c.reads("json") && !c.reads("jq") {
+		x.Enter(reach.StageTurn)
+		x.End()
+		c.Answered = true
 		return nil
 	}
-	trip.Enter(reach.StageWait)
-	f := l.await(ctx, trip, conn, want)
-	trip.End()
-	l.Answered = f == nil
-	l.Snapshot = func() *task.Snapshot { return l.Secrets.Keep("", nil, l.Facts.Body) }
+	x.Enter(reach.StageWait)
+	f := c.await(ctx, x, conn, want)
+	x.End()
+	c.Answered = f == nil
+	c.Snapshot = func() *task.Snapshot { return c.Secrets.Keep("", nil, c.Facts.Body) }
 	return f
 }
 
-// await reads messages until one is as expected. Without an expectation the
-// first is.
-func (l *look) await(ctx context.Context, trip *reach.Trip, conn *websocket.Conn, want *pattern) *reach.Fault {
+// await reads messages until one matches the expectation. Without one, the first
+// message is enough.
+func (c *check) await(ctx context.Context, x *reach.Exchange, conn *websocket.Conn, want *pattern) *reach.Fault {
 	for range maxMessages {
 		_, message, err := conn.Read(ctx)
 		switch {
 		case err == nil:
-			trip.Advance(reach.StageBody)
-			l.Facts.Body = message
+			x.Advance(reach.StageBody)
+			c.Facts.Body = message
 			if want == nil || want.Match(message) {
 				return nil
 			}
@@ -165,8 +165,8 @@ func (l *look) await(ctx context.Context, trip *reach.Trip, conn *websocket.Conn
 		case websocket.CloseStatus(err) != -1:
 			return reach.Failing(task.CodeExpect, "the target ended the conversation (%d) before a message that matches %q", websocket.CloseStatus(err), want)
 		default:
-			f := l.NetFault(ctx, trip, err)
-			if l.Facts.Body != nil && f.Outcome == task.CheckFail {
+			f := c.NetFault(ctx, x, err)
+			if c.Facts.Body != nil && f.Outcome == task.CheckFail {
 				f.Code, f.Text = task.CodeExpect, fmt.Sprintf("no message matches %q: %s", want, f.Text)
 			}
 			return f

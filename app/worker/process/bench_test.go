@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// BenchmarkTrue is what a command costs that does nothing.
+// BenchmarkTrue measures a command that does nothing.
 func BenchmarkTrue(b *testing.B) {
 	ex := map[task.Kind]worker.Executor{task.KindCommand: process.New(process.Options{Allow: true})}
 	task := task.Task{Name: "x", Command: &task.Command{Argv: []string{"true"}}}

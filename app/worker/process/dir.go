@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// workDir is the directory that the task names, or a fresh one that cleanUp
+// workDir returns the directory of the task, or a temporary one that cleanUp
 // removes.
 func (e *Executor) workDir(r *worker.Run, given string) (dir string, cleanUp func(), err error) {
 	if given != "" {
@@ -30,8 +30,8 @@ func removeDir(r *worker.Run, dir string) {
 	}
 }
 
-// dirFailed: a named directory that is missing stays missing; a full disk may
-// have room later.
+// dirFailed returns the result for an unusable directory. A missing directory is
+// a permanent error; a full disk may have room later.
 func dirFailed(r *worker.Run, err error) job.Finish {
 	if worker.MachineFault(err) {
 		return r.Unable(fmt.Errorf("working directory: %w", err))

@@ -8,15 +8,15 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// defaultPath is for a worker that has none itself.
+// defaultPath is the PATH of programs if the worker has none.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// markName is the variable by which an attempt's processes are found again.
+// markName is the environment variable that marks the processes of an attempt.
 const markName = "BELFRY_RUN_ID"
 
-// environment is all that a program gets. Of the worker's own only PATH, HOME,
-// LANG and TZ: no token and no database address is among them. Variables of the task
-// override these four. BELFRY_ names cannot be set by tasks.
+// environment returns the whole environment of a program. From the worker's it
+// has only PATH, HOME, LANG and TZ, and so no token or database address. The task
+// may override these four, but cannot set BELFRY_ names.
 func environment(r *worker.Run, mark string) []string {
 	env := []string{
 		"PATH=" + inherited("PATH", defaultPath),

@@ -10,8 +10,8 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// runGroup has no groups here: it kills the program alone, without a grace,
-// because there is no signal that asks it to stop.
+// runGroup kills the program alone, without a grace: this platform has neither
+// process groups nor a signal that asks a program to stop.
 func runGroup(ctx context.Context, _ *worker.Run, cmd *exec.Cmd, _ string) error {
 	if err := cmd.Start(); err != nil {
 		return err

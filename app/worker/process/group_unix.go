@@ -18,8 +18,8 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// runGroup runs a program in a process group of its own, stops all of it when
-// the context ends, and leaves nothing behind. Its order matters: see
+// runGroup runs a program in a process group of its own. It stops the group when
+// the context ends, so that no process remains. The order matters: see
 // [procgroup].
 func runGroup(ctx context.Context, r *worker.Run, cmd *exec.Cmd, mark string) error {
 	runtime.LockOSThread()
@@ -44,7 +44,7 @@ func runGroup(ctx context.Context, r *worker.Run, cmd *exec.Cmd, mark string) er
 	killMarked(mark)
 	late := ended()
 	if end, _ := r.Until(); !end.IsZero() && !time.Now().Before(end) {
-		<-ctx.Done() // the watch may have ended it: this process notices now, if it was stopped, that its session is over
+		<-ctx.Done() // the watch may have killed the command: if this process was stopped, it now learns that its session is over
 	}
 	err = reap()
 	if late && ctx.Err() == nil && signalOf(cmd.ProcessState) == "SIGKILL" {
@@ -53,7 +53,7 @@ func runGroup(ctx context.Context, r *worker.Run, cmd *exec.Cmd, mark string) er
 	return err
 }
 
-// awaitOrStop returns when the program has ended, by itself or not.
+// awaitOrStop waits for the end of the program, and stops it when the context ends.
 func awaitOrStop(ctx context.Context, pid int, exited, lost <-chan struct{}, grace time.Duration, mark string) {
 	select {
 	case <-exited:
@@ -67,7 +67,7 @@ func awaitOrStop(ctx context.Context, pid int, exited, lost <-chan struct{}, gra
 	case <-exited:
 		return
 	case <-timer.C:
-	case <-lost: // the next attempt may start any moment, there is no grace left
+	case <-lost: // the next attempt may start at any moment, so there is no grace
 	}
 	procgroup.Kill(pid, syscall.SIGKILL)
 	killMarked(mark)

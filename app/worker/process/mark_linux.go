@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// markRounds bounds the search for marked processes. Each round kills all that
-// it sees; a later one finds only what these started in the meantime.
+// markRounds limits the searches for marked processes. Each round kills all that
+// it finds; a later round finds only processes that were started meanwhile.
 const markRounds = 10
 
 // killMarked kills every process that carries the attempt's mark. It reads the
@@ -36,8 +36,8 @@ func killMarkedOnce(want []byte) (killed int) {
 	return killed
 }
 
-// killIfMarked holds the process (a pidfd) before it reads the mark, so that
-// the number cannot come to mean another one in between.
+// killIfMarked opens a pidfd before it reads the mark, so that the process number
+// cannot be reused for another process in between.
 func killIfMarked(pid int, want []byte) bool {
 	if !hasMark(pid, want) {
 		return false

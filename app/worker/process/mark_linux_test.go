@@ -2,7 +2,7 @@ package process
 
 import "testing"
 
-// BenchmarkKillMarked is what looking for left-over processes costs.
+// BenchmarkKillMarked measures the search for leftover processes.
 func BenchmarkKillMarked(b *testing.B) {
 	for b.Loop() {
 		killMarked("nobody")

@@ -1,34 +1,34 @@
 // Package process runs jobs of kind command: programs on the worker's machine.
 //
-// That is remote code execution by design. A user who may create a task may run
-// anything as the worker's user, and read what that user may read. There is no
-// sandbox here, and an executor exists only when the operator asked for it.
+// This is remote code execution by design. A user who may create tasks can run
+// any program as the worker's user, and read that user's files. There is no
+// sandbox, and an executor exists only if the operator allowed commands.
 //
-// # What it guarantees
+// # Guarantees
 //
-// An attempt's processes end with it, however it ends. The program gets a
-// process group of its own. To stop it, the group gets SIGTERM, after the
-// task's kill grace SIGKILL; at once SIGKILL when the session was lost. After
-// the program has ended, also by itself, what is left of its group is killed.
-// On Linux so is every process that still carries the attempt's mark
-// (BELFRY_RUN_ID) in its environment, wherever it moved with setsid; and the
-// kernel kills the program itself when the worker dies.
+// An attempt's processes end with the attempt. The program gets a process group
+// of its own. To stop it, the group gets SIGTERM, and SIGKILL after the task's
+// kill grace, or at once if the session was lost. After the program has ended,
+// the rest of its group is killed. On Linux, every process that still has the
+// attempt's mark (BELFRY_RUN_ID) in its environment is killed too, also after
+// setsid; and the kernel kills the program when the worker dies.
 //
-// On Linux a worker that is killed or hangs (SIGSTOP) leaves no command behind:
-// a watch beside it, a copy of its program, ends each command with the worker or
-// with its session's time, whichever comes first. That takes [Init] in main.
+// On Linux, a worker that is killed or hangs (SIGSTOP) leaves no command behind.
+// A watch process, a copy of the worker's program, ends each command with the
+// worker or with the lease of its session, whichever ends first. It requires
+// [Init] in main.
 //
-// # What escapes
+// # Limits
 //
-// A process that both left the group and dropped the mark: it cleared its
-// environment, or belongs to another user (sudo), or was started by another process
-// on its behalf (systemd-run, docker, at). When worker and watch are both killed
-// with SIGKILL, the program's own children survive. On systems other than Linux,
-// whatever leaves the process group, and the program when the worker is killed. Containing those takes a cgroup or a PID
-// namespace, and these a sandbox.
+// A process escapes if it leaves the group and drops the mark: it cleared its
+// environment, belongs to another user (sudo), or was started by another process
+// on its behalf (systemd-run, docker, at). If worker and watch are both killed
+// with SIGKILL, the program's children survive. On other systems than Linux,
+// processes that leave the group escape, and the program survives a killed
+// worker. Containing these takes a cgroup or a PID namespace, as in a sandbox.
 //
-// Such a process never holds the attempt up: output is waited for at most two
-// seconds after the program has ended.
+// An escaped process does not delay the attempt: after the program has ended,
+// its output is awaited for at most two seconds.
 package process
 
 import (
@@ -45,30 +45,30 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belfry-run/belfry/app/worker/internal/said"
+	"github.com/belfry-run/belfry/app/worker/internal/lastline"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
-// Refusal says how an operator allows commands.
+// Refusal is the error for a command on a worker that does not allow them.
 const Refusal = "commands are not allowed on this worker, because they can do whatever its user can; its operator can allow them: belfry serve --allow-commands"
 
 // Options of an executor.
 type Options struct {
-	// Allow must be set, by the operator alone. Without it every
-	// command fails with [Refusal]. It is better not to register an executor
-	// that does not allow: then jobs wait for a worker that does.
+	// Allow allows commands; only the operator may set it. Without it every command
+	// fails with [Refusal]. Rather register no executor than one without Allow:
+	// then jobs wait for a worker that allows commands.
 	Allow bool
-	// TempDir is where commands without a directory get a fresh one.
-	// Default: the system's.
+	// TempDir is the parent of temporary directories of commands. Default: the
+	// system's.
 	TempDir string
 }
 
 // Executor implements [worker.Executor] for kind command.
 type Executor struct{ options Options }
 
-// New makes an executor.
+// New returns an executor.
 func New(o Options) *Executor { return &Executor{o} }
 
 // outputWait is how long output may stay open after the program has ended.
@@ -97,7 +97,7 @@ func (e *Executor) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	return run(ctx, r, cmd, mark)
 }
 
-// command is the program to start, with nothing of the worker's own.
+// command returns the program to start, without the environment of the worker.
 func command(c *task.Command, dir string, env []string) (*exec.Cmd, error) {
 	argv := c.Argv
 	if c.Shell != "" {
@@ -116,12 +116,12 @@ func command(c *task.Command, dir string, env []string) (*exec.Cmd, error) {
 	return &exec.Cmd{Path: path, Args: argv, Dir: dir, Env: env, WaitDelay: outputWait}, nil
 }
 
-// errHeardLate: the watch may have ended the program, though the session held.
+// errHeardLate: the watch may have killed the program, although the session was alive.
 var errHeardLate = errors.New(worker.HeardLate)
 
-// run starts the program and sees it to its end.
+// run starts the program and waits for its end.
 func run(ctx context.Context, r *worker.Run, cmd *exec.Cmd, mark string) job.Finish {
-	last := &said.Tail{}
+	last := &lastline.Writer{}
 	cmd.Stdout, cmd.Stderr = r.Stdout, io.MultiWriter(r.Stderr, last)
 	if in := stdin(r); in != "" {
 		cmd.Stdin = strings.NewReader(in)
@@ -161,8 +161,8 @@ type output struct {
 	DurationMS int64 `json:"duration_ms"`
 }
 
-// ended is what the end of a program means.
-func ended(r *worker.Run, state *os.ProcessState, took time.Duration, last *said.Tail) job.Finish {
+// ended returns the result of a program's end.
+func ended(r *worker.Run, state *os.ProcessState, took time.Duration, last *lastline.Writer) job.Finish {
 	code, signal := state.ExitCode(), signalOf(state)
 	f := job.Finish{Ref: r.Ref(), Outcome: job.OutcomeOK, Signal: signal}
 	if signal == "" {

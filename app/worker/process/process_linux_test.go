@@ -5,10 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"time"
-
-	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/task"
 )
 
 // What only Linux can promise: that a command dies with its worker, and that
@@ -39,14 +35,19 @@ func TestACommandDiesWithItsWorker(t *testing.T) {
 func TestASetsidGrandchildIsKilledToo(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
-		"the program ends":   "setsid sh -c 'echo $$; sleep 60' & sleep 0.2",
-		"the program stays":  "setsid sh -c 'echo $$; sleep 60' & sleep 60",
-		"it starts more":     "setsid sh -c 'echo $$; while :; do setsid sleep 60 & sleep 0.01; done' & sleep 0.2",
-		"its output is shut": "setsid sh -c 'echo $$; exec sleep 60 >/dev/null 2>&1' & sleep 0.2",
+		"the program ends":   "setsid sh -c 'echo $$; MARK; sleep 60' & AWAIT",
+		"the program stays":  "setsid sh -c 'echo $$; MARK; sleep 60' & sleep 60",
+		"it starts more":     "setsid sh -c 'echo $$; MARK; while :; do setsid sleep 60 & sleep 0.01; done' & AWAIT; sleep 0.1",
+		"its output is shut": "setsid sh -c 'echo $$; MARK; exec sleep 60 >/dev/null 2>&1' & AWAIT",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := runTask(t.Context(), t, task.Task{Name: "cmd", Timeout: core.Duration(500 * time.Millisecond), Command: &task.Command{Shell: script}}, "")
+			ctx := t.Context()
+			script, file := marked(t, script)
+			if name == "the program stays" {
+				ctx = canceledAt(t, file)
+			}
+			r := run(ctx, t, shell(script), "")
 			wantNotHeld(t, r)
 			wantGone(t, 1, r.out)
 		})

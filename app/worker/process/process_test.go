@@ -54,7 +54,7 @@ func actAsWorker(script string) {
 	worker.Direct(context.Background(), ex, task.Task{Name: "cmd", Command: &task.Command{Shell: script, Dir: "/"}}, nil, os.Stdout, os.Stderr)
 }
 
-// result is what came of a command.
+// result is the result of a command.
 type result struct {
 	job.Finish
 	out, err string
@@ -81,7 +81,7 @@ func TestCommandsAreRefusedUnlessAllowed(t *testing.T) {
 	ex := map[task.Kind]worker.Executor{task.KindCommand: process.New(process.Options{})}
 	f := worker.Direct(t.Context(), ex, task.Task{Name: "x", Command: &task.Command{Argv: []string{"true"}}}, nil, nil, nil)
 	if f.Outcome != job.OutcomeError || !f.NoRetry || f.Error != process.Refusal || !strings.Contains(f.Error, "--allow-commands") {
-		t.Errorf("%+v", f)
+		t.Errorf("command without permission: got %+v, want the refusal", f)
 	}
 }
 
@@ -89,21 +89,21 @@ func TestExitCodesAndOutput(t *testing.T) {
 	t.Parallel()
 	r := run(t.Context(), t, task.Command{Argv: []string{"echo", "$HOME", "a b"}}, "")
 	if r.Outcome != job.OutcomeOK || r.out != "$HOME a b\n" || *r.ExitCode != 0 || !strings.HasPrefix(string(r.Output), `{"exit_code":0,"duration_ms":`) {
-		t.Errorf("%+v", r)
+		t.Errorf("argv without a shell: got %+v", r)
 	}
 	r = run(t.Context(), t, shell("echo one; echo two >&2; echo 'disk is full' >&2; exit 3"), "")
 	if r.Outcome != job.OutcomeError || r.NoRetry || r.Error != "exit code 3: disk is full" || *r.ExitCode != 3 || r.out != "one\n" || r.err != "two\ndisk is full\n" {
-		t.Errorf("%+v", r)
+		t.Errorf("exit code 3: got %+v, want an error with the last line of stderr", r)
 	}
 	if r = run(t.Context(), t, task.Command{Shell: "exit 3", SuccessCodes: []int{0, 3}}, ""); r.Outcome != job.OutcomeOK || *r.ExitCode != 3 {
-		t.Errorf("%+v", r)
+		t.Errorf("allowed exit code 3: got %+v, want ok", r)
 	}
 	if r = run(t.Context(), t, shell("kill -SEGV $$"), ""); r.Outcome != job.OutcomeError || r.Signal != "SIGSEGV" || r.ExitCode != nil || r.Error != "killed by SIGSEGV" {
-		t.Errorf("%+v", r)
+		t.Errorf("end by a signal: got %+v, want SIGSEGV", r)
 	}
 }
 
-func TestTheEnvironmentIsCleanAndSaysWhatRuns(t *testing.T) {
+func TestTheEnvironmentIsCleanAndNamesTheJob(t *testing.T) {
 	t.Setenv("DATABASE_URL", "postgres://secret")
 	t.Setenv("BELFRY_TOKEN", "secret")
 	t.Setenv("TZ", "Europe/Berlin")
@@ -115,7 +115,7 @@ func TestTheEnvironmentIsCleanAndSaysWhatRuns(t *testing.T) {
 		got[name] = value
 	}
 	if got["BELFRY_RUN_ID"] == "" || got["PATH"] == "" || got["HOME"] == "" {
-		t.Errorf("%v", got)
+		t.Errorf("environment: got %v, want BELFRY_RUN_ID, PATH and HOME", got)
 	}
 	for _, name := range []string{"BELFRY_RUN_ID", "PATH", "HOME"} {
 		delete(got, name)
@@ -134,17 +134,17 @@ func TestTheEnvironmentIsCleanAndSaysWhatRuns(t *testing.T) {
 func TestStandardInput(t *testing.T) {
 	t.Parallel()
 	if r := run(t.Context(), t, task.Command{Argv: []string{"cat"}}, `{"a":1}`); r.out != `{"a":1}` {
-		t.Errorf("%+v", r)
+		t.Errorf("input on stdin: got %+v", r)
 	}
 	if r := run(t.Context(), t, task.Command{Argv: []string{"cat"}, Stdin: "given"}, `{"a":1}`); r.out != "given" {
-		t.Errorf("%+v", r)
+		t.Errorf("stdin of the task: got %+v, want \"given\"", r)
 	}
 	if r := run(t.Context(), t, task.Command{Argv: []string{"cat"}}, ""); r.out != "" || r.Outcome != job.OutcomeOK {
-		t.Errorf("%+v", r)
+		t.Errorf("no input: got %+v, want an empty stdin", r)
 	}
 	huge := `"` + strings.Repeat("x", 250<<10) + `"` // more than a variable can hold, and than a pipe
 	if r := run(t.Context(), t, shell("wc -c; echo ${BELFRY_INPUT:-none}"), huge); strings.Fields(r.out)[0] != strconv.Itoa(len(huge)) || strings.Fields(r.out)[1] != "none" {
-		t.Errorf("%+v", r)
+		t.Errorf("large input: got %+v, want it on stdin alone", r)
 	}
 	if r := run(t.Context(), t, task.Command{Argv: []string{"true"}}, huge); r.Outcome != job.OutcomeOK {
 		t.Errorf("a program that does not read: %+v", r)
@@ -156,21 +156,21 @@ func TestTheDirectoryIsFreshAndRemoved(t *testing.T) {
 	r := run(t.Context(), t, shell("pwd; ls -A | wc -l; mkdir -p a/b; echo x > a/b/c; chmod 555 a/b"), "")
 	dir, rest, _ := strings.Cut(r.out, "\n")
 	if strings.TrimSpace(rest) != "0" || !strings.Contains(dir, "belfry-job-") {
-		t.Errorf("%+v", r)
+		t.Errorf("temporary directory: got %+v, want an empty belfry-job- folder", r)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) && os.Getuid() == 0 {
 		t.Errorf("%s is left: %v", dir, err)
 	}
 	given := t.TempDir()
 	if r := run(t.Context(), t, task.Command{Shell: "pwd; touch kept", Dir: given}, ""); r.out != given+"\n" {
-		t.Errorf("%+v", r)
+		t.Errorf("directory of the task: got %+v", r)
 	}
 	if _, err := os.Stat(filepath.Join(given, "kept")); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestWhatCannotStartSaysWhy(t *testing.T) {
+func TestCommandsThatCannotStartReportTheReason(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := func(name, content string, mode os.FileMode) string {
@@ -231,7 +231,7 @@ func wantNotHeld(t *testing.T, r result) {
 	}
 }
 
-// alive does not count zombies, which wait for whoever adopted them.
+// alive does not count zombies, which wait for their new parent.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
@@ -240,15 +240,41 @@ func alive(pid int) bool {
 	return err != nil || !bytes.Contains(stat, []byte(") Z "))
 }
 
+// toStart is a timeout after which a busy machine has started a shell, and the shell has set its traps.
+const toStart = 2 * time.Second
+
+// marked returns a script with commands in place of MARK and AWAIT, and the file that mark makes.
+func marked(t *testing.T, script string) (marked, file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "mark")
+	return strings.NewReplacer("MARK", ": > "+file, "AWAIT", "while [ ! -e "+file+" ]; do sleep 0.01; done").Replace(script), file
+}
+
+// canceledAt is a context that ends when a file exists.
+func canceledAt(t *testing.T, file string) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(cancel)
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := os.Stat(file); err == nil {
+				cancel()
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+	return ctx
+}
+
 func TestATimeoutKillsTheWholeGroup(t *testing.T) {
 	t.Parallel()
-	task := task.Task{Name: "cmd", Timeout: core.Duration(300 * time.Millisecond), Command: &task.Command{
+	task := task.Task{Name: "cmd", Timeout: core.Duration(toStart), Command: &task.Command{
 		Shell:     "trap '' TERM; echo $$; (trap '' TERM; sh -c 'echo $$; exec sleep 60') & sleep 60",
 		KillGrace: core.Duration(100 * time.Millisecond),
 	}}
 	r := runTask(t.Context(), t, task, "")
-	if r.Outcome != job.OutcomeTimeout || r.Signal != "SIGKILL" || !strings.Contains(r.Error, "ran longer than its timeout of 300ms") {
-		t.Errorf("%+v", r.Finish)
+	if r.Outcome != job.OutcomeTimeout || r.Signal != "SIGKILL" || !strings.Contains(r.Error, "ran longer than its timeout of 2s") {
+		t.Errorf("command over its timeout: got %+v, want timeout by SIGKILL", r.Finish)
 	}
 	wantNotHeld(t, r)
 	wantGone(t, 2, r.out)
@@ -256,42 +282,42 @@ func TestATimeoutKillsTheWholeGroup(t *testing.T) {
 
 func TestSIGTERMGivesAProgramTheChanceToEnd(t *testing.T) {
 	t.Parallel()
-	task := task.Task{Name: "cmd", Timeout: core.Duration(300 * time.Millisecond), Command: &task.Command{
+	task := task.Task{Name: "cmd", Timeout: core.Duration(toStart), Command: &task.Command{
 		Shell: "trap 'echo bye; exit 7' TERM; sleep 60 & wait",
 	}}
 	r := runTask(t.Context(), t, task, "")
 	if r.Outcome != job.OutcomeTimeout || r.out != "bye\n" || r.ExitCode == nil || *r.ExitCode != 7 {
-		t.Errorf("%+v", r)
+		t.Errorf("command that ends itself within the grace: got %+v, want timeout with exit code 7", r)
 	}
 }
 
 func TestCancelingStopsTheCommand(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(200*time.Millisecond, cancel)
-	r := run(ctx, t, shell("echo $$; exec sleep 60"), "")
+	script, file := marked(t, "echo $$; MARK; exec sleep 60")
+	r := run(canceledAt(t, file), t, shell(script), "")
 	if r.Outcome != job.OutcomeCanceled || r.Signal != "SIGTERM" {
-		t.Errorf("%+v", r)
+		t.Errorf("canceled command: got %+v, want canceled by SIGTERM", r)
 	}
 	wantGone(t, 1, r.out)
 }
 
-func TestWhatACommandLeavesBehindIsKilled(t *testing.T) {
+func TestProcessesLeftByACommandAreKilled(t *testing.T) {
 	t.Parallel()
 	r := run(t.Context(), t, shell("sleep 60 & echo $!; echo done"), "")
 	if r.Outcome != job.OutcomeOK {
-		t.Errorf("%+v", r)
+		t.Errorf("command with a background process: got %+v, want ok", r)
 	}
 	wantNotHeld(t, r)
 	wantGone(t, 1, r.out)
 }
 
-// It cleared its environment, so nobody finds it; but it holds nobody up.
+// A process that cleared its environment is not found, but it does not delay the attempt.
 func TestAnEscapedProcessDoesNotHoldTheAttemptUp(t *testing.T) {
 	t.Parallel()
-	r := run(t.Context(), t, shell("setsid env -i /bin/sh -c 'echo $$; exec sleep 600' & sleep 0.3; echo done"), "")
+	script, _ := marked(t, "setsid env -i PATH=$PATH /bin/sh -c 'echo $$; MARK; exec sleep 600' & AWAIT; echo done")
+	r := run(t.Context(), t, shell(script), "")
 	if r.Outcome != job.OutcomeOK || !strings.Contains(r.out, "done") || !strings.Contains(r.err, "held its output open") {
-		t.Errorf("%+v", r)
+		t.Errorf("escaped process that holds the output: got %+v, want ok with a note", r)
 	}
 	for _, pid := range pids(r.out) {
 		if !alive(pid) {

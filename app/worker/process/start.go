@@ -57,7 +57,7 @@ func executable(file string) error {
 	return nil
 }
 
-// lastValue is what counts when a name is there twice.
+// lastValue returns the last value of a name, which counts if the name is there twice.
 func lastValue(env []string, name string) string {
 	for i := len(env) - 1; i >= 0; i-- {
 		if value, found := strings.CutPrefix(env[i], name+"="); found {
@@ -67,8 +67,8 @@ func lastValue(env []string, name string) string {
 	return ""
 }
 
-// startFailed says why a program did not start. A fault of the file
-// is not tried again; a shortage of the machine is.
+// startFailed returns the result for a program that did not start. A fault of the
+// file is permanent; a shortage of resources is retried.
 func startFailed(r *worker.Run, cmd *exec.Cmd, err error) job.Finish {
 	name := cmd.Args[0]
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// What the machine lacks at the moment is no fault of the job.
+// A temporary shortage of the machine is not a fault of the job.
 func TestAMachineThatCannotStartACommandHandsItsJobBack(t *testing.T) {
 	t.Parallel()
 	r := &worker.Run{Job: &job.Job{ID: 7}, Lease: 9}

@@ -16,58 +16,58 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// A worker that hangs or is killed ends nothing. So there is a watch beside it: a copy of its program that knows, of each
-// command that runs, until when the worker's session holds. It ends a command whose time is over, and all of them when
-// the worker is gone, which closes the pipe between them.
+// A worker that hangs or is killed cannot end its commands. So it starts a watch: a copy of its program that knows for each
+// running command until when the worker's session is valid. The watch kills a command after that time. It kills all commands
+// when the worker is gone, which closes the pipe between them.
 
-// watchName is what the watch is started as. No person starts a program by it.
+// watchName is the argument zero of the watch. No user starts a program with it.
 const watchName = "belfry-command-watch"
 
-// Init must be the first thing that main does, or at a worker's sudden end only the processes of its commands end that it
-// started itself: this program starts itself again to watch over them, and does not return from here in that copy.
+// Init must be called first in main: the worker starts its own program again as watch, and in that copy Init does not return.
+// Without Init, the sudden end of a worker ends only the programs that it started itself, not their children.
 func Init() {
 	if len(os.Args) == 1 && os.Args[0] == watchName {
-		// It ends after the worker, whatever asks both to end.
+		// The watch ends after the worker, also if a signal asks both to end.
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
-		keepWatch(int(os.Stdin.Fd()))
+		runWatch(int(os.Stdin.Fd()))
 		os.Exit(0)
 	}
 	theWatch.able = true
 }
 
-// watched is what the worker says of a command, in one line.
-type watched struct {
-	Mark  string `json:"mark"`            // which it is
-	Group int    `json:"group,omitempty"` // of processes, once it has one
-	Until int64  `json:"until,omitempty"` // by [monotime.Now]; 0: as long as the worker lives
-	Over  bool   `json:"over,omitempty"`  // it has ended
+// message is a message of the worker about a command, in one line.
+type message struct {
+	Mark  string `json:"mark"`            // identifies the command
+	Group int    `json:"group,omitempty"` // process group, once started
+	Until int64  `json:"until,omitempty"` // end of the session, by [monotime.Now]; 0: as long as the worker lives
+	Over  bool   `json:"over,omitempty"`  // the command has ended
 }
 
-// theWatch is one for all workers of this process.
+// theWatch is shared by all workers of this process.
 var theWatch watch
 
-// watch is the worker's end of the pipe.
+// watch is the worker's side of the pipe to the watch process.
 type watch struct {
 	able bool // [Init] was called
 
 	mu   sync.Mutex
 	copy *os.Process
 	to   *os.File
-	runs map[string]watched
+	runs map[string]message
 }
 
-// sayWait is how long the watch may take to read a line, when it has not read many before.
+// sayWait is the time limit to write a line to a full pipe.
 const sayWait = time.Second
 
-// say tells the watch, and a new one if that has died.
-func (w *watch) say(m watched) error {
+// send sends a message to the watch. If the watch has died, it starts a new one.
+func (w *watch) send(m message) error {
 	if !w.able {
 		return nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.runs == nil {
-		w.runs = map[string]watched{}
+		w.runs = map[string]message{}
 	}
 	w.runs[m.Mark] = m
 	if m.Over {
@@ -79,11 +79,11 @@ func (w *watch) say(m watched) error {
 	if w.to != nil && w.write(m) == nil {
 		return nil
 	}
-	w.dismiss()
+	w.close()
 	return w.start()
 }
 
-func (w *watch) write(m watched) error {
+func (w *watch) write(m message) error {
 	line, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -97,12 +97,12 @@ func write(to *os.File, b []byte) error {
 	return err
 }
 
-// pipeHolds is what a pipe takes without a reader, at the least: a page.
+// pipeHolds is the minimum capacity of a pipe: one page, in bytes.
 const pipeHolds = 4096
 
-// start starts a watch in a session of its own: a signal to all processes of a terminal does not stop this one. It holds
-// no file of the worker's but the pipe. As much as fits is in the pipe before: a worker that is stopped just when its watch has
-// begun would leave one behind that knows of no command.
+// start starts a watch in a session of its own, so that signals of a terminal do not stop it. Of the worker's files it
+// inherits only the pipe. Messages are in the pipe before the start, as far as they fit: otherwise a worker that is stopped
+// right after the start would leave a watch that knows no commands.
 func (w *watch) start() error {
 	var lines []byte
 	for _, m := range w.runs {
@@ -133,8 +133,8 @@ func (w *watch) start() error {
 	return write(out, lines[first:])
 }
 
-// dismiss ends a watch that does not listen, before its pipe is closed, which would have it end all commands.
-func (w *watch) dismiss() {
+// close kills a watch that does not read, before its pipe is closed: the closed pipe would make it kill all commands.
+func (w *watch) close() {
 	if w.to == nil {
 		return
 	}
@@ -144,16 +144,16 @@ func (w *watch) dismiss() {
 	w.to = nil
 }
 
-// watchOver has the watch end a command with the worker's session. The command is named by its mark before it is started,
-// and by its group once it was; ended must be called while that number is still its own. It reports whether a time had
-// passed before the watch was told of a later one: only then may the watch have ended a command whose session holds.
+// watchOver makes the watch kill a command at the end of the worker's session. Before its start, the command is identified by
+// its mark, afterwards also by its group. ended must be called before that number can be reused. It reports whether the watch
+// learned of a renewal too late: only then may it have killed a command of a live session.
 func watchOver(r *worker.Run, mark string) (started func(group int), ended func() (late bool), err error) {
 	until, _ := r.Until()
-	m := watched{Mark: mark, Until: instant(until)}
-	if err := theWatch.say(m); err != nil {
-		return func(int) {}, func() bool { _ = theWatch.say(watched{Mark: mark, Over: true}); return false }, err
+	m := message{Mark: mark, Until: instant(until)}
+	if err := theWatch.send(m); err != nil {
+		return func(int) {}, func() bool { _ = theWatch.send(message{Mark: mark, Over: true}); return false }, err
 	}
-	f := follower{said: m, over: make(chan struct{})}
+	f := deadlineSender{said: m, over: make(chan struct{})}
 	var following sync.WaitGroup
 	started = func(group int) {
 		f.said.Group = group
@@ -162,37 +162,37 @@ func watchOver(r *worker.Run, mark string) (started func(group int), ended func(
 	ended = func() bool {
 		close(f.over)
 		following.Wait()
-		_ = theWatch.say(watched{Mark: mark, Over: true})
+		_ = theWatch.send(message{Mark: mark, Over: true})
 		return f.late || f.hasPassed()
 	}
 	return started, ended, nil
 }
 
-// follower tells the watch how long the session holds.
-type follower struct {
-	said watched // last, to the watch
-	late bool    // it was not told of a later time before this one
+// deadlineSender tells the watch until when the session is valid.
+type deadlineSender struct {
+	said message // last message to the watch
+	late bool    // a time passed before the watch learned of a later one
 	over chan struct{}
 }
 
-func (f *follower) follow(session func() (until time.Time, later <-chan struct{})) {
+func (f *deadlineSender) follow(session func() (until time.Time, later <-chan struct{})) {
 	for {
 		until, later := session()
 		m := f.said
 		m.Until = instant(until)
-		_ = theWatch.say(m) // one that cannot be told keeps the time that it has
+		_ = theWatch.send(m) // after an error, the watch keeps the time that it has
 		f.late = f.late || f.hasPassed()
 		f.said = m
 		select {
-		case <-later: // never, without a session
+		case <-later: // nil without a session
 		case <-f.over:
 			return
 		}
 	}
 }
 
-// hasPassed reports that the watch may have ended the command, if it knows no more than it was told last.
-func (f *follower) hasPassed() bool { return f.said.Until != 0 && monotime.Now() >= f.said.Until }
+// hasPassed reports whether the watch may have killed the command, by the last time that it was told.
+func (f *deadlineSender) hasPassed() bool { return f.said.Until != 0 && monotime.Now() >= f.said.Until }
 
 func instant(t time.Time) int64 {
 	if t.IsZero() {
@@ -201,26 +201,26 @@ func instant(t time.Time) int64 {
 	return monotime.At(t)
 }
 
-// guarded is a command as the watch sees it.
-type guarded struct {
-	watched
-	pidfd int           // of the first of its group, or -1
-	pause time.Duration // since its time was over: until it is looked for again
+// watchedGroup is a command in the watch.
+type watchedGroup struct {
+	message
+	pidfd int           // of the leader of its group, or -1
+	pause time.Duration // after its time: until the next search for its processes
 }
 
-// firstPause is how soon a command that was ended is looked for again, and mostPause how soon at last, as long as
-// the worker does not say that it is over.
+// firstPause is the first pause between searches for processes of a killed command, and mostPause the longest one.
+// Searches go on until the worker reports the end of the command.
 const (
 	firstPause = 50 * time.Millisecond
 	mostPause  = time.Minute
 )
 
-// keepWatch is the watch. It returns when the worker is gone, and its commands with it.
+// runWatch runs the watch. It returns when the worker and its commands are gone.
 //
-// A time is over only once nothing more is to be read: what was written before it has to count, however late this process
-// gets to run, or a command would end whose session holds.
-func keepWatch(from int) {
-	runs := map[string]*guarded{}
+// A time counts as over only if the pipe is empty: messages that were written in time must count even if this process runs
+// late. Otherwise it could kill a command of a live session.
+func runWatch(from int) {
+	runs := map[string]*watchedGroup{}
 	var unread []byte
 	for {
 		now := monotime.Now()
@@ -238,38 +238,38 @@ func keepWatch(from int) {
 			}
 			return
 		default:
-			unread = hearAll(runs, append(unread, piece[:n]...))
+			unread = applyMessages(runs, append(unread, piece[:n]...))
 		}
 	}
 }
 
-// readable waits until there is something to read, or the end, or the time has passed. The interruption by a signal is taken
-// for nothing.
+// readable waits until there is data, the end of the pipe, or the time has passed. Interruptions by signals are
+// ignored.
 func readable(from int, wait time.Duration) bool {
 	left := unix.NsecToTimespec(int64(wait))
 	n, _ := unix.Ppoll([]unix.PollFd{{Fd: int32(from), Events: unix.POLLIN}}, &left, nil)
 	return n > 0
 }
 
-// hearAll takes whole lines, and gives back what is left.
-func hearAll(runs map[string]*guarded, text []byte) []byte {
+// applyMessages handles complete lines, and returns the rest.
+func applyMessages(runs map[string]*watchedGroup, text []byte) []byte {
 	for {
 		line, rest, whole := bytes.Cut(text, []byte{'\n'})
 		if !whole {
 			return text
 		}
-		var m watched
+		var m message
 		if json.Unmarshal(line, &m) == nil {
-			hear(runs, m)
+			applyMessage(runs, m)
 		}
 		text = rest
 	}
 }
 
-func hear(runs map[string]*guarded, m watched) {
+func applyMessage(runs map[string]*watchedGroup, m message) {
 	g := runs[m.Mark]
 	if g == nil {
-		g = &guarded{pidfd: -1}
+		g = &watchedGroup{pidfd: -1}
 		runs[m.Mark] = g
 	}
 	switch {
@@ -283,11 +283,11 @@ func hear(runs map[string]*guarded, m watched) {
 	if m.Group > 0 && g.pidfd < 0 {
 		g.pidfd, _ = unix.PidfdOpen(m.Group, 0)
 	}
-	g.watched = m
+	g.message = m
 }
 
-// endLate ends what is over its time at now, and answers when to look again.
-func endLate(runs map[string]*guarded, now int64) time.Duration {
+// endLate kills the commands whose time is over, and returns when to look again.
+func endLate(runs map[string]*watchedGroup, now int64) time.Duration {
 	next := time.Hour
 	for _, g := range runs {
 		if g.Until == 0 {
@@ -305,11 +305,11 @@ func endLate(runs map[string]*guarded, now int64) time.Duration {
 	return next
 }
 
-// signalGroup has pidfd_send_signal reach the process group (Linux 6.9), which cannot mean another one by then.
+// signalGroup makes pidfd_send_signal signal the process group (Linux 6.9), which cannot be a reused number.
 const signalGroup = 4
 
-// end kills all of a command. While the worker is there it has not waited for the command, whose number is its own then.
-func (g *guarded) end(worker bool) {
+// end kills all processes of a command. While the worker lives and has not waited for the command, its number is not reused.
+func (g *watchedGroup) end(worker bool) {
 	err := unix.PidfdSendSignal(g.pidfd, unix.SIGKILL, nil, signalGroup)
 	if worker && g.Group > 0 && err != nil && !errors.Is(err, unix.ESRCH) {
 		_ = unix.Kill(-g.Group, unix.SIGKILL)

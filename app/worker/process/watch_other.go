@@ -4,7 +4,7 @@ package process
 
 import "github.com/belfry-run/belfry/worker"
 
-// Init does nothing here: only Linux has what watches over commands.
+// Init does nothing: the watch over commands needs Linux.
 func Init() {}
 
 func watchOver(*worker.Run, string) (started func(int), ended func() (late bool), err error) {

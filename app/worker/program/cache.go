@@ -16,9 +16,9 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// cache keeps artifacts that were fetched, called by their digests. A run gets
-// a second name of the file in its own folder, so that it does not matter to it
-// when the cache lets go. A file that a program could write to is never in the cache.
+// cache keeps fetched artifacts, named by their digests. A run gets a hard link
+// to the file in its own folder, so that it survives an eviction from the cache.
+// A file that a program could write to is never in the cache.
 type cache struct {
 	dir  string
 	most int64
@@ -32,8 +32,8 @@ func openCache(dir string, most int64) (*cache, error) {
 	return c, errors.Join(os.MkdirAll(dir, 0o711), c.shrink())
 }
 
-// place gives an artifact the name into. If it is not in the cache, fetch puts
-// it at that name. Of several that want one artifact, one fetches it.
+// place puts an artifact at the path into. If it is not in the cache, fetch puts
+// it there. Of several concurrent runs of one artifact, one fetches it.
 func (c *cache) place(ctx context.Context, digest string, size int64, into string, fetch func() error) error {
 	if c.most < 0 {
 		return fetch()
@@ -51,14 +51,14 @@ func (c *cache) place(ctx context.Context, digest string, size int64, into strin
 		return err
 	}
 	if size <= c.most {
-		_ = os.Link(into, held) // a cache that is full is no fault of this run
+		_ = os.Link(into, held) // a full cache must not fail this run
 	}
 	_ = c.shrink()
 	return nil
 }
 
-// use gives a cached artifact its second name and compares it with its digest:
-// a disk may rot, and another process may have been here.
+// use links a cached artifact to into, and compares it with its digest: the disk
+// or another process may have changed it.
 func (c *cache) use(held, digest string, size int64, into string) bool {
 	if os.Link(held, into) != nil {
 		return false
@@ -72,7 +72,7 @@ func (c *cache) use(held, digest string, size int64, into string) bool {
 	return true
 }
 
-// holds tells if a file has just these bytes.
+// holds reports whether a file has exactly these bytes.
 func holds(file, digest string, size int64) bool {
 	f, err := os.Open(file)
 	if err != nil {
@@ -84,7 +84,7 @@ func holds(file, digest string, size int64) bool {
 	return err == nil && n == size && hex.EncodeToString(hash.Sum(nil)) == digest
 }
 
-// take waits until no other run fetches the artifact.
+// take locks an artifact: it waits until no other run fetches it.
 func (c *cache) take(ctx context.Context, digest string) (free func(), err error) {
 	for {
 		c.mu.Lock()
@@ -109,8 +109,8 @@ func (c *cache) take(ctx context.Context, digest string) (free func(), err error
 	}
 }
 
-// shrink removes what was not used for longest until the rest fits. Other
-// processes may do the same at the same time.
+// shrink deletes the least recently used artifacts until the rest fits. Other
+// processes may do so at the same time.
 func (c *cache) shrink() error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {

@@ -5,33 +5,33 @@ import (
 	"io"
 	"sync"
 
-	"github.com/belfry-run/belfry/app/worker/internal/said"
+	"github.com/belfry-run/belfry/app/worker/internal/lastline"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/worker"
 )
 
-// maxTail is how much of a log's limit is kept for its end, at most. It is
-// memory for as long as the program runs.
+// maxTail limits the part of a log that is kept for its end, in bytes. It uses
+// memory while the program runs.
 const maxTail = 1 << 20
 
-// maxPieces bounds the changes between the streams in the end of a log.
+// maxPieces limits the changes between the streams in the end of a log.
 const maxPieces = 4096
 
 // maxPiece is the size to which pieces grow.
 const maxPiece = 32 << 10
 
-// capture takes what a program writes to both streams: the first part goes out
-// at once, the last is kept until the end, and what lies between is dropped.
-// It never fails, so that the program is always read.
+// capture takes the output of a program on both streams. It sends the first part
+// at once, keeps the last part until the end, and drops the middle. It never
+// fails, so that the program never blocks on output.
 type capture struct {
 	stdout, stderr masker
-	last           said.Tail // of stderr, masked
+	last           lastline.Writer // of stderr, masked
 
 	mu    sync.Mutex
 	out   map[job.Stream]io.Writer
 	limit int64
-	head  int64 // bytes that may still go out
-	tail  int64 // bytes that are kept
+	head  int64 // bytes that may still be sent
+	tail  int64 // maximum bytes of the kept end
 	kept  int64
 	cut   int64
 	spare []byte
@@ -83,8 +83,8 @@ func (c *capture) write(s job.Stream, p []byte) {
 	c.trim()
 }
 
-// keep puts the begin of what came to the end of what is kept, and returns the
-// rest. It needs the lock, as does trim.
+// keep appends a part of p to the kept end, and returns the rest. It needs the
+// lock, as does trim.
 func (c *capture) keep(s job.Stream, p []byte) (rest []byte) {
 	n := min(len(p), maxPiece)
 	c.kept += int64(n)
@@ -115,15 +115,15 @@ func (c *capture) trim() {
 	}
 }
 
-// note writes a line of the worker's own words, which may hold the program's.
+// note writes a line of the worker, which may quote the program.
 func (c *capture) note(format string, args ...any) {
 	m := masker{to: c.out[job.Log], values: c.stdout.values}
 	_, _ = fmt.Fprintf(&m, "belfry: "+format+"\n", args...)
 	m.flush()
 }
 
-// finish writes the kept end out, when the program has ended. It reports
-// whether something is missing.
+// finish sends the kept end after the program has ended. It reports whether
+// output was dropped.
 func (c *capture) finish() (cut bool) {
 	c.stdout.flush()
 	c.stderr.flush()

@@ -8,9 +8,9 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// environment is all that a program gets. Of the worker's own nothing is in it.
-// TMPDIR is the sandbox's to set. Each name stands there once: programs do not
-// agree which of two counts.
+// environment returns the whole environment of a program, without variables of
+// the worker. The sandbox sets TMPDIR. Each name is there once, because programs
+// differ in which of two values they use.
 func environment(r *worker.Run, output string, ownRoot bool) []string {
 	values := map[string]string{
 		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

@@ -19,7 +19,7 @@ func (e *Executor) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	if err := e.accepts(r); err != nil {
 		return notRun(r, err)
 	}
-	leave, err := e.room.take(r.Task.Program.Limits.Memory)
+	leave, err := e.memory.reserve(r.Task.Program.Limits.Memory)
 	if err != nil {
 		return r.NoRoom(err)
 	}
@@ -46,8 +46,8 @@ func (e *Executor) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	return e.run(ctx, r, f)
 }
 
-// accepts says why this worker must not run a task. That it was given it is a
-// fault of the machinery, or its operator has changed his mind since.
+// accepts returns why this worker must not run a task. Such a job was assigned
+// by mistake, or before the operator changed the settings.
 func (e *Executor) accepts(r *worker.Run) error {
 	g := r.Task.Program
 	if g == nil {
@@ -64,14 +64,14 @@ func (e *Executor) accepts(r *worker.Run) error {
 	return nil
 }
 
-// hasFor leaves labels out: who gave the job compared them.
+// hasFor returns the capabilities for a task, without labels, which the server has compared.
 func (e *Executor) hasFor(t task.Task) task.Has {
 	has := e.Has()
 	has.Labels = t.Requirements.Labels
 	return has
 }
 
-// running is a program and what is known of it when it has ended.
+// running is a running program and, after its end, its result.
 type running struct {
 	executor *Executor
 	*worker.Run
@@ -79,10 +79,10 @@ type running struct {
 	capture *capture
 	result  sandbox.Result
 	took    time.Duration
-	over    bool // its output was over its limits, and so it was killed
+	over    bool // the program was killed because its output exceeded a limit
 }
 
-// run starts the program and sees it to its end.
+// run starts the program and waits for its end.
 func (e *Executor) run(ctx context.Context, r *worker.Run, f *folder) job.Finish {
 	spec, err := e.spec(r, f)
 	if err != nil {
@@ -90,7 +90,7 @@ func (e *Executor) run(ctx context.Context, r *worker.Run, f *folder) job.Finish
 	}
 	n := &running{executor: e, Run: r, folder: f, capture: newCapture(r, r.Task.Program.Limits.Log, r.Secrets)}
 	spec.Stdout, spec.Stderr = &n.capture.stdout, &n.capture.stderr
-	if err := n.see(ctx, spec); err != nil {
+	if err := n.runProgram(ctx, spec); err != nil {
 		fin := notRun(r, err)
 		fin.LogCut = n.capture.finish()
 		return fin
@@ -101,7 +101,7 @@ func (e *Executor) run(ctx context.Context, r *worker.Run, f *folder) job.Finish
 	return fin
 }
 
-// spec is the run that the task asks for.
+// spec returns the run of a task for the sandbox.
 func (e *Executor) spec(r *worker.Run, f *folder) (sandbox.Spec, error) {
 	g := r.Task.Program
 	program := sandbox.Mount{Source: f.program(), Target: f.program()}
@@ -135,8 +135,9 @@ func (e *Executor) spec(r *worker.Run, f *folder) (sandbox.Spec, error) {
 	return s, s.Preflight()
 }
 
-// giveSystem shows the machine's programs and libraries to what needs them. A
-// static program sees none of them; with the network it sees whom to trust.
+// giveSystem mounts the machine's programs and libraries for a program that
+// needs them. A static program gets none. With the network, programs get the
+// trusted authorities.
 func (e *Executor) giveSystem(s *sandbox.Spec, f *folder) error {
 	what, err := f.inspect()
 	if err != nil {
@@ -150,7 +151,7 @@ func (e *Executor) giveSystem(s *sandbox.Spec, f *folder) error {
 	return nil
 }
 
-// least is the stronger of what the task asks for and what the operator does.
+// least returns the stronger of the isolations that the task and the operator require.
 func (e *Executor) least(task task.Isolation) (sandbox.Tier, error) {
 	if task == "" || e.options.MinIsolation.AtLeast(task) {
 		task = e.options.MinIsolation
@@ -165,10 +166,11 @@ func stdin(r *worker.Run) string {
 	return string(r.Input())
 }
 
-// see starts the program and returns when it and all that it started is gone.
-// An error means that it did not run, or that its end is unknown.
-func (n *running) see(ctx context.Context, spec sandbox.Spec) error {
-	// It outlives the context by the grace.
+// runProgram starts the program, and returns when the program and all processes that it
+// started are gone. An error means that it did not run, or that its end is
+// unknown.
+func (n *running) runProgram(ctx context.Context, spec sandbox.Spec) error {
+	// The program may outlive the context by the grace.
 	life, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
 	begun := time.Now()
@@ -182,7 +184,7 @@ func (n *running) see(ctx context.Context, spec sandbox.Spec) error {
 		defer close(done)
 		n.endInTime(ctx, run, kill)
 	}()
-	go n.keep(run)
+	go n.extendDeadline(run)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
@@ -209,9 +211,10 @@ func (n *running) see(ctx context.Context, spec sandbox.Spec) error {
 	return nil
 }
 
-// keep lets the program live as long as the worker's session does. The sandbox
-// keeps the time, so a worker that hangs does not leave it to run beside its successor.
-func (n *running) keep(run *sandbox.Run) {
+// extendDeadline lets the program run as long as the worker's session is valid. The
+// sandbox enforces the time, so that the program of a worker that hangs does not
+// run beside the next attempt.
+func (n *running) extendDeadline(run *sandbox.Run) {
 	for {
 		until, later := n.Until()
 		if until.IsZero() {
@@ -226,16 +229,16 @@ func (n *running) keep(run *sandbox.Run) {
 	}
 }
 
-// awaitLoss has this process notice, if it was stopped, that the session is over whose end killed the program. A session
-// that holds was renewed, and the sandbox heard of it too late: it is never lost, and there is nothing to wait for.
+// awaitLoss waits until this process notices the end of the session that killed the program: the process may have been
+// stopped. If the session was renewed, and the sandbox only learned of it too late, there is no loss to wait for.
 func (n *running) awaitLoss() {
 	if end, _ := n.Until(); !time.Now().Before(end) {
 		<-n.Lost()
 	}
 }
 
-// endInTime returns when the run has ended: by itself, or because its context
-// has, a grace after it was asked to.
+// endInTime waits for the end of the run. When the context ends, it asks the
+// program to stop, and kills it after the grace.
 func (n *running) endInTime(ctx context.Context, run *sandbox.Run, kill func()) {
 	select {
 	case <-run.Done():
@@ -249,7 +252,7 @@ func (n *running) endInTime(ctx context.Context, run *sandbox.Run, kill func()) 
 	case <-run.Done():
 		return
 	case <-grace.C:
-	case <-n.Lost(): // the next attempt may start any moment, there is no grace left
+	case <-n.Lost(): // the next attempt may start at any moment, so there is no grace
 	}
 	kill()
 	<-run.Done()

@@ -9,17 +9,17 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// failure is why a program was not run, and whose fault that is.
+// failure is the reason why a program was not run, and whose fault it is.
 type failure struct {
 	text  string
-	infra bool  // the machine's or the network's: it may work elsewhere, or later
-	cause error // of these
+	infra bool  // a fault of the machine or the network: it may work elsewhere, or later
+	cause error // of a fault with infra
 }
 
 func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.cause }
 
-// unable is a failure of the machine, unfit one of the program.
+// unable returns a failure of the machine, unfit one of the program.
 func unable(format string, args ...any) error {
 	f := &failure{text: fmt.Sprintf(format, args...), infra: true}
 	for _, a := range args {
@@ -34,15 +34,15 @@ func unfit(format string, args ...any) error {
 	return &failure{text: fmt.Sprintf(format, args...)}
 }
 
-// notRun is the result of a program that did not run. A fault of the
-// program's own is not mended by another try.
+// notRun returns the result of a program that did not run. A fault of the
+// program itself is permanent.
 func notRun(r *worker.Run, err error) job.Finish {
 	f := r.Failed("%s", err)
 	var own *failure
 	var unfit *sandbox.Unfit
 	var fault *sandbox.Fault
 	switch {
-	case errors.As(err, &fault) && fault.Step == sandbox.StepInit: // it ran, and it is unknown how far
+	case errors.As(err, &fault) && fault.Step == sandbox.StepInit: // the program may have run partly
 		return r.CutOff(err.Error())
 	case worker.MachineFault(err):
 		return r.Unable(err)
@@ -52,7 +52,7 @@ func notRun(r *worker.Run, err error) job.Finish {
 		f.NoRetry = true
 	case errors.As(err, &fault) && (fault.Step == sandbox.StepExec || fault.Step == sandbox.StepDir):
 		f.NoRetry = true
-	default: // a refusal of the sandbox, a fault of its setting up, a full disk
+	default: // a refusal of the sandbox, a fault of its setup, a full disk
 		f.Infra = true
 	}
 	return f

@@ -21,37 +21,38 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// order is what the child that fetches is told. Without a link the bytes follow
-// on its standard input.
-type order struct {
+// fetchRequest is the order for the child that fetches. Without a link, the bytes
+// follow on its standard input.
+type fetchRequest struct {
 	Link   *task.SignedRequest `json:"link,omitempty"`
 	Digest string              `json:"digest"`
 	Size   int64               `json:"size"`
-	Into   string              `json:"into"` // where they are to be, in a folder of the worker's
+	Into   string              `json:"into"` // target file, in a folder of the worker
+	CAFile string              `json:"ca_file,omitempty"`
 }
 
-// fetched is what it answers.
-type fetched struct {
+// fetchResponse is the answer of the child.
+type fetchResponse struct {
 	Error string `json:"error,omitempty"`
-	// Other tells that these are other bytes than they should be.
+	// Other reports that the bytes do not match the digest.
 	Other bool `json:"other,omitempty"`
-	// Final tells that to ask again is in vain.
+	// Final reports that a retry would not help.
 	Final bool `json:"final,omitempty"`
 }
 
-// How often a fetch is tried, and with what pauses.
+// Number of tries of a fetch, and the pauses between them.
 const (
 	fetchTries = 3
-	fetchPause = 250 * time.Millisecond // doubled for each
+	fetchPause = 250 * time.Millisecond // doubled after each try
 )
 
-// fetch puts an artifact at a name. The file is written by a child process:
-// what this one has open for writing would be so in every process that it
-// starts at the time, and such a file cannot be executed. Nothing that talks to
-// the network has the worker's memory, either.
+// fetch puts an artifact at a path. A child process writes the file: if this
+// process had it open for writing, each process started meanwhile would inherit
+// that, and the file could not be executed. Also, the process that uses the
+// network does not share the worker's memory.
 func (e *Executor) fetch(ctx context.Context, r *worker.Run, into string) (err error) {
 	g := r.Task.Program
-	var answer fetched
+	var answer fetchResponse
 	for try := range fetchTries {
 		if try > 0 && pause(ctx, fetchPause<<try) != nil {
 			break
@@ -86,38 +87,38 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (e *Executor) fetchOnce(ctx context.Context, r *worker.Run, into string) (fetched, error) {
+func (e *Executor) fetchOnce(ctx context.Context, r *worker.Run, into string) (fetchResponse, error) {
 	g := r.Task.Program
-	o := order{Digest: g.SHA256, Size: g.Size, Into: into}
+	o := fetchRequest{Digest: g.SHA256, Size: g.Size, Into: into, CAFile: e.options.CAFile}
 	var bytesOf io.Reader = strings.NewReader("")
 	switch {
 	case e.options.Source != nil:
 		content, err := e.options.Source.Open(ctx, r.Job.Namespace+"/"+g.SHA256)
 		if err != nil {
-			return fetched{Error: err.Error(), Final: core.CodeOf(err) == core.NotFound}, nil
+			return fetchResponse{Error: err.Error(), Final: core.CodeOf(err) == core.NotFound}, nil
 		}
 		defer func() { _ = content.Close() }() // only read
 		bytesOf = io.LimitReader(content, g.Size+1)
 	case r.Artifact == nil:
-		return fetched{}, unable("the server gave no link to the artifact")
+		return fetchResponse{}, unable("the server gave no link to the artifact")
 	default:
 		link, err := signed.At(e.options.Server, *r.Artifact)
 		if err != nil {
-			return fetched{}, unable("%v", err)
+			return fetchResponse{}, unable("%v", err)
 		}
 		o.Link = &link
 	}
 	text, err := json.Marshal(o)
 	if err != nil {
-		return fetched{}, err
+		return fetchResponse{}, err
 	}
 	return runChild(ctx, io.MultiReader(bytes.NewReader(append(text, '\n')), bytesOf))
 }
 
-// runChild starts the child and reads its answer. It ends with this process,
-// and with the context.
-func runChild(ctx context.Context, in io.Reader) (answer fetched, err error) {
-	// The kernel's promise to kill it when its parent dies is made to the thread.
+// runChild starts the child and reads its answer. The child ends with this
+// process, and with the context.
+func runChild(ctx context.Context, in io.Reader) (answer fetchResponse, err error) {
+	// The kernel kills the child when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	self, err := os.Executable()
@@ -142,11 +143,11 @@ func runChild(ctx context.Context, in io.Reader) (answer fetched, err error) {
 		err = errors.New("no answer")
 	}
 	text, _ := core.CleanText(said.String(), 500)
-	return fetched{Error: fmt.Sprintf("the process that fetches it ended: %v %s", err, text)}, nil
+	return fetchResponse{Error: fmt.Sprintf("the process that fetches it ended: %v %s", err, text)}, nil
 }
 
-// passedOn is what the child has of the worker's environment: how to reach the
-// network, and whom to trust.
+// passedOn returns the part of the worker's environment for the child: settings
+// of proxies and of trusted authorities.
 func passedOn() (env []string) {
 	for _, name := range []string{
 		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "GODEBUG", "TZ",
@@ -159,15 +160,15 @@ func passedOn() (env []string) {
 }
 
 // Prefetch puts the artifact of a job into the cache, for an executor that
-// shares the state folder. Where programs are not kept apart from it, nothing is
-// cached, and this only finds out that the artifact can be had.
+// shares the state folder. If programs are not isolated from the cache, nothing
+// is cached, and Prefetch only checks that the artifact can be fetched.
 func (e *Executor) Prefetch(ctx context.Context, j job.LeasedJob) error {
 	r := &worker.Run{Job: &j.Job, Task: j.Task, Artifact: j.Artifact, Secrets: j.Secrets}
 	if err := e.accepts(r); err != nil {
 		return err
 	}
-	// A folder, like that of a run, so that what a fetch leaves which is broken
-	// off goes with it.
+	// The temporary folder, like that of a run, also removes the leftovers of an
+	// interrupted fetch.
 	f := &folder{dir: filepath.Join(e.home.Dir, fmt.Sprintf("prefetch-%d", e.runs.Add(1)))}
 	if err := os.Mkdir(f.dir, 0o700); err != nil {
 		return unable("a folder for the artifact cannot be made: %v", err)

@@ -6,18 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/signed"
 	"github.com/belfry-run/belfry/task"
 )
 
-// fetchName is what the child is called. No person starts belfry by it.
+// fetchName is the argument zero of the child. No user starts belfry with it.
 const fetchName = "belfry-fetch"
 
 // initFetch does not return in the child.
@@ -26,32 +24,32 @@ func initFetch() {
 		return
 	}
 	hardenChild()
-	answer := obey(context.Background(), os.Stdin)
+	answer := serveFetch(context.Background(), os.Stdin)
 	if err := json.NewEncoder(os.Stdout).Encode(answer); err != nil {
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-// headerWait is how long a store may take to begin its answer. How long the
-// rest may take is the worker's to say, which kills this process.
+// headerWait is the time limit for a store to begin its answer. The worker
+// limits the whole fetch, and kills this process at the limit.
 const headerWait = time.Minute
 
-// obey does what the order on its input says.
-func obey(ctx context.Context, in io.Reader) fetched {
+// serveFetch executes the order on the input.
+func serveFetch(ctx context.Context, in io.Reader) fetchResponse {
 	input := bufio.NewReader(in)
 	line, err := input.ReadBytes('\n')
 	if err != nil {
-		return fetched{Error: "the worker ended"}
+		return fetchResponse{Error: "the worker ended"}
 	}
-	var o order
+	var o fetchRequest
 	if err := json.Unmarshal(line, &o); err != nil {
-		return fetched{Error: err.Error(), Final: true}
+		return fetchResponse{Error: err.Error(), Final: true}
 	}
 	limitFile(o.Size)
 	var content io.Reader = input
 	if o.Link != nil {
-		answer, err := get(ctx, *o.Link)
+		answer, err := get(ctx, *o.Link, o.CAFile)
 		if err != nil {
 			return refused(err)
 		}
@@ -61,27 +59,28 @@ func obey(ctx context.Context, in io.Reader) fetched {
 	return o.store(content)
 }
 
-func refused(err error) fetched {
+func refused(err error) fetchResponse {
 	code := core.CodeOf(err)
-	return fetched{Error: err.Error(), Final: code == core.NotFound || code == core.Forbidden || code == core.Invalid}
+	return fetchResponse{Error: err.Error(), Final: code == core.NotFound || code == core.Forbidden || code == core.Invalid}
 }
 
 // get opens a signed link.
-func get(ctx context.Context, link task.SignedRequest) (io.ReadCloser, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
+func get(ctx context.Context, link task.SignedRequest, caFile string) (io.ReadCloser, error) {
+	roots, err := signed.Authorities(caFile)
+	if err != nil {
+		return nil, err
+	}
+	transport := signed.Transport(roots)
 	transport.ResponseHeaderTimeout = headerWait
-	return signed.Open(ctx, &http.Client{
-		Transport:     exchange.Transport{RoundTripper: transport},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}, link)
+	return signed.Open(ctx, signed.Client(transport), link)
 }
 
-// store writes exactly the bytes that were ordered, or nothing.
-func (o order) store(content io.Reader) fetched {
+// store writes exactly the bytes of the order, or nothing.
+func (o fetchRequest) store(content io.Reader) fetchResponse {
 	temp := o.Into + ".coming"
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return fetched{Error: err.Error()}
+		return fetchResponse{Error: err.Error()}
 	}
 	answer := o.copy(f, content)
 	if err := f.Close(); err != nil && answer.Error == "" {
@@ -92,19 +91,19 @@ func (o order) store(content io.Reader) fetched {
 		return answer
 	}
 	if err := errors.Join(os.Chmod(temp, 0o555), os.Rename(temp, o.Into), syncDir(filepath.Dir(o.Into))); err != nil {
-		return fetched{Error: err.Error()}
+		return fetchResponse{Error: err.Error()}
 	}
-	return fetched{}
+	return fetchResponse{}
 }
 
-func (o order) copy(f *os.File, content io.Reader) fetched {
+func (o fetchRequest) copy(f *os.File, content io.Reader) fetchResponse {
 	if err := signed.Copy(f, content, o.Digest, o.Size); err != nil {
-		return fetched{Error: err.Error(), Other: errors.Is(err, signed.ErrOther)}
+		return fetchResponse{Error: err.Error(), Other: errors.Is(err, signed.ErrOther)}
 	}
 	if err := f.Sync(); err != nil {
-		return fetched{Error: err.Error()}
+		return fetchResponse{Error: err.Error()}
 	}
-	return fetched{}
+	return fetchResponse{}
 }
 
 func syncDir(dir string) error {

@@ -2,6 +2,7 @@ package program_test
 
 import (
 	"context"
+	"encoding/pem"
 	"io"
 	"io/fs"
 	"net/http"
@@ -103,6 +104,24 @@ func TestAnArtifactIsFetchedByItsLink(t *testing.T) {
 	}
 }
 
+// A server whose certificate is of a private authority gives its links with it too.
+func TestAnArtifactIsFetchedFromAServerOfAPrivateAuthority(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(script)) }))
+	defer srv.Close()
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	must(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}), 0o600))
+	for _, c := range []struct{ file, says string }{{file, ""}, {"", "certificate"}, {file + "x", "ca_file"}} {
+		w := newWorld(t, func(o *program.Options) { o.Source, o.Server, o.CAFile = nil, srv.URL, c.file })
+		b, id := w.serve(t, w.addBytes(t, script), func(j *job.LeasedJob) {
+			j.Artifact = &task.SignedRequest{Method: http.MethodGet, URL: "/bin", Expires: time.Now().Add(time.Minute)}
+		})
+		if f := last(t, b, id); (f.Outcome == job.OutcomeOK) != (c.says == "") || !strings.Contains(f.Error, c.says) {
+			t.Errorf("with %q: %+v", c.file, f)
+		}
+	}
+}
+
 func TestSecretsAreGivenAndNotTold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -153,8 +172,8 @@ func TestAPrefetchThatIsBrokenOffLeavesNothing(t *testing.T) {
 	w.nothingIsLeft(t)
 }
 
-// A worker that is killed while it fetches leaves what the next one removes.
-func TestWhatAKilledPrefetchLeftIsRemoved(t *testing.T) {
+// Leftovers of a worker that is killed during a fetch are removed by the next worker.
+func TestFilesOfAKilledPrefetchAreRemoved(t *testing.T) {
 	t.Parallel()
 	w := &world{store: newStore(), dir: public(t)}
 	dead := w.open(t)

@@ -139,7 +139,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// being is this test binary as a program that does what its name says.
+// being is this test binary as a program; its name selects what it does.
 func (w *world) being(t testing.TB, name string, args ...string) task.Program {
 	t.Helper()
 	self, err := os.Executable()
@@ -149,7 +149,7 @@ func (w *world) being(t testing.TB, name string, args ...string) task.Program {
 	return p
 }
 
-// ran is what came of an attempt.
+// ran is the result of an attempt.
 type ran struct {
 	job.Finish
 	out, err string
@@ -185,7 +185,7 @@ func (w *world) runTask(ctx context.Context, t testing.TB, tk task.Task, input s
 	return ran{f, out.text(), errs.text()}
 }
 
-// nothingIsLeft looks for what a run had.
+// nothingIsLeft checks that no resource of a run is left.
 func (w *world) nothingIsLeft(t testing.TB) {
 	t.Helper()
 	homes, err := filepath.Glob(filepath.Join(w.dir, "runs", "*", "*"))
@@ -221,7 +221,7 @@ func processes(t testing.TB, mark string) (found []string) {
 	return found
 }
 
-// readyWriter cancels when it hears that a program is ready.
+// readyWriter cancels when a program prints that it is ready.
 type readyWriter struct {
 	lockedBuffer
 	cancel func()

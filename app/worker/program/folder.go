@@ -13,14 +13,14 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// folder is what one run has on the worker's disk: the program, and the folder
-// for its output.
+// folder is the folder of one run on the worker's disk: the program, and the
+// folder for its output.
 type folder struct {
 	dir     string
-	bounded bool // the kernel limits its output
+	bounded bool // the kernel limits the size of the output
 }
 
-// Where a program with a root of its own sees them.
+// Paths in the root of a program that has its own.
 const (
 	programInside = "/belfry/program"
 	outputInside  = "/belfry/output"
@@ -29,8 +29,8 @@ const (
 func (f *folder) program() string { return filepath.Join(f.dir, "program") }
 func (f *folder) output() string  { return filepath.Join(f.dir, "output") }
 
-// newFolder makes the folder of a run. Its output is limited in size by the
-// kernel where this worker may have that.
+// newFolder creates the folder of a run. The kernel limits the size of the
+// output if the worker has the rights for that.
 func (e *Executor) newFolder(r *worker.Run) (*folder, error) {
 	f := &folder{dir: filepath.Join(e.home.Dir, fmt.Sprintf("%d-%d-%d", r.Job.ID, r.Lease, e.runs.Add(1)))}
 	err := os.Mkdir(f.dir, 0o711)
@@ -48,7 +48,7 @@ func (e *Executor) newFolder(r *worker.Run) (*folder, error) {
 	return f, nil
 }
 
-// inspect reads what the program is.
+// inspect reads the format of the program.
 func (f *folder) inspect() (sandbox.Program, error) {
 	file, err := os.Open(f.program())
 	if err != nil {
@@ -58,7 +58,7 @@ func (f *folder) inspect() (sandbox.Program, error) {
 	return sandbox.Inspect(file)
 }
 
-// clearFolder removes the folder of a run and all that the program put there.
+// clearFolder removes the folder of a run with all files of the program.
 func clearFolder(dir string) error {
 	if err := scratch.Unbound(filepath.Join(dir, "output")); err != nil {
 		return fmt.Errorf("unmount the output of %s: %w", dir, err)
@@ -66,7 +66,7 @@ func clearFolder(dir string) error {
 	return scratch.Remove(dir)
 }
 
-// clearHome removes all that an ended worker had, and says how many runs.
+// clearHome removes the folders of an ended worker, and returns the number of runs.
 func clearHome(h *home.Home) (runs int, err error) {
 	entries, err := os.ReadDir(h.Dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -78,11 +78,11 @@ func clearHome(h *home.Home) (runs int, err error) {
 	return len(entries), errors.Join(err, h.Close())
 }
 
-// watch returns when done is closed, or true as soon as the output is over its
-// limits.
+// watch returns false when done is closed, or true as soon as the output exceeds
+// a limit.
 func (f *folder) watch(done <-chan struct{}, l task.Limits) (over bool) {
 	return scratch.Watch(done, f.output(), l.OutputSize, maxEntries(l))
 }
 
-// maxEntries bounds files and folders: each output may stand in a few of them.
+// maxEntries limits files and folders: each output may be in a few nested folders.
 func maxEntries(l task.Limits) int { return 4*l.Outputs + 16 }

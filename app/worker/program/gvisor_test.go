@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// What gVisor holds is tested in the sandbox. Here is what an executor adds.
+// Package sandbox tests the isolation of gVisor. These tests cover the executor.
 func TestAProgramRunsInGVisor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *program.Options) {

@@ -28,7 +28,7 @@ func (w *world) inC(t *testing.T, name string) task.Program {
 
 // A program of C is linked dynamically: it gets its loader, and the filter
 // holds for its calls as for Go's.
-func TestAForbiddenCallIsToldAsWhatItIs(t *testing.T) {
+func TestForbiddenSystemCallsAreNamedInTheError(t *testing.T) {
 	t.Parallel()
 	eachTier(t, func(t *testing.T, w *world) {
 		r := w.run(t, w.inC(t, "int80"))
@@ -40,7 +40,7 @@ func TestAForbiddenCallIsToldAsWhatItIs(t *testing.T) {
 
 // Who hides from whoever looks for processes is gone all the same when the
 // attempt is, and its result is told.
-func TestTheElusiveDoNotOutliveTheAttempt(t *testing.T) {
+func TestHiddenProcessesDoNotOutliveTheAttempt(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"leader", "silent", "comet"} {
 		t.Run(name, func(t *testing.T) {

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Secrets shorter than that are not looked for: a value such as "1" or "yes" is
-// no secret, and a log without it could not be read.
+// Minimum lengths of masked secrets: a value such as "1" or "yes" is not secret,
+// and masking it would make a log unreadable.
 const (
 	minSecret     = 4
-	minSecretLine = 8 // of one with several lines, which programs print line by line
+	minSecretLine = 8 // for each line of a secret with several lines
 	hidden        = "***"
 )
 
-// secretValues are the texts that must not be seen, longest first.
+// secretValues returns the texts to mask, the longest first.
 func secretValues(secrets map[string]string) [][]byte {
 	var values [][]byte
 	add := func(text string, least int) {
@@ -34,9 +34,9 @@ func secretValues(secrets map[string]string) [][]byte {
 	return values
 }
 
-// masker writes on what it is given, with stars for each secret, also where one
-// is split over several writes: the begin of a secret at the end of a write is
-// held back until it is known what follows. It never fails.
+// masker forwards its input with stars for each secret, also for secrets that
+// are split over several writes: a possible begin of a secret at the end of a
+// write is held back until the next write. It never fails.
 type masker struct {
 	to     io.Writer
 	values [][]byte
@@ -56,13 +56,13 @@ func (m *masker) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush writes what was held back, after which nothing comes.
+// flush writes the held back text at the end of the input.
 func (m *masker) flush() {
 	m.pass(m.held, true)
 	m.held = nil
 }
 
-// pass writes a text and returns what of its end may be the begin of a secret.
+// pass writes a text, and returns the part of its end that may begin a secret.
 func (m *masker) pass(text []byte, last bool) (rest []byte) {
 	for len(text) > 0 {
 		at, size := m.find(text)
@@ -88,8 +88,8 @@ func (m *masker) write(p []byte) {
 	}
 }
 
-// find is where the first secret is, the longest of those that begin there, or
-// the end.
+// find returns the place and size of the first secret, the longest at that
+// place; without one, the end of the text.
 func (m *masker) find(text []byte) (at, size int) {
 	at = len(text)
 	for _, v := range m.values {
@@ -100,8 +100,8 @@ func (m *masker) find(text []byte) (at, size int) {
 	return at, size
 }
 
-// begun is the first place from which to the end it could be the begin of a
-// secret, or past the end.
+// begun returns the first place whose rest could be the begin of a secret, or
+// the end of the text.
 func (m *masker) begun(text []byte) int {
 	first := len(text) + 1
 	for _, v := range m.values {

@@ -17,7 +17,7 @@ type output struct {
 	DurationMS int64 `json:"duration_ms"`
 }
 
-// outcome is what the end of a program means.
+// outcome returns the result of a program's end.
 func (n *running) outcome() job.Finish {
 	g, code := n.Task.Program, n.result.ExitCode
 	f := job.Finish{Ref: n.Ref(), Outcome: job.OutcomeOK, Signal: n.result.Signal, Sandboxed: n.sandboxed()}
@@ -45,7 +45,7 @@ func succeeded(g *task.Program, code int) bool {
 	return slices.Contains(g.SuccessCodes, code)
 }
 
-// why says how a program failed, and which limit had to do with it.
+// why returns how a program failed, and which limit may be the cause.
 func (n *running) why() string {
 	l := n.Task.Program.Limits
 	text := fmt.Sprintf("exit code %d", n.result.ExitCode)
@@ -69,7 +69,7 @@ func (n *running) why() string {
 	return text
 }
 
-// sandboxed is what people and the record get to see of a run.
+// sandboxed returns the facts of the sandbox for the record of a run.
 func (n *running) sandboxed() *task.Sandboxed {
 	a, u := n.result.Applied, n.result.Usage
 	s := &task.Sandboxed{

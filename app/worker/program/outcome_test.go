@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// What its own machine ended is no failure of the program's. It may have done half of its work, so that on_lost decides.
+// A program that was ended by its machine has not failed. It may have done a part of its work, so on_lost decides.
 func TestAProgramThatItsMachineEndedIsCutOff(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -32,7 +32,7 @@ func TestAProgramThatItsMachineEndedIsCutOff(t *testing.T) {
 	}
 }
 
-func TestAProgramWhoseInitIsGoneIsCutOff(t *testing.T) {
+func TestAProgramWithoutItsInitProcessIsCutOff(t *testing.T) {
 	t.Parallel()
 	r := &worker.Run{Job: &job.Job{ID: 7}, Lease: 3}
 	gone := &sandbox.Fault{Step: sandbox.StepInit, Text: "it ended before the program did"}

@@ -3,6 +3,7 @@ package program
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -11,45 +12,42 @@ import (
 
 	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/signed"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 )
 
-// Uploader keeps a file that an attempt left.
+// Uploader stores an output file of an attempt.
 type Uploader interface {
 	Upload(ctx context.Context, a Attempt, o task.Output, content io.Reader) error
 }
 
-// Attempt is whose output it is.
+// Attempt identifies the attempt of an output.
 type Attempt struct {
 	job.Ref
 	Session   string
 	Namespace string
 }
 
-// Declarer is told of an output before it is sent, and gives a link by which
-// exactly these bytes can be, or none when they are there already. It refuses
-// an attempt that has lost its lease. A store is one, and so are the clients.
+// Declarer announces an output, and returns a link for the upload of exactly
+// these bytes, or none if they are already stored. It refuses an attempt that has
+// lost its lease. A store and the clients implement it.
 type Declarer interface {
 	DeclareOutput(ctx context.Context, session string, ref job.Ref, o task.Output) (*task.SignedRequest, error)
 }
 
-// Keeper takes bytes where the worker is beside the artifacts. Their name is a
-// namespace, a slash and a digest.
+// Keeper stores bytes if the worker can reach the artifacts directly. Their name
+// is namespace/digest.
 type Keeper interface {
 	Put(ctx context.Context, name string, size int64, content io.Reader) error
 }
 
-// Declared is an uploader that declares each output and sends it by the link,
-// which belongs to server if it is a path alone, or to keeper if there is one.
-func Declared(d Declarer, server string, keeper Keeper) Uploader {
-	return &declared{declarer: d, server: server, keeper: keeper, client: &http.Client{
-		Timeout:       job.SendTime,
-		Transport:     exchange.Transport{RoundTripper: http.DefaultTransport},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+// Declared returns an uploader that announces each output, and sends it to the link, or to keeper if there is one. A link
+// without a host is relative to server. roots are the trusted authorities; nil: those of the system.
+func Declared(d Declarer, server string, roots *x509.CertPool, keeper Keeper) Uploader {
+	client := signed.Client(signed.Transport(roots))
+	client.Timeout = job.SendTime
+	return &declared{declarer: d, server: server, keeper: keeper, client: client}
 }
 
 type declared struct {
@@ -74,12 +72,12 @@ func (d *declared) Upload(ctx context.Context, a Attempt, o task.Output, content
 	return signed.Send(ctx, d.client, link, content)
 }
 
-// takeOutputs reads what the program left, sends it, and notes it. A refused
-// file is told, and changes nothing of how the program ended: to run it again
-// would do all it did a second time. But files that there was no time to send are lost, and
-// no success.
+// takeOutputs reads the output files, sends them, and records them. A refused
+// file is reported, but does not change the result of the program: another run
+// would repeat its effects. If the time was too short to send a file, the file is
+// lost, and the attempt is not a success.
 func (n *running) takeOutputs(ctx context.Context, fin *job.Finish) {
-	ctx, cancel := n.Overtime(ctx, job.SendTime) // before the files are read, which may take longer than what is left
+	ctx, cancel := n.Overtime(ctx, job.SendTime) // before the files are read, which may take longer than the remaining time
 	defer cancel()
 	into, note := fin.Sandboxed, n.capture.note
 	missing := func(format string, args ...any) {
@@ -132,15 +130,15 @@ func (n *running) takeOutputs(ctx context.Context, fin *job.Finish) {
 	}
 }
 
-// unsent is the end of an attempt whose files there was no time to send. That is a fault of the machine, and like after the loss
-// of a worker the task's on_lost says whether the program may run again.
+// unsent sets the result of an attempt whose files could not be sent in time. This is a fault of the machine. As after the
+// loss of a worker, the task's on_lost decides whether the program may run again.
 func (n *running) unsent(fin *job.Finish) {
 	if lose(fin) {
 		fin.Infra, fin.NoRetry = true, n.Task.Retry.OnLost == task.OnLostFail
 	}
 }
 
-// lose makes a success an error, because files of it are lost. The worker knows why the attempt has ended, if it has.
+// lose turns a success into an error, because files are lost. If the attempt was ended, the worker sets the reason.
 func lose(fin *job.Finish) bool {
 	if fin.Outcome != job.OutcomeOK {
 		return false
@@ -150,7 +148,7 @@ func lose(fin *job.Finish) bool {
 	return true
 }
 
-// maxNamedSkips bounds what a program can make the worker say.
+// maxNamedSkips limits the files that are reported by name, because a program chooses their number.
 const maxNamedSkips = 20
 
 func (n *running) outputLimits() scratch.OutputLimits {
@@ -158,7 +156,7 @@ func (n *running) outputLimits() scratch.OutputLimits {
 	return scratch.OutputLimits{Entries: maxEntries(l), Bytes: max(l.OutputSize, 1)}
 }
 
-// listOutputs reads every file once, for its digest.
+// listOutputs reads each file once, for its digest.
 func (n *running) listOutputs() (outs []task.Output, left scratch.Left, err error) {
 	most := n.Task.Program.Limits.Outputs
 	over := 0

@@ -22,53 +22,58 @@ import (
 
 // Options of an executor. StateDir is required.
 type Options struct {
-	// StateDir is where the cache and the folders of runs are. Workers of one
-	// machine and user may share it.
+	// StateDir is the folder of the cache and of runs. Workers of one machine and
+	// user may share it.
 	StateDir string
-	// Source reads artifacts where the worker is beside their store. Default:
-	// they are fetched by the link that comes with the job.
+	// Source reads artifacts if the worker can reach their store directly. Default:
+	// they are fetched through the link of the job.
 	Source Source
-	// Server is whose links are paths alone. Default: none.
+	// Server is the address to which links without a host are relative. Default:
+	// none.
 	Server string
-	// Uploader keeps what programs leave in their output folder. Default: it is
-	// told and not kept.
+	// CAFile is a PEM file of authorities to trust for artifacts, in addition to
+	// the system's. Default: none.
+	CAFile string
+	// Uploader stores the output files of programs. Default: they are reported, but
+	// not stored.
 	Uploader Uploader
-	// AllowNetwork lets programs reach the network whose tasks ask for it: public
-	// addresses and those of Reach. Where the sandbox cannot keep them from others
-	// they do not get it, unless UnguardedNetwork says that they may.
+	// AllowNetwork gives the network to programs whose tasks ask for it: public
+	// addresses and those of Reach. If the sandbox cannot block other addresses,
+	// programs get no network, unless UnguardedNetwork is set.
 	AllowNetwork     bool
 	Reach            []netip.Prefix
 	UnguardedNetwork bool
-	// RequireLimits refuses to run programs where memory, processes or processors
-	// of a run cannot be limited for all of its processes together.
+	// RequireLimits refuses to run programs if memory, processes or CPU of a run
+	// cannot be limited for all of its processes together.
 	RequireLimits bool
-	// Memory is what all programs that run at once may use together, in bytes, and CPU
-	// how many processors one of them may. Default: not bounded. See [MachineMemory].
+	// Memory limits all concurrent programs together, in bytes, and CPU the number of
+	// CPUs of one program. Default: unlimited. See [MachineMemory].
 	Memory int64
 	CPU    float64
-	// MinIsolation is the weakest that the operator accepts. Default: confined.
+	// MinIsolation is the weakest isolation that the operator accepts. Default:
+	// confined.
 	MinIsolation task.Isolation
-	// CacheSize bounds the artifacts that are kept for the next run, in bytes.
-	// Negative: none are. Default: 1 GiB.
+	// CacheSize limits the cached artifacts, in bytes. Negative: no cache. Default:
+	// 1 GiB.
 	CacheSize int64
-	// Sandbox has what else the sandbox needs. Its StateDir defaults to a folder
+	// Sandbox holds the options of the sandbox. Its StateDir defaults to a folder
 	// below StateDir.
 	Sandbox sandbox.Options
 }
 
-// Source reads artifacts by their name: a namespace, a slash and a digest.
+// Source reads artifacts by their name: namespace/digest.
 type Source interface {
 	Open(ctx context.Context, name string) (io.ReadCloser, error)
 }
 
 const defaultCacheSize = 1 << 30
 
-// ErrWeak is why no program can run on this machine: it does not isolate them
-// as strongly as its operator wants.
+// ErrWeak reports that no program can run on this machine, because it cannot
+// isolate them as strongly as the operator requires.
 var ErrWeak = errors.New("this machine cannot isolate programs as strongly as it has to")
 
-// ErrNoInit is why no program can run in a process whose main does not call
-// [Init]: it cannot start itself again.
+// ErrNoInit reports that no program can run, because main does not call [Init]:
+// without it, this process cannot start itself again.
 var ErrNoInit = errors.New("program.Init is not called in main, and without it no program can be kept apart")
 
 // Executor implements [worker.Executor] for kind program.
@@ -76,31 +81,30 @@ type Executor struct {
 	options  Options
 	sandbox  *sandbox.Sandbox
 	tier     task.Isolation
-	noNet    string // why programs do not get the network, though it is allowed
+	noNet    string // why programs get no network although it is allowed
 	cache    *cache
 	home     *home.Home
 	runs     atomic.Int64
-	bounds   bool // output folders can be limited in size by the kernel
+	bounds   bool // the kernel can limit the size of output folders
 	leftOver int
-	room     room
-	held     []string // limits that hold for all processes of a run together
-	unheld   []string // those that do not, and why
+	memory   memory
+	held     []string // limits that are enforced for all processes of a run together
+	unheld   []string // limits that are not, with the reason
 }
 
 var initialised atomic.Bool
 
-// Init must be the first thing that main does: this program starts itself
-// again to fetch artifacts and to set sandboxes up, and does not return from
-// here in those copies.
+// Init must be called first in main: this program starts itself again to fetch
+// artifacts and to set up sandboxes, and in those copies Init does not return.
 func Init() {
 	sandbox.Init()
 	initFetch()
 	initialised.Store(true)
 }
 
-// Open finds out what isolation works on this machine, clears away what an
-// earlier worker left, and makes an executor. It returns [ErrWeak] where
-// programs cannot run.
+// Open finds out which isolation works on this machine, removes leftovers of an
+// earlier worker, and returns an executor. It returns [ErrWeak] if programs
+// cannot run.
 func Open(ctx context.Context, o Options) (*Executor, error) {
 	if !initialised.Load() {
 		return nil, ErrNoInit
@@ -123,7 +127,7 @@ func Open(ctx context.Context, o Options) (*Executor, error) {
 	if o.Sandbox.StateDir == "" {
 		o.Sandbox.StateDir = filepath.Join(o.StateDir, "sandbox")
 	}
-	e := &Executor{options: o, room: room{offered: o.Memory}}
+	e := &Executor{options: o, memory: memory{offered: o.Memory}}
 	if err := e.open(ctx); err != nil {
 		return nil, err
 	}
@@ -135,7 +139,7 @@ func (e *Executor) open(ctx context.Context) (err error) {
 	if err := os.MkdirAll(o.StateDir, 0o711); err != nil {
 		return err
 	}
-	// First of all, because it ends the processes that leftovers belong to.
+	// The sandbox is opened first, because it ends the processes that leftovers belong to.
 	if e.sandbox, err = sandbox.Open(ctx, o.Sandbox); err != nil {
 		return err
 	}
@@ -181,35 +185,35 @@ func (e *Executor) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// groupLimits are the limits that hold for all processes of a run together, where the machine has control groups.
+// groupLimits are the limits that control groups enforce for all processes of a run together.
 var groupLimits = []sandbox.Layer{sandbox.LayerMemory, sandbox.LayerPIDs, sandbox.LayerCPU}
 
-// Unlimited is which of the limits of memory, processes and processors nothing holds here for all processes of a run
-// together, and why.
+// Unlimited returns which limits of memory, processes and CPU are not enforced here for all processes of a run together,
+// with the reasons.
 func (e *Executor) Unlimited() []string { return e.unheld }
 
-// Isolation is the strongest that works on this machine.
+// Isolation returns the strongest isolation that works on this machine.
 func (e *Executor) Isolation() task.Isolation { return e.tier }
 
-// Cleared is how many runs an earlier worker had left behind, which are gone now.
+// Cleared returns how many leftover runs of an earlier worker were removed.
 func (e *Executor) Cleared() int { return e.leftOver }
 
-// Has is what this machine offers to programs.
+// Has returns the capabilities of this machine for programs.
 func (e *Executor) Has() task.Has {
 	return task.Has{OS: runtime.GOOS, Arch: runtime.GOARCH, Isolation: e.tier, Network: e.options.AllowNetwork && e.noNet == "", Limits: e.held,
 		Memory: e.options.Memory, CPU: e.options.CPU}
 }
 
-// NoNetwork is why programs do not get the network here, though the operator
-// allows it, or nothing.
+// NoNetwork returns why programs get no network here although the operator
+// allows it, or "".
 func (e *Executor) NoNetwork() string { return e.noNet }
 
-// Close gives the executor's folder back. Nothing may run any more.
+// Close releases the executor's folder. No program may still run.
 func (e *Executor) Close() error { return e.home.Close() }
 
-// isolates tells that what a program can write to is apart from what the next
-// one is started from.
+// isolates reports whether a program cannot write to the files from which the
+// next one starts.
 func (e *Executor) isolates() bool { return e.tier.AtLeast(task.IsolationUser) }
 
-// ownRoot tells that programs see paths of their own.
+// ownRoot reports whether programs have a root of their own.
 func (e *Executor) ownRoot() bool { return e.tier.AtLeast(task.IsolationNamespaces) }

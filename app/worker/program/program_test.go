@@ -22,18 +22,18 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-func TestAProgramGetsWhatItIsGivenAndNothingElse(t *testing.T) {
+func TestAProgramGetsOnlyItsOwnInput(t *testing.T) {
 	t.Setenv("WORKER_TOKEN", "secret")
 	eachTier(t, func(t *testing.T, w *world) {
 		p := w.being(t, "echo", "a", "b c")
 		p.Env = map[string]string{"EXTRA": "x=y", "LANG": "de_DE"}
 		r := w.runTask(t.Context(), t, task.Task{Name: "prog", Program: &p}, `{"n":1}`)
 		if r.Outcome != job.OutcomeOK || r.ExitCode == nil || *r.ExitCode != 0 {
-			t.Fatalf("%+v", r)
+			t.Fatalf("result: got %+v, want ok with exit code 0", r)
 		}
 		lines := strings.Split(strings.TrimSpace(r.out), "\n")
 		if lines[0] != `a,b c {"n":1}` {
-			t.Errorf("%q", lines[0])
+			t.Errorf("arguments and input: got %q, want a,b c {\"n\":1}", lines[0])
 		}
 		got := map[string]string{}
 		for _, kv := range lines[1:] {
@@ -41,7 +41,7 @@ func TestAProgramGetsWhatItIsGivenAndNothingElse(t *testing.T) {
 			got[name] = value
 		}
 		if got["TMPDIR"] == "" || got["HOME"] == "" || got["PATH"] == "" || got["BELFRY_OUTPUT_DIR"] == "" {
-			t.Errorf("%v", got)
+			t.Errorf("environment: got %v, want TMPDIR, HOME, PATH and BELFRY_OUTPUT_DIR", got)
 		}
 		for _, name := range []string{"TMPDIR", "HOME", "PATH", "BELFRY_OUTPUT_DIR"} {
 			delete(got, name)
@@ -56,7 +56,7 @@ func TestAProgramGetsWhatItIsGivenAndNothingElse(t *testing.T) {
 		}
 		s := r.Sandboxed
 		if s == nil || s.SHA256 != p.SHA256 || s.Isolation != w.exe.Isolation() || len(s.Layers) == 0 || s.Network == "machine" || s.Usage.Wall <= 0 || s.Usage.Memory <= 0 {
-			t.Errorf("%+v", s)
+			t.Errorf("record of the sandbox: got %+v", s)
 		}
 	})
 }
@@ -91,7 +91,7 @@ func TestHowAProgramEndsIsToldInWords(t *testing.T) {
 				want = job.OutcomeOK
 			}
 			if c.layer != "" && r.Sandboxed != nil && !slices.Contains(r.Sandboxed.Layers, c.layer) {
-				// Without a control group nobody knows why; it is held all the same.
+				// Without a control group the reason is unknown, but the limit is enforced.
 				c.error, c.oom = "", r.Sandboxed.OOM
 			}
 			if r.Outcome != want || !strings.Contains(r.Error, c.error) || r.NoRetry != c.final || r.Infra || r.Sandboxed == nil || r.Sandboxed.OOM != c.oom {
@@ -101,7 +101,7 @@ func TestHowAProgramEndsIsToldInWords(t *testing.T) {
 	}
 }
 
-// elf is enough of a header for a reader to see what it is of.
+// elf is a header that is complete enough to identify the file.
 func elf(machine byte) string {
 	h := make([]byte, 64+56)
 	copy(h, "\x7fELF\x02\x01\x01")
@@ -113,7 +113,7 @@ func elf(machine byte) string {
 	return string(h)
 }
 
-func TestWhatCannotRunSaysWhyToAPerson(t *testing.T) {
+func TestProgramsThatCannotRunReportTheReason(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for want, content := range map[string]string{
@@ -130,12 +130,12 @@ func TestWhatCannotRunSaysWhyToAPerson(t *testing.T) {
 	}
 }
 
-func TestAnArtifactThatIsNotWhatWasUploadedNeverRuns(t *testing.T) {
+func TestAnArtifactWithAnotherDigestNeverRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	good := w.addBytes(t, "#!/bin/sh\necho ran\n")
 	if r := w.run(t, good); r.out != "ran\n" {
-		t.Fatalf("%+v", r)
+		t.Fatalf("script: got %+v, want output \"ran\"", r)
 	}
 	for name, c := range map[string]struct {
 		content string
@@ -152,7 +152,7 @@ func TestAnArtifactThatIsNotWhatWasUploadedNeverRuns(t *testing.T) {
 			must(t, os.WriteFile(w.held[good.SHA256], []byte(c.content), 0o600))
 			r := w.run(t, good)
 			if r.Outcome != job.OutcomeError || !strings.Contains(r.Error, c.says) || r.Infra != c.infra || r.NoRetry == c.infra || r.out != "" {
-				t.Errorf("%+v", r)
+				t.Errorf("result: got %+v", r)
 			}
 		})
 	}
@@ -170,13 +170,13 @@ func TestTheCacheIsUsedComparedAndBounded(t *testing.T) {
 	a := script("aaa")
 	for range 3 {
 		if r := w.run(t, a); r.out != "aaa\n" {
-			t.Fatalf("%+v", r)
+			t.Fatalf("cached program: got %+v, want output \"aaa\"", r)
 		}
 	}
 	if w.opened != 1 || len(cached()) != 1 {
 		t.Errorf("fetched %d times, cached %v", w.opened, cached())
 	}
-	// Somebody, or a broken disk, changed what is cached.
+	// Another process, or a broken disk, changed the cached file.
 	must(t, os.Chmod(cached()[0], 0o700))
 	must(t, os.WriteFile(cached()[0], []byte("#!/bin/sh\necho EVIL\n"), 0o700))
 	if r := w.run(t, a); r.out != "aaa\n" || w.opened != 2 {
@@ -184,7 +184,7 @@ func TestTheCacheIsUsedComparedAndBounded(t *testing.T) {
 	}
 	for _, say := range []string{"bbb", "ccc", "ddd"} {
 		if r := w.run(t, script(say)); r.out != say+"\n" {
-			t.Errorf("%+v", r)
+			t.Errorf("full cache: got %+v", r)
 		}
 	}
 	if len(cached()) != 2 {
@@ -210,12 +210,12 @@ func TestOutputIsKeptWithItsBeginAndItsEnd(t *testing.T) {
 	line := w.being(t, "endless-line")
 	line.Limits.Log = 100
 	if r := w.run(t, line); r.Outcome != job.OutcomeOK || r.out != strings.Repeat("x", 100) {
-		t.Errorf("%+v", r.Finish)
+		t.Errorf("one line over the limit of the log: got %+v, want ok and 100 bytes", r.Finish)
 	}
 	none := w.being(t, "echo")
 	none.Limits.Log = 5
 	if r := w.run(t, none); r.Outcome != job.OutcomeOK || len(r.out) != 5 {
-		t.Errorf("%+v", r)
+		t.Errorf("log limit of 5 bytes: got %+v, want ok and 5 bytes", r)
 	}
 }
 
@@ -233,7 +233,7 @@ func TestOutputsAreTakenAndTricksAreNot(t *testing.T) {
 				t.Errorf("%+v: %q", o, w.kept[o.Name])
 			}
 		}
-		// Root reads what has no permissions; another user does not.
+		// Root can read files without permissions; other users cannot.
 		if got := fmt.Sprint(names); got != "[folder/inside good]" && (os.Geteuid() == 0 || got != "[]") {
 			t.Error(got, r.Sandboxed.Missing, r.err)
 		}
@@ -263,7 +263,7 @@ func TestOutputsHaveLimits(t *testing.T) {
 				big.Limits.OutputSize, big.Limits.Disk = 2<<20, 1<<20
 				r := w.run(t, big)
 				if r.Outcome != job.OutcomeError || !strings.Contains(r.Error, "no space left on device") && !strings.Contains(r.Error, "limits.output_size") && !strings.Contains(r.Error, "file too large") {
-					t.Errorf("%+v", r.Finish)
+					t.Errorf("too large output: got %+v, want an error about the size", r.Finish)
 				}
 			}
 		})
@@ -315,10 +315,10 @@ func TestCancelAsksFirstAndThenKillsEverything(t *testing.T) {
 	t.Parallel()
 	eachTier(t, func(t *testing.T, w *world) {
 		if r := cancelWhenReady(t, w, w.being(t, "polite")); r.Outcome != job.OutcomeCanceled || !strings.Contains(r.out, "bye") || r.ExitCode == nil || *r.ExitCode != 7 {
-			t.Errorf("%+v", r)
+			t.Errorf("canceled program that ends itself: got %+v, want canceled with exit code 7", r)
 		}
 		if r := cancelWhenReady(t, w, w.being(t, "stubborn")); r.Outcome != job.OutcomeCanceled || r.Signal != "SIGKILL" {
-			t.Errorf("%+v", r)
+			t.Errorf("canceled program that ignores SIGTERM: got %+v, want canceled by SIGKILL", r)
 		}
 	})
 }
@@ -330,7 +330,7 @@ func TestATimeoutIsATimeout(t *testing.T) {
 	p.KillGrace = core.Duration(50 * time.Millisecond)
 	r := w.runTask(t.Context(), t, task.Task{Name: "prog", Timeout: core.Duration(2 * time.Second), Program: &p}, "")
 	if r.Outcome != job.OutcomeTimeout || !strings.Contains(r.Error, "ran longer than its timeout of 2s") {
-		t.Errorf("%+v", r)
+		t.Errorf("program over its timeout: got %+v, want timeout", r)
 	}
 }
 
@@ -341,7 +341,7 @@ func TestAProgramFindsNothingOfTheWorkers(t *testing.T) {
 		must(t, os.WriteFile(token, []byte(`{"token":"secret"}`), 0o600))
 		r := w.run(t, w.being(t, "spy", token, w.dir, filepath.Join(w.dir, "programs"), filepath.Join(w.dir, "runs"), "/root", "/etc/ssl/private"))
 		if r.Outcome != job.OutcomeOK || r.out != "looked\n" {
-			t.Errorf("%+v", r)
+			t.Errorf("program that searches for secrets: got %+v, want that it finds none", r)
 		}
 	})
 }
@@ -367,7 +367,7 @@ func TestTheNetworkWantsBothToAllowIt(t *testing.T) {
 			t.Errorf("%+v: %+v", c, r)
 		}
 		if !c.runs && (!r.Infra || !strings.Contains(r.Error, "a network for programs")) {
-			t.Errorf("%+v", r.Finish)
+			t.Errorf("refused network: got %+v, want a fault of the machine", r.Finish)
 		}
 		metadata := w.being(t, "call", "169.254.169.254:80")
 		if r := w.run(t, metadata); strings.Contains(r.out, "REACHED") {
@@ -421,7 +421,7 @@ func TestIsolationFailsClosed(t *testing.T) {
 	p := w.being(t, "echo")
 	p.MinIsolation = task.IsolationNamespaces
 	if r := w.run(t, p); r.Outcome != job.OutcomeError || !r.Infra || r.NoRetry || !strings.Contains(r.Error, "isolation namespaces (it has confined)") {
-		t.Errorf("%+v", r)
+		t.Errorf("unmet isolation: got %+v, want a fault of the machine", r)
 	}
 	_, err := program.Open(t.Context(), program.Options{StateDir: public(t), MinIsolation: task.IsolationGVisor})
 	if err == nil || !strings.Contains(err.Error(), "isolation gvisor is wanted") {
@@ -431,7 +431,7 @@ func TestIsolationFailsClosed(t *testing.T) {
 
 // Root's programs have other user ids, or no namespaces: they would own root's
 // files there.
-func TestWhatIsOfferedIsWhatTheSandboxGives(t *testing.T) {
+func TestOfferedIsolationIsThatOfTheSandbox(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, without(task.IsolationConfined, sandbox.LayerUID))
 	if r := w.run(t, w.being(t, "echo")); r.Outcome != job.OutcomeOK || r.Sandboxed.Isolation != w.exe.Isolation() {
@@ -448,11 +448,11 @@ func TestOutputValueOfAJob(t *testing.T) {
 		DurationMS int64 `json:"duration_ms"`
 	}
 	if json.Unmarshal(r.Output, &value) != nil || value.ExitCode == nil || *value.ExitCode != 0 || value.DurationMS <= 0 {
-		t.Errorf("%s", r.Output)
+		t.Errorf("output of the job: got %s, want exit code 0 and a duration", r.Output)
 	}
 }
 
-// What nothing holds is known before the first program runs, is told to the server, and may be a reason to run none.
+// Limits that cannot be enforced are known before the first program runs, are reported to the server, and may stop all runs.
 func TestLimitsThatNothingHoldsAreToldBeforehand(t *testing.T) {
 	t.Parallel()
 	off := program.Options{StateDir: public(t), Sandbox: sandbox.Options{StateDir: t.TempDir(), Without: []sandbox.Layer{sandbox.LayerMemory, sandbox.LayerCPU}}}

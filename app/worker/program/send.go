@@ -14,25 +14,24 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// sending is the way of what a program left to where it is kept. The files are what the program ran for, and they go with
-// its folder: so a server that is away is waited for as long as its context lasts, and a file that is refused keeps back
-// no other.
+// sending uploads the output files of a program. The files are the result of the run, and are deleted with its folder. So it
+// waits for an unreachable server until its context ends, and a refused file does not stop the others.
 type sending struct {
 	outs   []task.Output
 	walk   func(take func(name string, size int64, content io.Reader) error) error // over all files, in the same order each time
 	upload func(ctx context.Context, o task.Output, content io.Reader) error
-	waits  func(error) // is told once that the server is away
+	waits  func(error) // called once if the server is unreachable
 }
 
-// errAgain ends a walk of which more must be tried later.
+// errAgain ends a walk that must be repeated later.
 var errAgain = errors.New("again")
 
-// unsent is why files are not kept that were not refused: there was no time left to send them.
+// unsent is the error of files that could not be sent in time.
 type unsent struct{ error }
 
 func (u unsent) Unwrap() error { return u.error }
 
-// send returns what is kept, and the first reason why something is not.
+// send returns the stored files, and the first reason why a file is not stored.
 func (s sending) send(ctx context.Context) (kept []task.Output, why error) {
 	results := make([]error, len(s.outs))
 	links := make([]int, len(s.outs))
@@ -72,16 +71,16 @@ func (s sending) send(ctx context.Context) (kept []task.Output, why error) {
 	return kept, why
 }
 
-// linkTries is how often the store may forbid a file before it counts as refused. Each try asks for a new link: the keys of
-// the one before may have ended, or a clock was wrong.
+// linkTries is how often the store may forbid a file before it counts as refused. Each try gets a new link: the keys of the
+// previous one may have expired, or a clock was wrong.
 const linkTries = 6
 
-// pass sends what has no result yet, until the server is away. Links counts the links that were given in vain.
+// pass sends the files without a result, until the server is unreachable. links counts the failed links of each file.
 func (s sending) pass(ctx context.Context, results []error, links []int) (away, err error) {
 	err = s.walk(func(name string, size int64, content io.Reader) error {
 		i := slices.IndexFunc(s.outs, func(o task.Output) bool { return o.Name == name && o.Size == size })
 		if i < 0 || !errors.Is(results[i], errAgain) {
-			return nil // it was over the count, is not what was listed, or is dealt with
+			return nil // the file is over the limit, differs from the list, or has a result
 		}
 		file := &reading{from: content}
 		if results[i] = s.upload(ctx, s.outs[i], file); results[i] == nil {
@@ -108,16 +107,16 @@ func (s sending) pass(ctx context.Context, results []error, links []int) (away, 
 	return away, err
 }
 
-// passes reports that it was the server or the way to it. A fault of this machine's own disk is there the next time too.
+// passes reports whether an error is temporary: one of the server or the network. A fault of this machine's disk is not.
 func passes(err error) bool {
 	var ours *core.Error
 	return errors.As(err, &ours) && slices.Contains([]core.Code{core.Unavailable, core.Unknown, core.Internal}, ours.Code)
 }
 
-// reading knows whether it was the file that could not be read.
+// reading records whether reading the file failed.
 type reading struct {
 	from   io.Reader
-	failed atomic.Bool // a client may still read when it has answered
+	failed atomic.Bool // atomic, because a client may still read after its answer
 }
 
 func (r *reading) Read(b []byte) (int, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// left is a sending of files whose uploads answer in turn what answers say, and then nil.
+// left returns a sending of files whose uploads return the answers in turn, and then nil.
 func left(files []string, answers map[string][]error) (s sending, got *[]string, waits *int) {
 	got, waits = new([]string), new(int)
 	for _, name := range files {

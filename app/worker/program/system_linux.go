@@ -10,26 +10,26 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 )
 
-// selfPath starts this very program, also after another was put in its place.
+// selfPath returns a path that starts this program, also after its file was replaced.
 func selfPath(string) string { return "/proc/self/exe" }
 
 func childAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// hardenChild takes from the child what it has no use for.
+// hardenChild drops rights that the child does not need.
 func hardenChild() {
 	_ = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// limitFile keeps any file of the child from growing over a size.
+// limitFile limits the size of all files that the child writes.
 func limitFile(size int64) {
-	limit := unix.Rlimit{Cur: uint64(size) + 4096, Max: uint64(size) + 4096} // its answer may go to a file
+	limit := unix.Rlimit{Cur: uint64(size) + 4096, Max: uint64(size) + 4096} // more than size, because the answer may go to a file
 	_ = unix.Setrlimit(unix.RLIMIT_FSIZE, &limit)
 }
 
-// probeBound finds out whether folders can be bounded by doing it.
+// probeBound tries whether folders can be limited in size.
 func probeBound(dir string) bool {
 	probe := &folder{dir: filepath.Join(dir, "probe")}
 	if os.MkdirAll(probe.output(), 0o700) != nil {

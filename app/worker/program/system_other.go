@@ -4,7 +4,7 @@ package program
 
 import "syscall"
 
-// Nothing of this is called where sandboxes do not work.
+// These functions are not called on platforms without sandboxes.
 
 func selfPath(self string) string     { return self }
 func childAttr() *syscall.SysProcAttr { return nil }

@@ -15,8 +15,8 @@ import (
 	"github.com/belfry-run/belfry/internal/monotime"
 )
 
-// building is a run on its way.
-type building struct {
+// setup is a run that is being set up.
+type setup struct {
 	sandbox *Sandbox
 	spec    Spec
 	plan    plan
@@ -25,13 +25,13 @@ type building struct {
 	setup  *child.Setup
 	groups *cgroup.Group
 	limits []Limit
-	pass   []*os.File // to the set-up copy
-	bound  bool       // the kernel bounds the folder for temporary files
-	run    *Run       // once there is a process
+	pass   []*os.File // files that are passed to the set-up copy
+	bound  bool       // the kernel limits the folder for temporary files
+	run    *Run       // set once there is a process
 }
 
 // build does everything up to the program's first instruction.
-func (b *building) build(ctx context.Context, trial bool) (child.Message, error) {
+func (b *setup) build(ctx context.Context, trial bool) (child.Message, error) {
 	defer func() { closeAll(b.pass) }()
 	if err := b.describe(trial); err != nil {
 		return child.Message{}, err
@@ -48,20 +48,20 @@ func (b *building) build(ctx context.Context, trial bool) (child.Message, error)
 	return b.launch(ctx)
 }
 
-func (b *building) hasUID() bool    { return b.plan.has(LayerUID) }
-func (b *building) hasNS() bool     { return b.plan.has(LayerNamespaces) }
-func (b *building) hasGVisor() bool { return b.plan.has(LayerGVisor) }
+func (b *setup) hasUID() bool    { return b.plan.has(LayerUID) }
+func (b *setup) hasNS() bool     { return b.plan.has(LayerNamespaces) }
+func (b *setup) hasGVisor() bool { return b.plan.has(LayerGVisor) }
 
-// uid is the program's user on the machine.
-func (b *building) uid() int {
+// uid returns the program's user id on the machine.
+func (b *setup) uid() int {
 	if b.hasUID() {
 		return b.slot.base + 1
 	}
 	return os.Geteuid()
 }
 
-// describe says what will be made, and how the copy is to set itself up.
-func (b *building) describe(trial bool) error {
+// describe fills the record of the run and the setup for the copy.
+func (b *setup) describe(trial bool) error {
 	if b.hasGVisor() && b.spec.Limits.PIDs > 0 {
 		b.spec.Limits.PIDs += gvisorProcesses
 	}
@@ -77,7 +77,7 @@ func (b *building) describe(trial bool) error {
 	if !b.spec.Until.IsZero() {
 		b.setup.Until = monotime.At(b.spec.Until)
 	}
-	b.tellTmp()
+	b.setTmpVariables()
 	b.describeUser()
 	if b.spec.Network {
 		b.spec.ReadOnly = append(slices.Clip(b.spec.ReadOnly), egress.Resolve(b.spec.ReadOnly)...)
@@ -91,8 +91,8 @@ func (b *building) describe(trial bool) error {
 	return nil
 }
 
-// describeUser says whom the program becomes, and what is its meanwhile.
-func (b *building) describeUser() {
+// describeUser sets the user of the program, and the files that belong to it during the run.
+func (b *setup) describeUser() {
 	if !b.hasUID() {
 		return
 	}
@@ -109,9 +109,9 @@ func (b *building) describeUser() {
 	}
 }
 
-// rules are Landlock's. Inside a root of its own the paths are those of the
-// targets, and all of that root may be read, but for /proc where the network is the machine's: see factRules of package child.
-func (b *building) rules(tmp string) []child.Rule {
+// rules returns the Landlock rules. With a root of its own, the paths are those of the
+// targets, and the whole root may be read, except /proc with the machine's network: see factRules of package child.
+func (b *setup) rules(tmp string) []child.Rule {
 	rules := []child.Rule{{Path: tmp, Access: child.AccessWrite}}
 	path := func(m Mount) string { return m.Source }
 	if b.hasNS() {
@@ -133,8 +133,8 @@ func (b *building) rules(tmp string) []child.Rule {
 	return rules
 }
 
-// make makes what the record says.
-func (b *building) make() error {
+// make creates the resources in the record.
+func (b *setup) make() error {
 	if err := b.groups.Create(b.spec.Limits); err != nil {
 		return &Fault{Step: "make the control group", Err: err}
 	}
@@ -150,15 +150,15 @@ func (b *building) make() error {
 	}
 	b.limitTmp()
 	for _, path := range b.slot.Lent {
-		if err := lend(path, b.uid()); err != nil {
+		if err := grantMount(path, b.uid()); err != nil {
 			return &Fault{Step: "give the program " + path, Err: err}
 		}
 	}
 	return nil
 }
 
-// openFiles are the lists of the control groups, then the mounts.
-func (b *building) openFiles() (err error) {
+// openFiles opens the process lists of the control groups, then the mounts.
+func (b *setup) openFiles() (err error) {
 	if b.pass, err = b.groups.Lists(); err != nil {
 		return &Fault{Step: "open the control group", Err: err}
 	}
@@ -187,13 +187,13 @@ func (b *building) openFiles() (err error) {
 	return nil
 }
 
-// openMount clones with the worker's rights where it has any: the program's
-// user need not reach the source, nor does the run's root.
-func (b *building) openMount(m *child.Bind) error {
+// openMount clones a mount with the worker's rights, if it has them: the
+// program's user and the root of the run may have no access to the source.
+func (b *setup) openMount(m *child.Bind) error {
 	fd, err := m.Clone()
 	switch {
 	case errors.Is(err, unix.EPERM):
-		m.File = -1 // not root: the copy is, in its own namespace
+		m.File = -1 // the worker is not root; the copy is, in its own namespace
 		return nil
 	case err != nil:
 		return &Fault{Step: "mount", Text: m.Source, Err: err}
@@ -203,9 +203,9 @@ func (b *building) openMount(m *child.Bind) error {
 	return nil
 }
 
-// launch starts the init, tells it everything, and waits until the program
-// runs or cannot.
-func (b *building) launch(ctx context.Context) (child.Message, error) {
+// launch starts the init, sends it the setup, and waits until the program
+// runs or has failed to start.
+func (b *setup) launch(ctx context.Context) (child.Message, error) {
 	b.setup.Files = len(b.pass)
 	config, err := json.Marshal(b.setup)
 	if err != nil {
@@ -219,7 +219,7 @@ func (b *building) launch(ctx context.Context) (child.Message, error) {
 	cmd := b.command()
 	cmd.ExtraFiles = append(ends.theirs(), b.pass...)
 	if b.slot.ids != nil && !b.hasNS() {
-		// It kills by user id when the worker is gone, so until then no other run may have that.
+		// When the worker is gone, the init kills by user id, so no other run may get that id before.
 		cmd.ExtraFiles = append(cmd.ExtraFiles, b.slot.ids)
 	}
 	r := &Run{cmd: cmd, slot: b.slot, groups: b.groups, control: ends.control, report: ends.report, done: make(chan struct{})}
@@ -232,9 +232,9 @@ func (b *building) launch(ctx context.Context) (child.Message, error) {
 		return child.Message{}, &Fault{Step: "start the init", Err: err}
 	}
 	b.run = r
-	ends.closeTheirs() // or their ends would not be seen
+	ends.closeTheirs() // otherwise the end of a pipe is not noticed
 	_, err = r.control.Write(append(config, '\n'))
-	said, err := heed(ends.faults, child.IgnoreBroken(err))
+	said, err := readSetupMessages(ends.faults, child.IgnoreBroken(err))
 	_ = ends.faults.Close()
 	if err == nil && said.Applied == nil {
 		err = &Fault{Step: "set up", Text: "the copy of the worker ended early; perhaps the limits are too low for it"}
@@ -242,14 +242,14 @@ func (b *building) launch(ctx context.Context) (child.Message, error) {
 	if err != nil || b.setup.Trial {
 		r.Kill()
 		<-r.done
-		return said, errors.Join(ctx.Err(), b.explained(err))
+		return said, errors.Join(ctx.Err(), b.withReason(err))
 	}
-	r.tell(said.Applied)
+	r.recordApplied(said.Applied)
 	return said, nil
 }
 
-// explained says in words what the kernel says of a program that it cannot start.
-func (b *building) explained(err error) error {
+// withReason adds the reason to the kernel's error for a program that it cannot start.
+func (b *setup) withReason(err error) error {
 	fault := (*Fault)(nil)
 	if !errors.As(err, &fault) || fault.Step != StepExec {
 		return err
@@ -260,8 +260,8 @@ func (b *building) explained(err error) error {
 	return err
 }
 
-// heed reads what the set-up copy says until it is a program or has ended.
-func heed(faults *os.File, err error) (child.Message, error) {
+// readSetupMessages reads the message of the set-up copy, until the copy becomes the program or ends.
+func readSetupMessages(faults *os.File, err error) (child.Message, error) {
 	var all child.Message
 	decoder := json.NewDecoder(faults)
 	for err == nil {
@@ -277,8 +277,8 @@ func heed(faults *os.File, err error) (child.Message, error) {
 	return all, err
 }
 
-// applied is what will have been applied, as far as the worker does it.
-func (b *building) applied() Applied {
+// applied returns the part of the isolation that the worker applies.
+func (b *setup) applied() Applied {
 	gid := os.Getegid()
 	if b.hasUID() {
 		gid = b.uid()

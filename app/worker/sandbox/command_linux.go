@@ -10,8 +10,8 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/child"
 )
 
-// command is the init.
-func (b *building) command() *exec.Cmd {
+// command returns the command of the init.
+func (b *setup) command() *exec.Cmd {
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{child.InitName}, Env: []string{}, Dir: "/",
 		Stdin: b.spec.Stdin, Stdout: b.spec.Stdout, Stderr: b.spec.Stderr,
@@ -20,9 +20,9 @@ func (b *building) command() *exec.Cmd {
 	sys := &syscall.SysProcAttr{Setsid: true}
 	cmd.SysProcAttr = sys
 	if !b.hasNS() {
-		return cmd // when the worker dies, it must live to kill the others
+		return cmd // when the worker dies, the init must survive to kill the other processes
 	}
-	sys.Pdeathsig = syscall.SIGKILL // and all of its pid namespace with it
+	sys.Pdeathsig = syscall.SIGKILL // also ends all processes of its pid namespace
 	sys.Cloneflags = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 	if !b.spec.Network {
 		sys.Cloneflags |= unix.CLONE_NEWNET
@@ -34,7 +34,7 @@ func (b *building) command() *exec.Cmd {
 	if b.hasUID() {
 		ids := []syscall.SysProcIDMap{{ContainerID: child.InsideRoot, HostID: b.slot.base, Size: 1}, {ContainerID: child.InsideUID, HostID: b.slot.base + 1, Size: 1}}
 		sys.UidMappings, sys.GidMappings, sys.GidMappingsEnableSetgroups = ids, ids, true
-		// Without it the init would look like the user nobody and still be the machine's root.
+		// Without it the init would appear as the user nobody, but still be the machine's root.
 		sys.Credential = &syscall.Credential{Uid: child.InsideRoot, Gid: child.InsideRoot}
 		return cmd
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox"
 )
 
-// The init keeps the time of a run. The last that was told counts, whether it is later or earlier.
+// The init enforces the deadline of a run. The last deadline counts, later or earlier.
 func TestARunEndsWithItsTime(t *testing.T) {
 	alsoInGVisor(t, sandbox.None, func(t *testing.T, w world) {
 		mark := rand.Text()

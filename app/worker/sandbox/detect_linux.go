@@ -17,7 +17,7 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/seccomp"
 )
 
-// trialTime is enough for one trial on a machine that is busy.
+// trialTime is the time limit of one trial, also on a busy machine.
 const trialTime = 20 * time.Second
 
 // detect tries every layer in a child.
@@ -37,7 +37,10 @@ func (s *Sandbox) detect(ctx context.Context) Report {
 	}
 	found(LayerSeccomp, locks[LayerSeccomp], "")
 	abi, err := child.LandlockABI()
-	if found(LayerLandlock, errors.Join(err, locks[LayerLandlock]), fmt.Sprintf("version %d", abi)) {
+	if err == nil {
+		err = locks[LayerLandlock]
+	}
+	if found(LayerLandlock, err, fmt.Sprintf("version %d", abi)) {
 		found(LayerScope, tryScope(abi), "")
 	}
 	s.detectNamespaces(found, func(layers ...Layer) error { return s.try(ctx, layers) }, uid)
@@ -50,8 +53,8 @@ func (s *Sandbox) detect(ctx context.Context) Report {
 	return r
 }
 
-// tryAll tries layers in one child, and only if that fails each in one of its
-// own. It returns why they do not work.
+// tryAll tries layers in one child, and only if that fails each in a child of its
+// own. It returns why layers do not work.
 func (s *Sandbox) tryAll(ctx context.Context, layers ...Layer) map[Layer]error {
 	failed := map[Layer]error{}
 	var able []Layer
@@ -69,7 +72,7 @@ func (s *Sandbox) tryAll(ctx context.Context, layers ...Layer) map[Layer]error {
 	return failed
 }
 
-// cannot is why a layer does not work, where that is known before it is tried.
+// cannot returns why a layer does not work, if that is known without a trial.
 func (s *Sandbox) cannot(l Layer) error {
 	switch {
 	case l == LayerUID && os.Geteuid() != 0:
@@ -82,8 +85,9 @@ func (s *Sandbox) cannot(l Layer) error {
 	return nil
 }
 
-// detectNamespaces prefers those in a user namespace, where not even the init
-// is the machine's root. Where these are forbidden, root can do without.
+// detectNamespaces prefers namespaces in a user namespace, where not even the
+// init is the machine's root. If user namespaces are forbidden, root can do
+// without.
 func (s *Sandbox) detectNamespaces(found func(Layer, error, string) bool, try func(...Layer) error, uid []Layer) {
 	if os.Geteuid() == 0 && uid == nil {
 		err := errors.New("a worker that is root needs other user ids for its programs")
@@ -102,10 +106,12 @@ func (s *Sandbox) detectNamespaces(found func(Layer, error, string) bool, try fu
 	found(LayerNamespaces, err, "without a user namespace")
 }
 
-// reason is an error for a person who asks why a layer does not work.
+// reason returns the text of an error that explains why a layer does not work.
 func reason(err error) string {
 	text := strings.TrimPrefix(err.Error(), "sandbox: ")
+	var fault *Fault
 	switch {
+	case errors.As(err, &fault) && fault.TooLow(): // it says so
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		text += " (neither root nor allowed by the kernel or the container around)"
 	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EOPNOTSUPP):
@@ -118,12 +124,12 @@ func reason(err error) string {
 	return text
 }
 
-// try sets a child up with the layers and asks it whether they hold.
+// try sets up a child with the layers, and checks in the child that they are in force.
 func (s *Sandbox) try(ctx context.Context, layers []Layer) error {
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
 	defer cancel()
 	spec := Spec{Argv: []string{"/trial"}, Dir: "/", Network: !slices.Contains(layers, LayerNamespaces)}
-	// It writes next to nothing, and a mount would outlive a worker that is killed meanwhile.
+	// The trial writes almost nothing, and a mount would outlive a worker that is killed meanwhile.
 	spec.Limits = Limits{Tmp: -1}.WithDefaults()
 	_, said, err := s.start(ctx, spec, plan{layers: layers}, true)
 	if err == nil && len(said.Broken) > 0 {

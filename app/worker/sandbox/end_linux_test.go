@@ -54,7 +54,7 @@ func TestHowAProgramEndsIsTold(t *testing.T) {
 }
 
 // A fault of the setting up is none of the program's.
-func TestWhatCannotStartIsAFault(t *testing.T) {
+func TestProgramsThatCannotStartAreFaults(t *testing.T) {
 	dir := public(t)
 	files := map[string]string{}
 	for name, content := range map[string][]byte{
@@ -361,7 +361,7 @@ func TestAKilledWorkerLeavesNothing(t *testing.T) {
 	})
 }
 
-// recorded is what the slots of a folder say was made.
+// recorded returns the resources in the records of a folder's slots.
 func recorded(t *testing.T, state string) (names []string) {
 	t.Helper()
 	slots, err := filepath.Glob(filepath.Join(state, "slot-*"))

@@ -35,15 +35,15 @@ func TestSecretsCannotBeRead(t *testing.T) {
 	})
 }
 
-func TestNothingOutsideCanBeWritten(t *testing.T) {
+func TestFilesOutsideCannotBeWritten(t *testing.T) {
 	alsoInGVisor(t, promised(), func(t *testing.T, w world) {
 		w.attack("write", secret(t), "/etc/hostile", "/usr/bin/hostile", hostile, "/proc/self/oom_score_adj.", "/proc/sys/kernel/core_pattern", "/sys/kernel/mm/ksm/run", "/dev/sda", "/dev/vda").holds(t, w, 9)
 		w.attack("create-in", "/", "/etc", "/usr", filepath.Dir(hostile), "/dev", "/proc", "/sys/fs/cgroup", "/sys/fs/cgroup/unified").holds(t, w, 8)
 	})
 }
 
-// What everybody may read or write on a machine.
-func TestOnlyWhatWasGivenIsThere(t *testing.T) {
+// Files that every user may read or write on a machine.
+func TestOnlyGivenFilesAreVisible(t *testing.T) {
 	shared := public(t)
 	if err := os.WriteFile(filepath.Join(shared, "file"), []byte("another run's"), 0o666); err != nil {
 		t.Fatal(err)
@@ -209,8 +209,8 @@ func TestDangerousCallsAreRefused(t *testing.T) {
 	})
 }
 
-// What all processes share would stay when the program is gone.
-func TestNothingIsShared(t *testing.T) {
+// Shared objects of the machine would outlive the program.
+func TestRunsShareNoProcessesOrFiles(t *testing.T) {
 	inEach(t, sandbox.Confined, func(t *testing.T, w world) {
 		if w.tier == sandbox.Confined {
 			w.attack("share").holds(t, w, 1)
@@ -222,7 +222,7 @@ func TestNothingIsShared(t *testing.T) {
 	})
 }
 
-func TestItCannotBecomeMore(t *testing.T) {
+func TestAProgramCannotGainPrivileges(t *testing.T) {
 	if os.Geteuid() == 0 {
 		before, err := syscall.Getgroups()
 		if err == nil {
@@ -314,7 +314,7 @@ func TestAWritableFolderIsNoLink(t *testing.T) {
 	})
 }
 
-func TestNothingOfTheWorkerIsInherited(t *testing.T) {
+func TestEnvironmentAndFilesOfTheWorkerAreNotInherited(t *testing.T) {
 	must(t, os.Setenv("BELFRY_TOKEN", "of the worker")) // t.Setenv does not go with parallel tests
 	defer func() { _ = os.Unsetenv("BELFRY_TOKEN") }()
 	// As a library might: without close-on-exec.

@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/seccomp"
 )
 
-// What tests call that nobody else should.
+// Functions for tests alone.
 var (
 	KillUser  = kill.User
 	KillGroup = cgroup.Kill

@@ -50,8 +50,8 @@ func TestForeignCallsKill(t *testing.T) {
 	})
 }
 
-// What hides from whoever looks for processes.
-func TestTheElusiveAreKilledToo(t *testing.T) {
+// Ways in which processes hide from a search.
+func TestHiddenProcessesAreKilledToo(t *testing.T) {
 	for _, attack := range []string{"leader", "silent", "comet"} {
 		t.Run(attack, func(t *testing.T) {
 			inEach(t, sandbox.None, func(t *testing.T, w world) {

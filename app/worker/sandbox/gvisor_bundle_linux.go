@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
 )
 
-// The container's configuration, as far as it is not empty
+// The parts of the container's configuration that are not empty
 // (github.com/opencontainers/runtime-spec).
 type (
 	ociBundle struct {
@@ -55,8 +55,8 @@ type (
 	}
 )
 
-// bundle is the run for runsc. Files to be read are in the root.
-func (b *building) bundle() ociBundle {
+// bundle returns the container configuration of the run for runsc. Files to read are in the root.
+func (b *setup) bundle() ociBundle {
 	s := b.setup
 	c := ociBundle{
 		Version: "1.0.2", Hostname: child.HostName,
@@ -70,7 +70,7 @@ func (b *building) bundle() ociBundle {
 		},
 	}
 	for _, m := range b.spec.ReadOnly {
-		if isolation.Inside(m.Target, "/tmp") { // which is covered
+		if isolation.Inside(m.Target, "/tmp") { // hidden by the mount at /tmp
 			c.Mounts = append(c.Mounts, ociMount{m.Target, "bind", child.GVisorInside + m.Target, []string{"ro"}})
 		}
 	}
@@ -87,7 +87,7 @@ func (b *building) bundle() ociBundle {
 	return c
 }
 
-// gvisorRlimits are those that gVisor keeps for each process.
+// gvisorRlimits returns the limits that gVisor enforces for each process.
 func gvisorRlimits(limits []child.Rlimit) (all []ociRlimit) {
 	names := map[int]string{
 		unix.RLIMIT_CORE: "RLIMIT_CORE", unix.RLIMIT_NOFILE: "RLIMIT_NOFILE", unix.RLIMIT_FSIZE: "RLIMIT_FSIZE", unix.RLIMIT_CPU: "RLIMIT_CPU",

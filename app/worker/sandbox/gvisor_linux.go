@@ -13,14 +13,14 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/child"
 )
 
-// gvisorTmp is for what runsc keeps of a run.
+// gvisorTmp is the room for files of runsc about a run, in bytes.
 const gvisorTmp = 16 << 20
 
 // gvisorProcesses are runsc's own threads and helpers, which count with the
 // program's processes.
 const gvisorProcesses = 128
 
-// findRunsc is where the operator says that it is.
+// findRunsc returns the path of runsc, as configured by the operator.
 func (s *Sandbox) findRunsc() (string, error) {
 	if s.options.Runsc == "" {
 		return "", errors.New("the operator has not pointed to runsc (https://gvisor.dev/docs/user_guide/install)")
@@ -32,7 +32,7 @@ func (s *Sandbox) findRunsc() (string, error) {
 	return filepath.Abs(found)
 }
 
-// tryGVisor runs this very program in gVisor, and asks it for its kernel.
+// tryGVisor runs this program in gVisor, and checks which kernel it sees.
 func (s *Sandbox) tryGVisor(ctx context.Context, works func(Layer) bool) (err error) {
 	if s.runsc, err = s.findRunsc(); err != nil {
 		return err
@@ -76,16 +76,16 @@ func (s *Sandbox) tryGVisor(ctx context.Context, works func(Layer) bool) (err er
 	return nil
 }
 
-// gvisorBinds are the mounts of the outer root.
-func (b *building) gvisorBinds(binds []child.Bind) []child.Bind {
+// gvisorBinds returns the mounts of the outer root.
+func (b *setup) gvisorBinds(binds []child.Bind) []child.Bind {
 	for i := range binds {
 		binds[i].Target = child.GVisorInside + binds[i].Target
 	}
 	return append(binds, child.Bind{Mount: Mount{Source: b.sandbox.runsc, Target: child.GVisorRunsc}})
 }
 
-// gvisorSetup is how the set-up copy becomes runsc.
-func (b *building) gvisorSetup() error {
+// gvisorSetup sets the command with which the set-up copy becomes runsc.
+func (b *setup) gvisorSetup() error {
 	text, err := json.Marshal(b.bundle())
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (b *building) gvisorSetup() error {
 
 func gvisorNetwork(network bool) string {
 	if network {
-		return "host" // sockets of the machine's, which are runsc's and so of the run's control group
+		return "host" // sockets of the machine, which belong to runsc and so to the run's control group
 	}
 	return "none"
 }

@@ -32,7 +32,7 @@ func beKiller() {
 	fmt.Println("error:", sandbox.KillUser(victimUID, otherUID))
 	state, _ := user.Process.Wait()
 	fmt.Println("user:", state)
-	// A second call finds nobody, and its thread is a new one.
+	// A second call finds no process, and runs in a new thread.
 	fmt.Println("error:", sandbox.KillUser(victimUID, otherUID))
 	fmt.Println("root answers:", root.answers())
 	fmt.Println("still root:", os.Geteuid() == 0)
@@ -87,7 +87,7 @@ func needsRoot(t *testing.T) {
 	}
 }
 
-// Each kind of group is killed by what it has.
+// Each kind of group is killed with its own mechanism.
 func TestRootKillsGroups(t *testing.T) {
 	needsRoot(t)
 	trees := map[string]string{

@@ -107,7 +107,7 @@ func TestProcessorTimeHasALimit(t *testing.T) {
 	})
 }
 
-// The kernel keeps to what the run's group says.
+// The kernel enforces the limits of the run's group.
 func TestAShareOfAProcessor(t *testing.T) {
 	inEach(t, promised(), func(t *testing.T, w world) {
 		if !w.grouped() {
@@ -133,7 +133,7 @@ func TestAShareOfAProcessor(t *testing.T) {
 	})
 }
 
-func TestWhatHoldsTheLimitsIsSaid(t *testing.T) {
+func TestLimitsNameTheirMechanism(t *testing.T) {
 	inEach(t, sandbox.None, func(t *testing.T, w world) {
 		a := w.attack("echo", "hello")
 		a.Limits.CPU = 1
@@ -158,7 +158,7 @@ func TestWhatHoldsTheLimitsIsSaid(t *testing.T) {
 // burnt is the time of a processor that the attack of this name uses.
 const burnt = 300 * time.Millisecond
 
-// What a process used counts though its parent did not wait for it.
+// The usage of a process counts even if its parent did not wait for it.
 func TestProcessorTimeIsThatOfAllProcesses(t *testing.T) {
 	inEach(t, sandbox.None, func(t *testing.T, w world) {
 		if !w.grouped() {

@@ -6,7 +6,7 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/cgroup"
 )
 
-// MachineMemory is how many bytes this machine has, or the least that a control group around this process allows. 0: not known.
+// MachineMemory returns the memory of this machine in bytes, or the least limit of a control group around this process. 0: unknown.
 func MachineMemory() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {

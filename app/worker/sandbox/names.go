@@ -2,23 +2,23 @@ package sandbox
 
 import "github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
 
-// The words of the sandbox, which its parts share.
+// The types that the parts of the sandbox share.
 type (
-	// Tier is a promise about what a program cannot do. A higher one includes the lower.
+	// Tier is the strength of isolation. A higher tier has all guarantees of a lower one.
 	Tier = isolation.Tier
 	// Layer is one means of isolation, which works on a machine or does not.
 	Layer = isolation.Layer
-	// Finding is what was found out about a layer or a tier on this machine.
+	// Finding is the result of the detection of a layer or a tier on this machine.
 	Finding = isolation.Finding
-	// Report is what a machine can do.
+	// Report lists the tiers and layers that work on a machine.
 	Report = isolation.Report
 	// Mount is a file or folder that the program sees.
 	Mount = isolation.Mount
-	// Limits of a run. Zero is the default, -1 no limit.
+	// Limits are the limits of a run. Zero is the default, -1 no limit.
 	Limits = isolation.Limits
-	// Limit is one limit and what holds it.
+	// Limit is one limit and what enforces it.
 	Limit = isolation.Limit
-	// Fault is a failure to set a run up. The program has not run.
+	// Fault is a failure to set up a run. The program has not run, except with StepInit.
 	Fault = isolation.Fault
 )
 
@@ -47,7 +47,7 @@ const (
 	LayerGVisor     = isolation.LayerGVisor
 )
 
-// Steps of the setting up which depend on the program and not on the machine.
+// Steps of the setup that depend on the program, not on the machine.
 const (
 	StepExec = isolation.StepExec
 	StepDir  = isolation.StepDir

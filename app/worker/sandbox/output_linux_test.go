@@ -120,8 +120,8 @@ func TestOutputThatCannotBeTaken(t *testing.T) {
 	}
 }
 
-// What a program really leaves, with all its tricks.
-func TestTheWorkerReadsWhatAProgramLeft(t *testing.T) {
+// Outputs of a real program that leaves tricky entries.
+func TestTheWorkerReadsTheOutputsOfAProgram(t *testing.T) {
 	alsoInGVisor(t, promised(), func(t *testing.T, w world) {
 		token := secret(t)
 		out := filepath.Join(public(t), "out")

@@ -22,7 +22,7 @@ func newPipes() (p pipes, err error) {
 	return p, nil
 }
 
-// theirs are in the order of initControl, initReport and initFaults.
+// theirs returns the init's ends, in the order of initControl, initReport and initFaults.
 func (p pipes) theirs() []*os.File { return []*os.File{p.controlR, p.reportW, p.faultW} }
 func (p pipes) closeTheirs()       { closeAll(p.theirs()) }
 func (p pipes) closeOurs()         { closeAll([]*os.File{p.control, p.report, p.faults}) }

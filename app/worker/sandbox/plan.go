@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// plan is what a run will use of what works here.
+// plan is the tier and the layers that a run will use.
 type plan struct {
 	tier    Tier
 	layers  []Layer
@@ -14,8 +14,7 @@ type plan struct {
 
 func (p plan) has(l Layer) bool { return slices.Contains(p.layers, l) }
 
-// choose takes every layer that works, and refuses when that is less than the
-// run must have.
+// choose takes every layer that works, and refuses the run if it requires more.
 func choose(r Report, s Spec) (plan, error) {
 	p := plan{tier: r.Tier}
 	for _, f := range r.Findings {
@@ -33,12 +32,13 @@ func choose(r Report, s Spec) (plan, error) {
 	return p, p.suits(r, s)
 }
 
-// wants tells if a layer has anything to do in a run.
+// wants reports whether a layer has an effect in a run.
 func (s Spec) wants(l Layer) bool { return l != LayerEgress || s.Network && !s.Unguarded }
 
-// useful tells if a layer is used at a tier. Below namespaces a user namespace
-// would only take away what seccomp and Landlock need. In gVisor no process of
-// the program is one of the machine's, and runsc has filters of its own.
+// useful reports whether a layer is used at a tier. Below namespaces a user
+// namespace would only remove rights that seccomp and Landlock need. In gVisor
+// no process of the program is a process of the machine, and runsc has filters of
+// its own.
 func useful(l Layer, t Tier) bool {
 	switch l {
 	case LayerUserNS, LayerNamespaces:
@@ -49,7 +49,7 @@ func useful(l Layer, t Tier) bool {
 	return true
 }
 
-// suits refuses what the tier cannot give.
+// suits refuses requirements that the tier cannot meet.
 func (p plan) suits(r Report, s Spec) error {
 	for _, l := range s.Need {
 		if !p.has(l) {
@@ -74,7 +74,7 @@ func (p plan) suits(r Report, s Spec) error {
 	return nil
 }
 
-// network is what the program has of it.
+// network returns the kind of network that the program gets.
 func (p plan) network(asked bool) string {
 	switch {
 	case p.has(LayerEgress):

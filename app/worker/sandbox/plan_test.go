@@ -23,7 +23,7 @@ func machine(works ...Layer) (r Report) {
 	return r
 }
 
-func TestTheTierIsWhatIsPromised(t *testing.T) {
+func TestTheTierFollowsFromTheWorkingLayers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		works []Layer
@@ -51,7 +51,7 @@ func TestTheTierIsWhatIsPromised(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeKeptIsRefused(t *testing.T) {
+func TestPlanRefusesGuaranteesThatTheMachineLacks(t *testing.T) {
 	t.Parallel()
 	confined := []Layer{LayerSeccomp, LayerLandlock, LayerScope}
 	for name, c := range map[string]struct {

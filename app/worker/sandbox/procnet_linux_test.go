@@ -16,7 +16,7 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox"
 )
 
-// connectionFiles are where a process finds what is connected in its network.
+// connectionFiles are the files that list the connections of a process's network.
 func connectionFiles() []string {
 	own := "/proc/self/task/" + strconv.Itoa(unix.Gettid()) + "/net/tcp"
 	return []string{"/proc/net/tcp", "/proc/self/net/tcp", "/proc/thread-self/net/tcp", "/proc/" + strconv.Itoa(os.Getpid()) + "/net/tcp", "/proc/1/net/tcp", own}
@@ -64,7 +64,7 @@ func TestConnectionsOfTheMachineAreNotShown(t *testing.T) {
 	})
 }
 
-// What most programs look for in /proc is there with the machine's network too, or it is said that nothing is.
+// With the machine's network, the usual files of /proc exist too, or the record says that /proc is missing.
 func TestFactsAreShownWithTheNetwork(t *testing.T) {
 	inEach(t, sandbox.Namespaces, func(t *testing.T, w world) {
 		a := w.attack("")

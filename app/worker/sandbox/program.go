@@ -15,29 +15,29 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
 )
 
-// Program is what the first bytes of a program say about it.
+// Program describes a program by its first bytes.
 type Program struct {
-	// Arch is the processor that it is built for, by Go's name, such as amd64.
+	// Arch is the architecture of the program, by Go's name, such as amd64.
 	// Empty for a script.
 	Arch string `json:"arch,omitempty"`
-	// Loader is the program that the kernel starts it with: the dynamic linker,
-	// or the interpreter of a script. Empty when it is static.
+	// Loader is the program with which the kernel starts it: the dynamic linker,
+	// or the interpreter of a script. Empty for a static program.
 	Loader string `json:"loader,omitempty"`
 }
 
-// Unfit is why bytes are no program that Linux can start, in words. The kernel
-// itself says "no such file or directory" also of a loader that is missing, and "exec format
-// error" of everything else.
+// Unfit is the reason why Linux cannot start a file. The kernel's own errors are
+// "no such file or directory", also for a missing loader, and "exec format error"
+// for everything else.
 type Unfit struct{ Reason string }
 
 func (u *Unfit) Error() string { return "not a program that can run here: " + u.Reason }
 
 func unfit(format string, args ...any) error { return &Unfit{fmt.Sprintf(format, args...)} }
 
-// Inspect reads what a program is, wherever it is to run. It starts nothing
-// and believes nothing: the error is an [*Unfit], or that of reading.
+// Inspect reads the format of a program for any machine. It starts nothing, and
+// accepts any input: the error is an [*Unfit], or that of reading.
 func Inspect(r io.ReaderAt) (Program, error) {
-	head := make([]byte, 256) // as much as the kernel looks at
+	head := make([]byte, 256) // the kernel reads as many bytes
 	n, err := r.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return Program{}, err
@@ -52,7 +52,7 @@ func Inspect(r io.ReaderAt) (Program, error) {
 	return Program{}, unfit("%s", somethingElse(head))
 }
 
-// somethingElse names what people upload by mistake.
+// somethingElse names file types that people upload by mistake.
 func somethingElse(head []byte) string {
 	if len(head) == 0 {
 		return "it is empty"
@@ -76,13 +76,13 @@ func somethingElse(head []byte) string {
 	return "it is neither an ELF program nor a script that starts with #!"
 }
 
-// arches are the processors that Go knows as well; of others the name is ELF's.
+// arches are the names of architectures that Go supports; others have the name of ELF.
 var arches = map[elf.Machine]string{
 	elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64", elf.EM_386: "386", elf.EM_ARM: "arm", elf.EM_S390: "s390x",
 	elf.EM_PPC64: "ppc64", elf.EM_RISCV: "riscv64", elf.EM_LOONGARCH: "loong64", elf.EM_MIPS: "mips",
 }
 
-// longestLoader is a bound: a path longer than that is none.
+// longestLoader is the maximum length of a path of a loader.
 const longestLoader = 4096
 
 func inspectELF(r io.ReaderAt) (p Program, err error) {
@@ -128,8 +128,8 @@ func inspectELF(r io.ReaderAt) (p Program, err error) {
 	return p, nil
 }
 
-// withoutSections hides that there is a table of sections, which may be large,
-// and which the kernel does not look at either.
+// withoutSections hides the table of sections, which may be large, and which the
+// kernel does not read either.
 type withoutSections struct{ io.ReaderAt }
 
 func (w withoutSections) ReadAt(b []byte, at int64) (int, error) {
@@ -138,7 +138,7 @@ func (w withoutSections) ReadAt(b []byte, at int64) (int, error) {
 	if _, e := w.ReaderAt.ReadAt(class, elf.EI_CLASS); e != nil {
 		return n, err
 	}
-	// Where e_shoff, e_shnum and e_shstrndx are.
+	// Offsets of e_shoff, e_shnum and e_shstrndx.
 	fields := [][2]int64{{0x20, 0x24}, {0x30, 0x34}}
 	if elf.Class(class[0]) == elf.ELFCLASS64 {
 		fields = [][2]int64{{0x28, 0x30}, {0x3c, 0x40}}
@@ -169,8 +169,8 @@ func inspectScript(head []byte) (p Program, err error) {
 	return p, nil
 }
 
-// Fits tells what keeps a program from running on this machine, or nothing.
-// loads tells if there is a program at a path.
+// Fits returns why a program cannot run on this machine, or nil. loads reports
+// whether there is a program at a path.
 func (p Program) Fits(loads func(loader string) bool) error {
 	switch {
 	case p.Arch != "" && p.Arch != runtime.GOARCH:
@@ -183,9 +183,9 @@ func (p Program) Fits(loads func(loader string) bool) error {
 	return unfit("it needs the loader %s, which is not there; link it statically (Go: CGO_ENABLED=0; C: -static; Rust: a musl target)", p.Loader)
 }
 
-// Preflight tells why the program of a run cannot start, as far as that can be
-// seen without starting it: an [*Unfit], or nothing. It must be among ReadOnly
-// or Writable.
+// Preflight returns why the program of a run cannot start, as far as that is
+// known without a start: an [*Unfit], or nil. The program must be in ReadOnly or
+// Writable.
 func (s Spec) Preflight() error {
 	s, err := s.withDefaults()
 	if err != nil {
@@ -195,7 +195,7 @@ func (s Spec) Preflight() error {
 	if !given {
 		return unfit("%s is not among the files that it is given", s.Argv[0])
 	}
-	f, err := os.OpenFile(source, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would keep us waiting
+	f, err := os.OpenFile(source, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would block
 	if err != nil {
 		return unfit("%s: %v", s.Argv[0], errors.Unwrap(err))
 	}
@@ -223,7 +223,7 @@ func (s Spec) Preflight() error {
 	})
 }
 
-// source is where a path of the program's is on this machine.
+// source returns the path on this machine for a path of the program.
 func (s Spec) source(name string) (string, bool) {
 	for _, mounts := range [][]Mount{s.ReadOnly, s.Writable} {
 		for _, m := range mounts {

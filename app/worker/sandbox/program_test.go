@@ -33,7 +33,7 @@ func program(machine elf.Machine, kind elf.Type, entry uint64, loader string) []
 	return b.Bytes()
 }
 
-func TestWhatAProgramIs(t *testing.T) {
+func TestInspectRecognizesPrograms(t *testing.T) {
 	t.Parallel()
 	const glibc = "/lib64/ld-linux-x86-64.so.2"
 	good := program(elf.EM_X86_64, elf.ET_DYN, 0x1000, glibc)
@@ -74,7 +74,7 @@ func TestWhatAProgramIs(t *testing.T) {
 	}
 }
 
-func TestWhereAProgramFits(t *testing.T) {
+func TestPlatformsOfAProgram(t *testing.T) {
 	t.Parallel()
 	nothing := func(string) bool { return false }
 	for says, p := range map[string]sandbox.Program{
@@ -92,7 +92,7 @@ func TestWhereAProgramFits(t *testing.T) {
 	}
 }
 
-func TestThisProgramIsOne(t *testing.T) {
+func TestPreflightAcceptsThisProgram(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {

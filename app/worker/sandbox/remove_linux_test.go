@@ -13,7 +13,7 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 )
 
-func TestWhatAProgramBuiltIsRemoved(t *testing.T) {
+func TestFoldersThatAProgramBuiltAreRemoved(t *testing.T) {
 	t.Parallel()
 	for name, build := range map[string]func(t *testing.T, dir int){
 		"nothing": func(*testing.T, int) {},
@@ -85,7 +85,7 @@ func must(t *testing.T, errs ...error) {
 }
 
 // A run that shuts its own folder must not keep the slot from the next.
-func TestAShutFolderIsClearedAway(t *testing.T) {
+func TestAFolderWithoutPermissionsIsRemoved(t *testing.T) {
 	inEach(t, sandbox.None, func(t *testing.T, w world) {
 		w.attack("shut").run(t, w)
 		nothingIsLeft(t, w)

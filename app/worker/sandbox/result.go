@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Result is how a program ended.
+// Result is the end of a program.
 type Result struct {
-	// ExitCode is what it returned, or -1 when a signal ended it.
+	// ExitCode is the exit code, or -1 if a signal ended the program.
 	ExitCode int `json:"exit_code"`
-	// Signal is what ended it, such as SIGKILL.
+	// Signal is the signal that ended the program, such as SIGKILL.
 	Signal string `json:"signal,omitempty"`
-	// OOM tells that the kernel killed one of its processes for want of memory.
-	// A program may survive that and say so itself, by its exit code.
+	// OOM reports that the kernel killed a process because memory was exhausted.
+	// A program may survive that, and report it by its exit code.
 	OOM bool `json:"oom,omitempty"`
-	// TmpOver tells that it was killed for what it left in its TMPDIR.
+	// TmpOver reports that the program was killed because its TMPDIR was too large.
 	TmpOver bool `json:"tmp_over,omitempty"`
-	// Expired tells that it was killed because [Spec.Until] had passed.
+	// Expired reports that the program was killed because [Spec.Until] had passed.
 	Expired bool `json:"expired,omitempty"`
 	// PIDsRefused is how often it could not start a process or thread.
 	PIDsRefused int64   `json:"pids_refused,omitempty"`
@@ -26,17 +26,17 @@ type Result struct {
 	Applied     Applied `json:"applied"`
 }
 
-// Usage is what a program used.
+// Usage is the resource usage of a program.
 type Usage struct {
 	User   time.Duration `json:"user_ns"` // of all its processes; without a control group, of it and those it waited for
 	System time.Duration `json:"system_ns"`
 	MaxRSS int64         `json:"max_rss"` // bytes, of its largest process
-	// MemoryPeak is the most that all its processes had together, in bytes.
-	// Zero when no control group counted it.
+	// MemoryPeak is the peak memory of all its processes together, in bytes.
+	// Zero if no control group counted it.
 	MemoryPeak int64 `json:"memory_peak,omitempty"`
 }
 
-// Applied is the isolation that a run really had.
+// Applied is the isolation that was actually applied to a run.
 type Applied struct {
 	Tier   Tier    `json:"tier"`
 	Layers []Layer `json:"layers"`
@@ -49,11 +49,11 @@ type Applied struct {
 	// it reaches), "loopback" (of its own) or "none".
 	Network string  `json:"network"`
 	Limits  []Limit `json:"limits"`
-	// Missing are the layers which were not applied, and why.
+	// Missing are the layers that were not applied, and why.
 	Missing []Finding `json:"missing,omitempty"`
 }
 
-// String is one line for a person.
+// String returns one line for people.
 func (a Applied) String() string {
 	layers := make([]string, len(a.Layers))
 	for i, l := range a.Layers {
@@ -66,7 +66,7 @@ func (a Applied) String() string {
 	return text
 }
 
-// Refusal is why a run was not started: this machine cannot keep what was asked.
+// Refusal is the reason why a run was not started: this machine cannot meet its requirements.
 type Refusal struct{ Reason string }
 
 func (r *Refusal) Error() string { return "sandbox: refused: " + r.Reason }

@@ -8,12 +8,12 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/child"
 )
 
-// rlimits are the limits of each process, and what of them is to be shown.
+// rlimits returns the limits of each process, and those to show.
 //
-// They stand in for the control groups that are missing. RLIMIT_DATA and not
-// RLIMIT_AS, because runtimes reserve addresses that they never use.
-// RLIMIT_NPROC counts the user's threads on the whole machine, so it means
-// something only for a user of the run's own or in a namespace of users.
+// They replace missing control groups. RLIMIT_DATA is used instead of RLIMIT_AS,
+// because runtimes reserve addresses that they never use. RLIMIT_NPROC counts the
+// user's threads on the whole machine, so it is useful only with a user of the
+// run's own or in a user namespace.
 func rlimits(l Limits, p plan) (set []child.Rlimit, shown []Limit) {
 	set = []child.Rlimit{{Resource: unix.RLIMIT_CORE}}
 	add := func(resource int, value int64) {
@@ -26,7 +26,7 @@ func rlimits(l Limits, p plan) (set []child.Rlimit, shown []Limit) {
 	add(unix.RLIMIT_FSIZE, l.FileSize)
 	if l.CPUTime > 0 {
 		add(unix.RLIMIT_CPU, int64(math.Ceil(l.CPUTime.Seconds())))
-		set[len(set)-1].Hard++ // first SIGXCPU, which says why, then SIGKILL
+		set[len(set)-1].Hard++ // first SIGXCPU, which tells the reason, then SIGKILL
 	}
 	if !p.has(LayerMemory) {
 		add(unix.RLIMIT_DATA, l.Memory)

@@ -22,11 +22,11 @@ import (
 // outputWait is how long output may stay open after the last process has ended.
 const outputWait = 2 * time.Second
 
-// killWait is how long the init may take to kill everything. Then it is killed
-// itself, and how the program ended is not known.
+// killWait is the time limit of the init to kill all processes. After that the
+// init itself is killed, and the end of the program is unknown.
 //
-// With a pid namespace that ends the rest. Without, the init may be the only one that
-// can find the orphans, so it gets as long as a busy machine may need.
+// With a pid namespace, the end of the init ends all processes. Without one, only
+// the init can find orphans, so it gets the time that a busy machine may need.
 const (
 	killWait      = 5 * time.Second
 	killWaitAlone = time.Minute
@@ -39,8 +39,8 @@ type Run struct {
 	groups          *cgroup.Group
 	control, report *os.File
 	done            chan struct{}
-	watched         string // its folder for temporary files, where only looking at it bounds that
-	most            int64  // bytes there
+	watched         string // folder for temporary files, if only a watch limits its size
+	most            int64  // maximum bytes of watched
 
 	mu     sync.Mutex
 	killed bool
@@ -48,13 +48,13 @@ type Run struct {
 	err    error
 }
 
-// begin starts the init, and a goroutine that sees it to its end: it clears
-// away also without a caller that waits.
+// begin starts the init, and a goroutine that waits for its end and cleans up,
+// also without a call of Wait.
 func (r *Run) begin(ctx context.Context) error {
 	started := make(chan error)
 	go func() {
-		// The kernel's promise to kill the init when its parent dies is made to
-		// the thread that started it, so that thread must stay as long as it runs.
+		// The kernel kills the init when the thread that started it ends, so the
+		// thread must live as long as the init.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := r.cmd.Start()
@@ -71,8 +71,8 @@ func (r *Run) begin(ctx context.Context) error {
 	return <-started
 }
 
-// tell keeps what the set-up copy says it has applied.
-func (r *Run) tell(d *child.Done) {
+// recordApplied records the isolation that the set-up copy reports.
+func (r *Run) recordApplied(d *child.Done) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a := &r.result.Applied
@@ -82,8 +82,8 @@ func (r *Run) tell(d *child.Done) {
 	}
 }
 
-// watch kills the run when there is too much in its folder, until it is told
-// that the run has ended.
+// watch kills the run if its folder becomes too large. unwatch ends the watch
+// after the run.
 func (r *Run) watch() (unwatch func()) {
 	if r.watched == "" {
 		return func() {}
@@ -105,23 +105,23 @@ func (r *Run) watch() (unwatch func()) {
 	}
 }
 
-// Applied is the isolation that the program has.
+// Applied returns the isolation of the program.
 func (r *Run) Applied() Applied {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.result.Applied
 }
 
-// Wait returns when the program and everything that it started has ended, and
-// nothing of it is left. An error means that how it ended is not known, or
-// that something could not be cleared away; the next [Open] tries again.
+// Wait returns when the program and all processes that it started have ended, and
+// all resources are removed. An error means that the end of the program is
+// unknown, or that a resource could not be removed; the next [Open] tries again.
 func (r *Run) Wait() (Result, error) {
 	<-r.done
 	return r.result, r.err
 }
 
-// Signal sends a signal to the program's process group. After the end it
-// does nothing.
+// Signal sends a signal to the program's process group. After the end of the run
+// it does nothing.
 func (r *Run) Signal(s syscall.Signal) error {
 	if s <= 0 || s > 64 {
 		return fmt.Errorf("sandbox: signal %d is none", s)
@@ -133,12 +133,12 @@ func (r *Run) Signal(s syscall.Signal) error {
 	return child.IgnoreBroken(err)
 }
 
-// KeepUntil replaces the time of [Spec.Until]. After that time it does nothing.
+// KeepUntil replaces the time of [Spec.Until]. After that time has passed it does nothing.
 func (r *Run) KeepUntil(t time.Time) {
-	_, _ = r.control.Write(child.UntilMessage(t)) // an init that does not read it keeps the time that it has
+	_, _ = r.control.Write(child.UntilMessage(t)) // if the init does not read it, it keeps its previous time
 }
 
-// Kill kills every process of the run, at once. It does not wait.
+// Kill kills all processes of the run at once. It does not wait for their end.
 func (r *Run) Kill() {
 	r.mu.Lock()
 	first := !r.killed
@@ -158,9 +158,9 @@ func (r *Run) Kill() {
 	}
 }
 
-// Stop asks the program to end, by SIGTERM, and kills all of the run if it is
-// still there after the grace. It returns when the run has ended or was killed;
-// [Run.Wait] tells which.
+// Stop sends SIGTERM to the program, and kills the run if it has not ended within
+// the grace. It returns when the run has ended or was killed; [Run.Wait] returns
+// which.
 func (r *Run) Stop(grace time.Duration) {
 	_ = r.Signal(syscall.SIGTERM)
 	timer := time.NewTimer(grace)
@@ -190,7 +190,7 @@ func (r *Run) killInit() {
 	}
 }
 
-// conclude is the end of a run, whose init has ended.
+// conclude sets the result of a run whose init has ended.
 func (r *Run) conclude(err error) {
 	cgroup.KillAll(r.slot.Groups)
 	counted := r.groups.Count()

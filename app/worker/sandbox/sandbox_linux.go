@@ -17,11 +17,11 @@ type Sandbox struct {
 	options Options
 	report  Report
 	groups  *cgroup.Groups
-	runsc   string // where it is
+	runsc   string // path of runsc
 }
 
-// Open clears away what workers left which are no longer there, and finds out
-// what isolation works here. [Init] must have been called.
+// Open removes leftovers of dead workers, and finds out which isolation works
+// here. [Init] must have been called.
 func Open(ctx context.Context, o Options) (*Sandbox, error) {
 	s, err := swept(o)
 	if err != nil {
@@ -31,8 +31,7 @@ func Open(ctx context.Context, o Options) (*Sandbox, error) {
 	return s, ctx.Err()
 }
 
-// Sweep clears away what workers left which are no longer there, as [Open] does,
-// and finds nothing out.
+// Sweep removes leftovers of dead workers like [Open], without a detection.
 func Sweep(o Options) error {
 	_, err := swept(o)
 	return err
@@ -49,7 +48,7 @@ func swept(o Options) (*Sandbox, error) {
 	return s, nil
 }
 
-// Detect says what isolation works on this machine.
+// Detect reports which isolation works on this machine.
 func Detect(ctx context.Context, o Options) (Report, error) {
 	s, err := Open(ctx, o)
 	if err != nil {
@@ -75,7 +74,7 @@ func open(o Options) (*Sandbox, error) {
 		o.Slots = 256
 	}
 	if os.Geteuid() == 0 && slices.Contains(o.Without, LayerUID) {
-		// A program in a user namespace of root's owns root's files.
+		// In a user namespace of root, a program would own root's files.
 		o.Without = append(slices.Clone(o.Without), LayerUserNS, LayerNamespaces)
 	}
 	if err := openState(o.StateDir); err != nil {
@@ -88,12 +87,12 @@ func open(o Options) (*Sandbox, error) {
 	return &Sandbox{options: o, groups: cgroup.Find(trees)}, nil
 }
 
-// Report is what was found out when the sandbox was opened.
+// Report returns the report of the detection at Open.
 func (s *Sandbox) Report() Report { return s.report }
 
-// Start starts a program. It returns a [*Refusal] when this machine cannot keep
-// what was asked, and a [*Fault] when setting up failed. When the context
-// ends, the run is killed.
+// Start starts a program. It returns a [*Refusal] if this machine cannot meet the
+// requirements, and a [*Fault] if the setup failed. When the context ends, the
+// run is killed.
 func (s *Sandbox) Start(ctx context.Context, spec Spec) (*Run, error) {
 	spec, err := spec.withDefaults()
 	if err != nil {
@@ -107,7 +106,7 @@ func (s *Sandbox) Start(ctx context.Context, spec Spec) (*Run, error) {
 	return r, err
 }
 
-// start starts a run or a trial, and clears away after one that did not start.
+// start starts a run or a trial, and cleans up after one that did not start.
 func (s *Sandbox) start(ctx context.Context, spec Spec, p plan, trial bool) (*Run, child.Message, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, child.Message{}, err
@@ -116,9 +115,9 @@ func (s *Sandbox) start(ctx context.Context, spec Spec, p plan, trial bool) (*Ru
 	if err != nil {
 		return nil, child.Message{}, err
 	}
-	b := &building{sandbox: s, spec: spec, plan: p, slot: t}
+	b := &setup{sandbox: s, spec: spec, plan: p, slot: t}
 	said, err := b.build(ctx, trial)
-	if b.run == nil { // nothing runs that would clear away by itself
+	if b.run == nil { // no goroutine of the run will clean up
 		_ = t.clear()
 		_ = t.free()
 	}

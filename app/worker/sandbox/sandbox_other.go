@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// Sandbox refuses to start programs: what keeps them in is Linux's.
+// Sandbox refuses to start programs: isolation needs Linux.
 type Sandbox struct{}
 
-// Run is never made here.
+// Run is never created on this platform.
 type Run struct{}
 
 // Init does nothing here.
 func Init() {}
 
-// Open makes a sandbox that refuses.
+// Open returns a sandbox that refuses all programs.
 func Open(context.Context, Options) (*Sandbox, error) { return &Sandbox{}, nil }
 
 // Sweep has nothing to do.
 func Sweep(Options) error { return nil }
 
-// Detect says that nothing works here.
+// Detect reports that no isolation works here.
 func Detect(context.Context, Options) (Report, error) { return report(), nil }
 
 func report() (r Report) {
@@ -35,13 +35,13 @@ func report() (r Report) {
 	return r
 }
 
-// MachineMemory is not known here.
+// MachineMemory is unknown on this platform.
 func MachineMemory() int64 { return 0 }
 
-// Report is what was found out when the sandbox was opened.
+// Report reports that no isolation works here.
 func (s *Sandbox) Report() Report { return report() }
 
-// Start refuses, also at tier none: nothing here would end what a program leaves behind.
+// Start refuses, also at tier none: on this platform, no mechanism kills the processes that a program leaves behind.
 func (s *Sandbox) Start(context.Context, Spec) (*Run, error) {
 	return nil, &Refusal{fmt.Sprintf("programs run on Linux only, and this is %s", runtime.GOOS)}
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 )
 
-// slot is the place of one run on this machine: a locked file, which says what
-// the run has made before it makes it. The lock ends with the worker however that ends; a slot
-// that is free but not empty belongs to a run that was not cleared away.
+// slot is the place of one run on this machine: a locked file that records the
+// resources of the run before they are created. The lock ends with the worker. A
+// free slot that is not empty belongs to a run that was not cleaned up.
 type slot struct {
 	file *os.File
 	ids  *os.File // holds the user ids; nil without root
@@ -29,19 +29,19 @@ type slot struct {
 	record
 }
 
-// record is what a run leaves if it is not cleared away.
+// record lists the resources that a run leaves without a cleanup.
 type record struct {
 	ID     string
 	Users  bool     // every process of the slot's two users is the run's
 	Groups []string // folders of control groups
 	Dir    string   // its folder for temporary files
-	Lent   []string // writable mounts that belong to its user meanwhile
+	Lent   []string // writable mounts that belong to its user during the run
 }
 
-// patience is how long the kernel may take to let go of a killed process.
+// patience is how long the kernel may take to end a killed process.
 const patience = 10 * time.Second
 
-// takeSlot takes the first free one, and clears away what is in it.
+// takeSlot takes the first free slot, and removes the leftovers in it.
 func (s *Sandbox) takeSlot() (*slot, error) {
 	var broken error
 	for n := range s.options.Slots {
@@ -49,13 +49,13 @@ func (s *Sandbox) takeSlot() (*slot, error) {
 		if taken != nil {
 			return taken, nil
 		}
-		// One that cannot be cleared away must not keep the others from being used.
+		// A slot that cannot be cleaned must not block the others.
 		broken = errors.Join(broken, err)
 	}
 	return nil, errors.Join(fmt.Errorf("sandbox: none of the %d slots of %s is free", s.options.Slots, s.options.StateDir), broken)
 }
 
-// slot takes one, or returns nil when another run has it.
+// slot takes a slot, or returns nil if another run has it.
 func (s *Sandbox) slot(n int) (*slot, error) {
 	f, err := os.OpenFile(filepath.Join(s.options.StateDir, fmt.Sprintf("slot-%d", n)), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -75,13 +75,13 @@ func (s *Sandbox) slot(n int) (*slot, error) {
 	case err != nil:
 		return nil, errors.Join(err, t.free())
 	}
-	// 64 bits of the 130: enough to be no other's name.
+	// 64 of the 130 bits are enough for a unique name.
 	t.ID = strings.ToLower(rand.Text()[:13])
 	return t, nil
 }
 
-// idsDir is the same for all workers of a machine, whatever their StateDir:
-// two runs with one user id could kill each other, and would.
+// idsDir is the same for all workers of a machine, with any StateDir: two runs
+// with the same user id would kill each other.
 const idsDir = "/run/belfry-uids"
 
 // holdIDs locks the slot's user ids on this machine.
@@ -100,9 +100,9 @@ func (t *slot) holdIDs() error {
 	return unix.Flock(int(t.ids.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 }
 
-// clearOld clears away what a dead worker left. A record that cannot be read was never
-// written in full, so nothing had been made. Where strangers have the slot's
-// user ids by now, or the run's own init still has, their processes are left.
+// clearOld removes the leftovers of a dead worker. An unreadable record was never
+// written completely, so no resource was created. With strangers, other runs or
+// the run's own init hold the slot's user ids, and their processes are not killed.
 func (t *slot) clearOld(strangers bool) error {
 	text, err := io.ReadAll(io.NewSectionReader(t.file, 0, 1<<20))
 	if err != nil || json.Unmarshal(text, &t.record) != nil {
@@ -112,7 +112,7 @@ func (t *slot) clearOld(strangers bool) error {
 	return t.clear()
 }
 
-// write must come before anything that it names is made.
+// write writes the record. It must be called before the recorded resources are created.
 func (t *slot) write() error {
 	text, err := json.Marshal(t.record)
 	if err != nil {
@@ -124,10 +124,10 @@ func (t *slot) write() error {
 	if _, err = t.file.WriteAt(text, 0); err != nil {
 		return err
 	}
-	return t.file.Sync() // or a power cut takes the record and leaves the folder
+	return t.file.Sync() // otherwise a power cut could lose the record but leave the folder
 }
 
-// clear ends every process of a run and removes what it had.
+// clear kills all processes of a run and removes its resources.
 func (t *slot) clear() error {
 	cgroup.KillAll(t.Groups)
 	var err error
@@ -139,16 +139,16 @@ func (t *slot) clear() error {
 		err = errors.Join(err, scratch.Unbound(t.Dir), scratch.Remove(t.Dir))
 	}
 	for _, path := range t.Lent {
-		err = errors.Join(err, giveBack(path))
+		err = errors.Join(err, revokeMount(path))
 	}
 	if err != nil {
-		return err // and the record stays, for the next to try
+		return err // the record stays, for the next try
 	}
 	t.record = record{}
 	return t.file.Truncate(0)
 }
 
-// free lets others have the slot.
+// free releases the slot.
 func (t *slot) free() error {
 	if t.ids == nil {
 		return t.file.Close()
@@ -156,21 +156,21 @@ func (t *slot) free() error {
 	return errors.Join(t.ids.Close(), t.file.Close())
 }
 
-// lend gives a writable mount to the run's user. Only the mount itself:
-// beneath it a program may have put links to anywhere.
-func lend(path string, uid int) error { return own(path, uid, 0) }
+// grantMount makes the run's user the owner of a writable mount, but not of its content:
+// a program may have created links to other places there.
+func grantMount(path string, uid int) error { return setOwner(path, uid, 0) }
 
-// giveBack takes a mount back, and shuts it: the next run in the slot has the
-// same user. A link was refused and never given.
-func giveBack(path string) error {
-	err := own(path, os.Geteuid(), 0o077)
+// revokeMount restores the owner of a mount, and removes access: the next run in the
+// slot has the same user. A link was refused and never lent.
+func revokeMount(path string) error {
+	err := setOwner(path, os.Geteuid(), 0o077)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ELOOP) {
 		return nil
 	}
 	return err
 }
 
-func own(path string, uid int, without uint32) error {
+func setOwner(path string, uid int, without uint32) error {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return &os.PathError{Op: "open", Path: path, Err: err}
@@ -189,8 +189,8 @@ func own(path string, uid int, without uint32) error {
 	return unix.Fchmod(fd, stat.Mode&0o7777&^without)
 }
 
-// openState makes the folder of runs. It may lie in a shared one, where
-// another user could have made it first.
+// openState creates the folder of runs, and checks it: in a shared parent, another
+// user could have created it first.
 func openState(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
@@ -208,7 +208,7 @@ func openState(dir string) error {
 	return nil
 }
 
-// sweep clears away what dead workers left.
+// sweep removes the leftovers of dead workers.
 func (s *Sandbox) sweep() error {
 	files, err := filepath.Glob(filepath.Join(s.options.StateDir, "slot-*"))
 	for _, name := range files {

@@ -16,67 +16,67 @@ import (
 
 // Options of a sandbox.
 type Options struct {
-	// StateDir is where the runs of this machine are written down while they
-	// last, so that a later worker finds what a dead one left. All workers of a
-	// machine may share it. Default: belfry-sandbox-<user id> in /run for root, else in the
+	// StateDir is the folder that records the present runs of this machine, so that
+	// a later worker finds the leftovers of a dead one. All workers of a machine may
+	// share it. Default: belfry-sandbox-<user id> in /run for root, else in the
 	// folder for temporary files.
 	StateDir string
-	// UIDBase is the first of the user and group ids that runs get, two for
-	// each of Slots. No other user may have them. Default: 1900000000.
+	// UIDBase is the first of the user and group ids of runs, two for each of Slots.
+	// No other user may have them. Default: 1900000000.
 	UIDBase int
-	// Slots is how many runs there can be at a time. Default: 256.
+	// Slots is the maximum number of concurrent runs. Default: 256.
 	Slots int
-	// Cgroup is the control group in which those of the runs are made, as a
-	// path in each hierarchy. Default: the worker's own.
+	// Cgroup is the parent of the control groups of runs, as a path in each
+	// hierarchy. Default: the worker's own.
 	Cgroup string
 	// Runsc is gVisor's program, a path or a name in PATH. Default: none, so that
-	// to install it does not change what programs run under.
+	// its installation alone does not change the isolation of programs.
 	Runsc string
-	// Without are layers that are not used though they may work.
+	// Without are layers that are not used although they may work.
 	Without []Layer
 }
 
 // Spec is a program to run.
 type Spec struct {
-	// Argv is the program and its arguments. The program is an absolute path, as
-	// the program itself sees it.
+	// Argv is the program and its arguments. The program is an absolute path in the
+	// root of the program.
 	Argv []string
-	// Env is its whole environment; only TMPDIR is added, unless it is there.
+	// Env is the whole environment; TMPDIR is added if it is missing.
 	Env []string
-	// Dir is where it starts. Default: its TMPDIR.
+	// Dir is the working directory. Default: TMPDIR.
 	Dir string
-	// Stdin, Stdout and Stderr are as those of [os/exec.Cmd]. An *os.File is handed to the
-	// program as it is: it can read and overwrite what else is in it.
+	// Stdin, Stdout and Stderr are as in [os/exec.Cmd]. The program gets an *os.File
+	// itself: it can read and overwrite the rest of the file.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
 	Limits Limits
-	// Network lets it use the machine's network. Without, there is a loopback
-	// of its own at tier namespaces, and below it, by seccomp, no socket at all.
-	// Where neither works a run without network is refused.
+	// Network gives the program the machine's network. Without it, the program has
+	// a loopback of its own at tier namespaces, and below, by seccomp, no sockets.
+	// If neither works, a run without network is refused.
 	Network bool
-	// Reach is what it reaches with the network besides public addresses and
-	// the name servers of the machine, as [guard.Check] reads it. Where
-	// LayerEgress does not work a run with the network is refused.
+	// Reach are the addresses that the program may reach in addition to public ones
+	// and the name servers of the machine, in the sense of [guard.Check]. If
+	// LayerEgress does not work, a run with the network is refused.
 	Reach []netip.Prefix
-	// Unguarded lets it reach all that the machine does: its loopback, its
-	// neighbours, and the service of a cloud that gives away its credentials.
+	// Unguarded lets the program reach all addresses that the machine reaches:
+	// loopback, neighbours, and a cloud's metadata service with credentials.
 	Unguarded bool
-	// Until is when the run is killed, unless [Run.KeepUntil] puts that off. The
-	// run's init keeps the time, so it also holds for a worker that hangs or is stopped. Default: never.
+	// Until is the time at which the run is killed, unless [Run.KeepUntil] extends
+	// it. The init of the run enforces it, also if the worker hangs or is stopped. Default: never.
 	Until time.Time
 	// Min is the tier below which the run is refused.
 	Min Tier
-	// Need are layers without which it is refused besides, such as LayerMemory.
+	// Need are further layers that the run requires, such as LayerMemory.
 	Need []Layer
-	// ReadOnly and Writable are all it sees of the machine's files. Programs
-	// that are not static need [System] among ReadOnly. From tier confined on it
-	// sees nothing else; below, what everybody may read. A writable folder
-	// belongs to the program's user while it runs.
+	// ReadOnly and Writable are the files of the machine for the program. Programs
+	// that are not static need [System] in ReadOnly. From tier confined on, the
+	// program sees no other files; below, all that are readable for everyone. A
+	// writable folder belongs to the program's user during the run.
 	ReadOnly, Writable []Mount
 }
 
-// withDefaults is the run that was asked for in full, or what is wrong with it.
+// withDefaults returns the spec with defaults, or its fault.
 func (s Spec) withDefaults() (Spec, error) {
 	s.Limits = s.Limits.WithDefaults()
 	if len(s.Argv) == 0 || !path.IsAbs(s.Argv[0]) {
@@ -115,8 +115,8 @@ func withTargets(mounts []Mount) ([]Mount, error) {
 	return mounts, nil
 }
 
-// disjoint refuses a mount inside another: its mount point would have to be
-// made in the folder below, which belongs to the machine.
+// disjoint refuses a mount inside another: its mount point would be created in
+// the outer folder, which belongs to the machine.
 func disjoint(mounts []Mount) error {
 	for i, m := range mounts {
 		if m.Target == "/" || m.Target == "/tmp" || isolation.Inside(m.Target, "/dev") || isolation.Inside(m.Target, "/proc") {
@@ -131,8 +131,8 @@ func disjoint(mounts []Mount) error {
 	return nil
 }
 
-// System are the folders that a dynamically linked program, a shell or a
-// script needs, as far as they are there. Of /etc only what is public.
+// System returns the existing folders that a dynamically linked program, a shell
+// or a script needs, and the public files of /etc.
 func System() []Mount {
 	var mounts []Mount
 	for _, p := range []string{

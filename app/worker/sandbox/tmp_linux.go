@@ -9,17 +9,17 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 )
 
-// tmp is where the program's temporary files go: /tmp of its own root, or a
-// folder of the run's.
-func (b *building) tmp() string {
+// tmp returns the folder for the program's temporary files: /tmp of its own root,
+// or a folder of the run.
+func (b *setup) tmp() string {
 	if b.hasNS() {
 		return "/tmp"
 	}
 	return filepath.Join(b.sandbox.options.StateDir, b.setup.Name)
 }
 
-// tellTmp says where they go to the program, and where it starts.
-func (b *building) tellTmp() {
+// setTmpVariables sets TMPDIR and the working directory of the program.
+func (b *setup) setTmpVariables() {
 	if !b.hasNS() {
 		b.slot.Dir = b.tmp()
 	}
@@ -31,9 +31,9 @@ func (b *building) tellTmp() {
 	}
 }
 
-// makeTmp makes the folder for temporary files where there is no /tmp of the
-// program's own.
-func (b *building) makeTmp() error {
+// makeTmp creates the folder for temporary files if the program has no /tmp of
+// its own.
+func (b *setup) makeTmp() error {
 	if err := os.Mkdir(b.slot.Dir, 0o700); err != nil {
 		return err
 	}
@@ -42,8 +42,8 @@ func (b *building) makeTmp() error {
 	return os.Chown(b.slot.Dir, b.uid(), -1)
 }
 
-// limitTmp says what holds the bytes in the program's TMPDIR.
-func (b *building) limitTmp() {
+// limitTmp returns what limits the size of the program's TMPDIR.
+func (b *setup) limitTmp() {
 	l := Limit{Name: "tmp", Value: float64(b.spec.Limits.Tmp)}
 	switch {
 	case l.Value <= 0:

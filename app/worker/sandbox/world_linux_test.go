@@ -167,7 +167,7 @@ func (w world) works(t *testing.T) {
 	t.Fatalf("isolation %s does not work here%s: %s", w.tier, how, report.Why(w.tier))
 }
 
-// asRoot says how to run all of the tests.
+// asRoot is how to run all of the tests.
 const asRoot = "run as root: sudo env PATH=$PATH go test ./app/worker/sandbox"
 
 // attack is a run of the hostile program.
@@ -199,7 +199,7 @@ func (a *attack) start(t *testing.T, w world) *sandbox.Run {
 		t.Fatal(err)
 	}
 	if in, is := a.Stdout.(*io.PipeWriter); is {
-		// Who waits for a line of a program that was killed would wait for ever.
+		// A read of a line from a killed program would wait forever.
 		go func() {
 			<-r.Done()
 			_ = in.Close()
@@ -260,9 +260,9 @@ func secret(t *testing.T) string {
 	return name
 }
 
-// TestRootCanBeNobody runs all of this again as a user without any rights, but
+// TestRootRunsTheTestsAsAnUnprivilegedUser runs all of this again as a user without any rights, but
 // for the tests of what only root does: they are called TestRoot.
-func TestRootCanBeNobody(t *testing.T) {
+func TestRootRunsTheTestsAsAnUnprivilegedUser(t *testing.T) {
 	needsRoot(t)
 	dir := public(t)
 	const nobody = 65534

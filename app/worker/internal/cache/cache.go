@@ -1,26 +1,26 @@
-// Package cache keeps what is dear to make and often asked for: compiled
+// Package cache caches values that are expensive to create: compiled
 // expressions, transports, pools of certificates.
 package cache
 
 import "sync"
 
-// Map makes values once and keeps the ones that were used of late. It holds at
-// most two generations of Size values: when the younger is full the older is
-// let go, and what is used moves from the older to the younger. That is nearly
-// the order of use, at the price of one look into a map.
+// Map creates values once and keeps the recently used ones. It holds at most two
+// generations of Size values: when the younger is full, the older is evicted. A
+// used value moves from the older to the younger. This approximates LRU at the
+// cost of one map lookup.
 type Map[K comparable, V any] struct {
-	// Size of a generation. Default: 256.
+	// Size is the size of a generation. Default: 256.
 	Size int
-	// Evicted is called for each value that is let go. It may be nil.
+	// Evicted is called for each evicted value. It may be nil.
 	Evicted func(V)
 
 	mu         sync.Mutex
 	young, old map[K]V
 }
 
-// Get is the value of a key, made when there is none. A value whose making
-// failed is not kept. Two callers that come at once may both make one; the
-// first is kept, and both get it.
+// Get returns the value of a key; make creates a missing one. After an error,
+// nothing is kept. Two concurrent callers may both create a value; the first is
+// kept, and both get it.
 func (m *Map[K, V]) Get(key K, make func() (V, error)) (V, error) {
 	if v, ok := m.look(key); ok {
 		return v, nil
@@ -83,7 +83,7 @@ func (m *Map[K, V]) letGoLocked(values map[K]V) {
 	}
 }
 
-// Clear lets everything go.
+// Clear evicts all values.
 func (m *Map[K, V]) Clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -92,7 +92,7 @@ func (m *Map[K, V]) Clear() {
 	m.young, m.old = nil, nil
 }
 
-// Len is how many values there are.
+// Len returns the number of values.
 func (m *Map[K, V]) Len() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/app/worker/internal/cache"
 )
 
-func TestWhatIsUsedStays(t *testing.T) {
+func TestCacheKeepsUsedEntries(t *testing.T) {
 	t.Parallel()
 	made, gone := map[int]int{}, 0
 	m := cache.Map[int, int]{Size: 10, Evicted: func(int) { gone++ }}

@@ -11,27 +11,27 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// connect looks a host up, chooses the first of its addresses that is of the
-// family, and dials that one. The guard looks at the address again in the
-// moment of the dial, so it does not matter what a name said before.
-func (n *Net) connect(ctx context.Context, t *Trip, network, host, port string, family task.IPFamily) (net.Conn, error) {
-	t.Enter(StageDNS)
+// connect resolves a host, chooses its first address of the family, and dials
+// it. The guard checks the address again at the dial, so earlier answers for the
+// name do not matter.
+func (n *Net) connect(ctx context.Context, x *Exchange, network, host, port string, family task.IPFamily) (net.Conn, error) {
+	x.Enter(StageDNS)
 	addr, err := n.Resolve(ctx, host, family)
 	if err != nil {
 		return nil, err
 	}
-	t.Dials(addr)
-	t.Enter(StageConnect)
+	x.Dials(addr)
+	x.Enter(StageConnect)
 	conn, err := n.dialer.DialContext(ctx, network, net.JoinHostPort(addr.String(), port))
 	if err != nil {
 		return nil, err
 	}
-	t.Enter(StageTurn)
+	x.Enter(StageTurn)
 	return conn, nil
 }
 
-// Resolve is the address to dial. The resolver sorts: an address of a family
-// that this machine has no route for comes last.
+// Resolve returns the address to dial. The resolver sorts: addresses of a family
+// without a route on this machine come last.
 func (n *Net) Resolve(ctx context.Context, host string, family task.IPFamily) (netip.Addr, error) {
 	addrs, err := n.lookup(ctx, host, family)
 	if err != nil {
@@ -70,7 +70,7 @@ func lookupNetwork(family task.IPFamily) string {
 	return "ip"
 }
 
-// dialNetwork is the network for a dialer that looks up by itself.
+// dialNetwork returns the network name for a dialer that resolves names itself.
 func dialNetwork(network string, family task.IPFamily) string {
 	switch family {
 	case task.FamilyIPv4:
@@ -81,8 +81,9 @@ func dialNetwork(network string, family task.IPFamily) string {
 	return network
 }
 
-// Permit says whether everything a name stands for may be reached. It is for
-// what others dial for us: a proxy, or ICMP, which has no connection.
+// Permit checks that all addresses of a name may be reached. It is for targets
+// that this process does not dial itself: behind a proxy, or of ICMP, which has
+// no connection.
 func (n *Net) Permit(addrs ...netip.Addr) error {
 	for _, addr := range addrs {
 		if err := guard.Check(addr, n.guard.Allow); err != nil {
@@ -92,20 +93,20 @@ func (n *Net) Permit(addrs ...netip.Addr) error {
 	return nil
 }
 
-// Connect is a guarded connection to one address of a host.
-func (l *Look) Connect(ctx context.Context, t *Trip, network, host, port string, family task.IPFamily) (net.Conn, error) {
-	return l.net.connect(ctx, t, network, host, port, family)
+// Connect opens a guarded connection to one address of a host.
+func (c *Check) Connect(ctx context.Context, x *Exchange, network, host, port string, family task.IPFamily) (net.Conn, error) {
+	return c.net.connect(ctx, x, network, host, port, family)
 }
 
-// Open is a guarded connection whose end is the context's.
-func (l *Look) Open(ctx context.Context, t *Trip, network, address string, family task.IPFamily) (net.Conn, *Fault) {
+// Open opens a guarded connection that ends with the context.
+func (c *Check) Open(ctx context.Context, x *Exchange, network, address string, family task.IPFamily) (net.Conn, *Fault) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, Ours(task.CodeConfig, "address: %s", err)
 	}
-	conn, err := l.net.connect(ctx, t, network, host, port, family)
+	conn, err := c.net.connect(ctx, x, network, host, port, family)
 	if err != nil {
-		return nil, l.NetFault(ctx, t, err)
+		return nil, c.NetFault(ctx, x, err)
 	}
 	if deadline, bounded := ctx.Deadline(); bounded {
 		_ = conn.SetDeadline(deadline)
@@ -124,16 +125,16 @@ func (c *cancelable) Close() error {
 	return c.Conn.Close()
 }
 
-// Secure makes a connection one of TLS.
-func (l *Look) Secure(ctx context.Context, t *Trip, conn net.Conn, config *tls.Config) (*tls.Conn, error) {
-	t.Enter(StageTLS)
-	own := &line{Conn: conn, gate: l.net.shakes, watch: &l.watch}
-	own.shake(ctx)
-	defer own.shaken()
+// Secure starts TLS on a connection.
+func (c *Check) Secure(ctx context.Context, x *Exchange, conn net.Conn, config *tls.Config) (*tls.Conn, error) {
+	x.Enter(StageTLS)
+	own := &handshakeConn{Conn: conn, slots: c.net.shakes, clock: &c.clock}
+	own.beginHandshake(ctx)
+	defer own.endHandshake()
 	secured := tls.Client(own, config)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		return nil, err
 	}
-	t.Enter(StageTurn)
+	x.Enter(StageTurn)
 	return secured, nil
 }

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// maxEncodings bounds how often a body is packed in another. One is usual, and two are a mistake of a proxy. Each can make a
-// thousand bytes of one, and of a body that unpacks to nothing no bound on what is read takes notice: three could keep a
-// processor busy for minutes with what was read at once.
+// maxEncodings limits the nested encodings of a body. One is usual, and two are a mistake of a proxy. Each can turn one byte
+// into a thousand. The limit on bytes does not help for a body that decodes to nothing: with three encodings, a single read
+// could keep a CPU busy for minutes.
 const maxEncodings = 2
 
-// encodings are those of a body that still has some: net/http undoes gzip where it has asked for it, and removes the header.
+// encodings returns the remaining encodings of a body: net/http decodes gzip if it asked for it, and removes the header.
 func encodings(h http.Header) (list []string) {
 	for name := range strings.SplitSeq(strings.Join(h.Values("Content-Encoding"), ","), ",") {
 		if name = strings.ToLower(strings.TrimSpace(name)); name != "" && name != "identity" {
@@ -25,7 +25,7 @@ func encodings(h http.Header) (list []string) {
 	return list
 }
 
-// decoded undoes the encodings of a body that were not asked for. Those it cannot undo it leaves as they are, and names them.
+// decoded decodes encodings of a body that were not asked for. It leaves unknown encodings in place, and returns their names.
 func decoded(body io.Reader, h http.Header) (_ io.Reader, unknown string) {
 	list := encodings(h)
 	for _, name := range list {
@@ -39,7 +39,7 @@ func decoded(body io.Reader, h http.Header) (_ io.Reader, unknown string) {
 	return body, ""
 }
 
-// unpacking reads a packed body. An empty one is empty: it is that of a HEAD, perhaps.
+// unpacking decodes a body. An empty body stays empty: it may be that of a HEAD.
 type unpacking struct {
 	from *bufio.Reader
 	name string
@@ -59,7 +59,7 @@ func (u *unpacking) Read(b []byte) (int, error) {
 	return u.to.Read(b)
 }
 
-// open finds out how deflate is meant: with the frame of zlib, as it should be, or without.
+// open finds out whether deflate has the frame of zlib, as the standard says, or not.
 func (u *unpacking) open(start []byte) (io.Reader, error) {
 	switch {
 	case u.name == "gzip":

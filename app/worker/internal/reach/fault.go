@@ -17,15 +17,15 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Past is a deadline that is over.
+// Past is a deadline in the past.
 var Past = time.Unix(1, 0)
 
-// Fault is why a look did not come to what was wanted.
+// Fault is the reason why a check failed.
 type Fault struct {
 	Outcome task.CheckOutcome
 	Code    task.CheckCode
 	Text    string
-	Err     error // what caused it, if anything did
+	Err     error // the cause, or nil
 }
 
 func (f *Fault) Error() string { return f.Text }
@@ -36,7 +36,7 @@ func Failing(code task.CheckCode, format string, args ...any) *Fault {
 	return &Fault{Outcome: task.CheckFail, Code: code, Text: fmt.Sprintf(format, args...)}
 }
 
-// Ours is a fault that says nothing of the target.
+// Ours is a fault of this machine or its settings, which says nothing about the target.
 func Ours(code task.CheckCode, format string, args ...any) *Fault {
 	return &Fault{Outcome: task.CheckError, Code: code, Text: fmt.Sprintf(format, args...)}
 }
@@ -48,7 +48,7 @@ func Misconfigured(field string, err error) *Fault {
 	return f
 }
 
-// worse is the worse of two faults; of equals the first.
+// worse returns the worse of two faults; of equals the first.
 func worse(a, b *Fault) *Fault {
 	rank := map[task.CheckOutcome]int{task.CheckOK: 0, task.CheckDegraded: 1, task.CheckFail: 2, task.CheckError: 3}
 	switch {
@@ -60,26 +60,26 @@ func worse(a, b *Fault) *Fault {
 	return b
 }
 
-// blockedText is the same for all denied addresses: which of them answers to
-// what is nothing that a check may find out.
+// blockedText is the same for all denied addresses, so that a check cannot find
+// out which of them answer.
 const blockedText = "the target's address may not be reached by this worker; its operator can allow it (--allow-addresses)"
 
 const redirectBlockedText = "the target redirects to an address that is not public, and that this worker may not reach; its operator can allow it (--allow-addresses)"
 
-// NetFault is what an error means for a check, given where its trip was. The
-// order matters: our own faults come first, because they look like the
+// NetFault returns the fault of an error, by the stage of its exchange. The order
+// matters: faults of this machine come first, because they look like the
 // target's.
-func (l *Look) NetFault(ctx context.Context, t *Trip, err error) *Fault {
-	at := t.At()
+func (c *Check) NetFault(ctx context.Context, x *Exchange, err error) *Fault {
+	at := x.At()
 	f := ownFault(err)
 	if f != nil && f.Code == task.CodeBlocked {
-		t.Dials(netip.Addr{}) // addresses within a network are private
+		x.Dials(netip.Addr{}) // addresses within a network are private
 	}
 	if f == nil && CutShort(ctx) != nil {
 		f = Ours(task.CodeLost, "the check was cut short: %s", CutShort(ctx))
 	}
 	if f == nil && (ctx.Err() != nil || IsTimeout(err)) {
-		f = l.stalled(t, at)
+		f = c.stalled(x, at)
 	}
 	if f == nil {
 		f = stageFault(at, err)
@@ -88,7 +88,7 @@ func (l *Look) NetFault(ctx context.Context, t *Trip, err error) *Fault {
 	return f
 }
 
-// ownFault is nil for what the target may be blamed for.
+// ownFault returns a fault of this machine, or nil if the target may be at fault.
 func ownFault(err error) *Fault {
 	switch {
 	case errors.As(err, new(*guard.Denied)):
@@ -107,7 +107,7 @@ func ownFault(err error) *Fault {
 	return nil
 }
 
-// Is reports that an error is one of these of the system.
+// Is reports whether an error is one of these system errors.
 func Is(err error, numbers ...syscall.Errno) bool {
 	for _, n := range numbers {
 		if errors.Is(err, n) {
@@ -117,21 +117,21 @@ func Is(err error, numbers ...syscall.Errno) bool {
 	return false
 }
 
-// isResolverGone knows a look-up that no server took. The resolver keeps no
-// more than the text of what happened to it.
+// isResolverGone recognizes a lookup that no server answered. The resolver keeps
+// only the text of its errors.
 func isResolverGone(err error) bool {
 	var dns *net.DNSError
 	return errors.As(err, &dns) && strings.Contains(dns.Err, "connection refused")
 }
 
-// IsTimeout reports that an error is the end of a time.
+// IsTimeout reports whether an error is a timeout.
 func IsTimeout(err error) bool {
 	var timeout interface{ Timeout() bool }
 	return errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// stalled names the stage that took the rest of the time.
-func (l *Look) stalled(t *Trip, at Stage) *Fault {
+// stalled returns a timeout that names the stage at which it happened.
+func (c *Check) stalled(x *Exchange, at Stage) *Fault {
 	code := map[Stage]task.CheckCode{
 		StageDNS: task.CodeDNSTimeout, StageConnect: task.CodeConnectTimeout, StageTLS: task.CodeTLSTimeout,
 		StageWrite: task.CodeWrite, StageWait: task.CodeFirstByte, StageBody: task.CodeBodyTimeout,
@@ -139,10 +139,10 @@ func (l *Look) stalled(t *Trip, at Stage) *Fault {
 	if code == "" {
 		code = task.CodeTimeout
 	}
-	f := Failing(code, "no end within the timeout of %s: it stalled %s", Short(l.Budget), words[at])
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if done := t.phases; done.DNS+done.Connect+done.TLS > 0 && at > StageDNS {
+	f := Failing(code, "no end within the timeout of %s: it stalled %s", Short(c.Budget), stageTexts[at])
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if done := x.phases; done.DNS+done.Connect+done.TLS > 0 && at > StageDNS {
 		f.Text += fmt.Sprintf(" (look-up %s, connect %s", Short(done.DNS.D()), Short(done.Connect.D()))
 		if done.TLS > 0 {
 			f.Text += ", TLS " + Short(done.TLS.D())
@@ -152,7 +152,7 @@ func (l *Look) stalled(t *Trip, at Stage) *Fault {
 	return f
 }
 
-// stageFault is what an error means that came in time.
+// stageFault returns the fault of an error that is not a timeout.
 func stageFault(at Stage, err error) *Fault {
 	switch at {
 	case StageDNS:
@@ -178,7 +178,7 @@ func stageFault(at Stage, err error) *Fault {
 	case at == StageWrite:
 		return Failing(task.CodeWrite, "the request could not be sent: %s", Cause(err))
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), Is(err, syscall.ECONNRESET, syscall.EPIPE):
-		return Failing(task.CodeProtocol, "the target closed the connection %s", words[at])
+		return Failing(task.CodeProtocol, "the target closed the connection %s", stageTexts[at])
 	}
 	return Failing(task.CodeProtocol, "the answer cannot be read: %s", Cause(err))
 }
@@ -196,20 +196,20 @@ func dnsFault(err error) *Fault {
 	return Failing(task.CodeDNSFailed, "the look-up of %s failed: %s", dns.Name, dns.Err)
 }
 
-// isUnasked knows what came before the request was written. The words are
-// those of net/http.
+// isUnasked recognizes data, or a closed connection, before the request was sent,
+// by the texts of net/http.
 func isUnasked(err error) bool {
 	return strings.Contains(err.Error(), "readLoopPeekFailLocked")
 }
 
-// isAlert knows what the other side said in TLS after the handshake.
+// isAlert recognizes a TLS alert of the other side after the handshake.
 func isAlert(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error"
 }
 
-// Reason is the text of an error without the URL that net/http puts before it,
-// and without queries inside.
+// Reason returns the text of an error without the URL prefix of net/http, and
+// without queries.
 func Reason(err error) string {
 	var withURL *url.Error
 	for errors.As(err, &withURL) {
@@ -221,8 +221,8 @@ func Reason(err error) string {
 	return RedactText(err.Error())
 }
 
-// Cause is the inner text of an error: without addresses, which say nothing
-// new, and without what may be secret in a URL.
+// Cause returns the inner text of an error, without addresses, which are already
+// known, and without possible secrets in URLs.
 func Cause(err error) string {
 	var op *net.OpError
 	var dns *net.DNSError

@@ -19,17 +19,17 @@ func dialError(n syscall.Errno) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", n)}
 }
 
-func begun(at Stage) (*Look, *Trip) {
-	l := new(Net).Begin(context.Background(), task.Task{})
-	l.Budget = 10 * time.Second
-	t := l.Trip()
-	t.Enter(at)
-	return l, t
+func begun(at Stage) (*Check, *Exchange) {
+	c := new(Net).Begin(context.Background(), task.Task{})
+	c.Budget = 10 * time.Second
+	x := c.NewExchange()
+	x.Enter(at)
+	return c, x
 }
 
 // What loopback cannot be made to do is told apart here, by what the system
 // says of it.
-func TestWhatTheSystemSays(t *testing.T) {
+func TestSystemErrorsGiveTheirFaults(t *testing.T) {
 	t.Parallel()
 	denied := &guard.Denied{Addr: netip.MustParseAddr("10.0.0.1"), Why: "is private"}
 	for name, c := range map[string]struct {
@@ -55,8 +55,8 @@ func TestWhatTheSystemSays(t *testing.T) {
 		"reset before an answer": {StageWait, dialError(syscall.ECONNRESET), task.CheckFail, task.CodeProtocol},
 		"reset in the body":      {StageBody, dialError(syscall.ECONNRESET), task.CheckFail, task.CodeBodyBroken},
 	} {
-		l, trip := begun(c.at)
-		if f := l.NetFault(t.Context(), trip, c.err); f.Outcome != c.outcome || f.Code != c.code || !errors.Is(f, c.err) {
+		l, x := begun(c.at)
+		if f := l.NetFault(t.Context(), x, c.err); f.Outcome != c.outcome || f.Code != c.code || !errors.Is(f, c.err) {
 			t.Errorf("%s: %s %s: %s, want %s %s", name, f.Outcome, f.Code, f.Text, c.outcome, c.code)
 		}
 	}
@@ -70,8 +70,8 @@ func TestAnEndOfTheContext(t *testing.T) {
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(cause)
-		l, trip := begun(StageConnect)
-		if f := l.NetFault(ctx, trip, context.Canceled); f.Code != code {
+		c, x := begun(StageConnect)
+		if f := c.NetFault(ctx, x, context.Canceled); f.Code != code {
 			t.Errorf("%v: %s, want %s", cause, f.Code, code)
 		}
 	}
@@ -80,12 +80,12 @@ func TestAnEndOfTheContext(t *testing.T) {
 func TestATimeoutIsOursWhenWeWaitedForHalfOfIt(t *testing.T) {
 	t.Parallel()
 	for waited, code := range map[time.Duration]task.CheckCode{4 * time.Second: task.CodeFirstByte, 5 * time.Second: task.CodeLate} {
-		l, _ := begun(StageWait)
-		l.watch.idle = waited
-		if f := l.late(Failing(task.CodeFirstByte, "slow")); f.Code != code {
+		c, _ := begun(StageWait)
+		c.clock.idle = waited
+		if f := c.lateFault(Failing(task.CodeFirstByte, "slow")); f.Code != code {
 			t.Errorf("after %s: %s, want %s", waited, f.Code, code)
 		}
-		if f := l.late(Failing(task.CodeStatus, "500")); f.Code != task.CodeStatus {
+		if f := c.lateFault(Failing(task.CodeStatus, "500")); f.Code != task.CodeStatus {
 			t.Errorf("an answer is an answer, however late: %s", f.Code)
 		}
 	}

@@ -8,34 +8,34 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// hosts limits the checks that are at a host and port at the same time. It keeps hosts in use, and tasks whose last check
-// waited for too long: these go first the next time. So when a silent host has more monitors than can be checked in time, each
-// of them still gets a result at every other check.
-type hosts struct {
+// hostLimiter limits the concurrent checks of a host and port. It remembers tasks whose last check waited too long: they go first
+// the next time. So if a silent host has more monitors than can be checked in time, each of them still gets a result at every
+// second check.
+type hostLimiter struct {
 	limit int
 	mu    sync.Mutex
 	open  map[string]*host
 	late  map[taskName]bool
 }
 
-// maxLate bounds what is kept of tasks. Beyond it, all wait as the others do.
+// maxLate limits the remembered tasks. Further tasks wait without priority.
 const maxLate = 10_000
 
 type taskName struct{ namespace, name string }
 
 type host struct {
 	inside        int
-	first, others []chan struct{} // who waits; closed when it is their turn
+	first, others []chan struct{} // waiting checks; closed at their turn
 }
 
-func (h *hosts) wasLate(t task.Task) bool {
+func (h *hostLimiter) wasLate(t task.Task) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.late[taskName{t.Namespace, t.Name}]
 }
 
-// note keeps whether the check of a task had to wait for too long.
-func (h *hosts) note(t task.Task, late bool) {
+// note records whether the check of a task waited too long.
+func (h *hostLimiter) note(t task.Task, late bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := taskName{t.Namespace, t.Name}
@@ -49,8 +49,8 @@ func (h *hosts) note(t task.Task, late bool) {
 	}
 }
 
-// enter waits for a turn, and says how to give it back.
-func (h *hosts) enter(ctx context.Context, name string, first bool) (leave func(), err error) {
+// enter waits for a turn, and returns the function that ends it.
+func (h *hostLimiter) enter(ctx context.Context, name string, first bool) (leave func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	at := h.open[name]
@@ -64,7 +64,7 @@ func (h *hosts) enter(ctx context.Context, name string, first bool) (leave func(
 	leave = func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.pass(name, at)
+		h.wakeNext(name, at)
 	}
 	if at.inside < h.limit {
 		at.inside++
@@ -84,14 +84,14 @@ func (h *hosts) enter(ctx context.Context, name string, first bool) (leave func(
 	case <-ctx.Done():
 		h.mu.Lock()
 	}
-	if !at.forget(turn) { // it has come just now
-		h.pass(name, at)
+	if !at.forget(turn) { // the turn came at the same time
+		h.wakeNext(name, at)
 	}
 	return nil, context.Cause(ctx)
 }
 
-// pass gives a turn to the next in line.
-func (h *hosts) pass(name string, at *host) {
+// wakeNext gives a turn to the next in line.
+func (h *hostLimiter) wakeNext(name string, at *host) {
 	for _, waiting := range []*[]chan struct{}{&at.first, &at.others} {
 		if len(*waiting) > 0 {
 			close((*waiting)[0])
@@ -104,7 +104,7 @@ func (h *hosts) pass(name string, at *host) {
 	}
 }
 
-// forget removes one who waits no longer, and reports that it was still waiting.
+// forget removes a waiting check, and reports whether it was still waiting.
 func (at *host) forget(turn chan struct{}) bool {
 	for _, waiting := range []*[]chan struct{}{&at.first, &at.others} {
 		if i := slices.Index(*waiting, turn); i >= 0 {

@@ -12,9 +12,9 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-func TestThoseThatWereLateGoFirst(t *testing.T) {
+func TestLateChecksGoFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hosts{limit: 1}
+		h := hostLimiter{limit: 1}
 		leave, err := h.enter(t.Context(), "shop:443", false)
 		if err != nil {
 			t.Fatal(err)

@@ -1,11 +1,11 @@
-// Package reach is how a look at a target goes out: the way there, how long
-// each part of it took, and whose fault it is when it does not arrive. The purpose
-// of the look, and the meaning of an answer, are decided elsewhere.
+// Package reach connects checks to their targets. It measures how long each part
+// takes, and decides whether a failure is a fault of the target or of this
+// machine. Other packages evaluate the answers.
 //
-// A [Net] is what looks share: the guarded dialer, connections that are kept,
-// and whose turn it is. A [Look] is one look; it has trips, a [Trip] for each
-// connection, and ends in a [task.CheckResult] with a [Fault] or without. Over
-// HTTP a look fetches one document, hop by hop, with [Look.Fetch].
+// A [Check] is one check of a target. [Net] is shared by checks: the guarded dialer,
+// kept connections, and turns at hosts. A [Look] has a [Trip] for each
+// connection, and ends in a [task.CheckResult], with or without a [Fault]. Over
+// HTTP a check fetches one document, hop by hop, with [Check.Fetch].
 package reach
 
 import (
@@ -21,22 +21,22 @@ import (
 
 // Options of a net. The zero value reaches the public internet only.
 type Options struct {
-	// Guard says what may be reached.
+	// Guard sets the allowed addresses.
 	Guard guard.Options
-	// Version is what the User-Agent says. Default: "dev".
+	// Version is the version in the User-Agent. Default: "dev".
 	Version string
-	// PerHost is how many looks are at one host and port at once; more wait
+	// PerHost is the number of concurrent checks at one host and port; more wait
 	// for their turn. Default: [DefaultPerHost].
 	PerHost int
-	// Roots are the authorities that a task trusts when it names none.
+	// Roots are the authorities that a task trusts if it names none.
 	// Default: the system's.
 	Roots *x509.CertPool
 }
 
-// DefaultPerHost is how many looks are at one host and port at once.
+// DefaultPerHost is the default number of concurrent checks at one host and port.
 const DefaultPerHost = 4
 
-// Net is what the looks of one executor share.
+// Net is shared by the checks of one executor.
 type Net struct {
 	agent    string
 	guard    guard.Options
@@ -47,12 +47,12 @@ type Net struct {
 
 	transports cache.Map[Route, *http.Transport]
 	trusts     cache.Map[string, *trust]
-	hosts      hosts
-	shakes     gate
-	pulse      pulse
+	hosts      hostLimiter
+	shakes     semaphore
+	pulse      starvation
 }
 
-// New makes a net.
+// New returns a Net.
 func New(o Options) *Net {
 	if o.Version == "" {
 		o.Version = "dev"
@@ -70,12 +70,12 @@ func New(o Options) *Net {
 	n.dialer = guard.NewDialer(o.Guard)
 	n.transports.Evicted = func(t *http.Transport) { t.CloseIdleConnections() }
 	n.hosts.limit = o.PerHost
-	n.shakes = make(gate, 4*runtime.GOMAXPROCS(0))
+	n.shakes = make(semaphore, 4*runtime.GOMAXPROCS(0))
 	return n
 }
 
-// Agent is how looks call themselves.
+// Agent returns the User-Agent of checks.
 func (n *Net) Agent() string { return n.agent }
 
-// Close lets idle connections go.
+// Close closes idle connections.
 func (n *Net) Close() { n.transports.Clear() }

@@ -1,14 +1,19 @@
 package reach
 
 import (
+	"encoding/json"
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/belfry-run/belfry/core"
 )
 
-// RedactURL shows where a request went without what may be secret in it.
+// RedactURL returns the text of a URL without possible secrets.
 func RedactURL(u *url.URL) string {
 	shown := *u
 	shown.User, shown.Fragment, shown.RawFragment = nil, "", ""
@@ -19,7 +24,7 @@ func RedactURL(u *url.URL) string {
 	return shown.String() + "?…"
 }
 
-// RedactAddress is RedactURL for what may not be a URL.
+// RedactAddress is RedactURL for a text that may not be a URL.
 func RedactAddress(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -28,7 +33,7 @@ func RedactAddress(text string) string {
 	return RedactURL(u)
 }
 
-// RedactText cuts every query and password out of a text that may quote URLs.
+// RedactText removes all queries and passwords from a text that may quote URLs.
 func RedactText(text string) string {
 	words := strings.Split(text, " ")
 	for i, word := range words {
@@ -44,36 +49,45 @@ func RedactText(text string) string {
 	return strings.Join(words, " ")
 }
 
-// Secrets are texts that a task sends and that must not come back in what is
-// kept: a server that repeats a request's headers is not rare.
+// Secrets are texts that a task sends and that must not be kept from answers:
+// many servers repeat the headers of a request.
 type Secrets struct {
-	// Mark stands where a secret was. Default: "(secret)".
+	// Mark replaces a secret. Default: "(secret)".
 	Mark string
 
 	texts []string
 }
 
-// minSecret is the shortest text that is looked for, and minToken the shortest
-// part of a header's value. Shorter ones would cut holes into everything.
+// minSecret is the minimum length of a hidden text, and minToken that of a part
+// of a header's value. Shorter ones would match in any text.
 const (
 	minSecret = 6
 	minToken  = 12
 )
 
-// Add makes secrets of texts.
+// Add adds texts as secrets, also as they are written in JSON, HTML and URLs.
 func (s *Secrets) Add(texts ...string) {
 	for _, text := range texts {
-		if len(text) >= minSecret && !slices.Contains(s.texts, text) {
-			s.texts = append(s.texts, text)
+		if len(text) < minSecret {
+			continue
+		}
+		quoted, _ := json.Marshal(text)
+		goQuoted := strconv.Quote(text)
+		for _, spelled := range []string{
+			text, string(quoted[1 : len(quoted)-1]), goQuoted[1 : len(goQuoted)-1], html.EscapeString(text),
+			url.QueryEscape(text), url.PathEscape(text), (&url.URL{Path: text}).EscapedPath(),
+		} {
+			if !slices.Contains(s.texts, spelled) {
+				s.texts = append(s.texts, spelled)
+			}
 		}
 	}
 }
 
-// AddHeaders makes secrets of the values of headers, and of the tokens in
-// them.
+// AddHeaders adds the values of headers as secrets, and the tokens in them.
 func (s *Secrets) AddHeaders(headers map[string]string) {
 	for name, value := range headers {
-		if name = http.CanonicalHeaderKey(name); harmless[name] || name == "Host" {
+		if name = http.CanonicalHeaderKey(name); publicHeaders[name] || name == "Host" {
 			continue
 		}
 		s.Add(value)
@@ -88,7 +102,7 @@ func (s *Secrets) AddHeaders(headers map[string]string) {
 	}
 }
 
-// AddURL makes secrets of the values of a URL's query whose names say so.
+// AddURL adds the values of a URL's query as secrets if their names suggest it.
 func (s *Secrets) AddURL(text string) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -97,18 +111,30 @@ func (s *Secrets) AddURL(text string) {
 	for name, values := range u.Query() {
 		if private.MatchString(name) {
 			for _, value := range values {
-				s.Add(value, url.QueryEscape(value))
+				s.Add(value)
 			}
 		}
 	}
 }
 
-// Hide puts the mark where a secret is.
+// Hide replaces secrets by the mark.
 func (s *Secrets) Hide(text string) string {
 	for _, secret := range s.texts {
 		text = strings.ReplaceAll(text, secret, s.mark())
 	}
 	return text
+}
+
+// Excerpt returns the first bytes of an answer as a text in the sense of [core.CleanText], without secrets, and without the
+// begin of one at its end.
+func (s *Secrets) Excerpt(body []byte, limit int) (text string, cut bool) {
+	text, short := core.CleanText(string(body), limit+s.longest())
+	text = s.Hide(text)
+	if short {
+		text = text[:max(0, len(text)-s.longest())]
+	}
+	text, cut = core.CleanText(strings.ToValidUTF8(text, ""), limit)
+	return text, cut || short
 }
 
 func (s *Secrets) mark() string {
@@ -125,16 +151,15 @@ func (s *Secrets) longest() (n int) {
 	return n
 }
 
-// private are names of headers and parameters whose values are not kept,
-// whatever they say.
+// private matches names of headers and parameters whose values are never kept.
 var private = regexp.MustCompile(`(?i)cookie|auth|token|secret|session|passw|csrf|xsrf|signature|^sig$|credential|api[_-]?key|^key$`)
 
-// inText finds what is secret in the URLs and assignments of a text.
+// inText matches likely secrets in the URLs and assignments of a text.
 var inText = regexp.MustCompile(`(?i)([?&;]?(?:access_token|refresh_token|id_token|token|api_?key|secret|password|passwd|pwd|sig|signature|auth|session(?:id)?)=)[^\s&"'<>;]+`)
 
 var withUser = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@"'<>]+@`)
 
-// Redact hides what looks like a secret in foreign text.
+// Redact hides secrets and likely secrets in text of the target.
 func (s *Secrets) Redact(text string) string {
 	text = inText.ReplaceAllString(s.Hide(text), "${1}"+s.mark())
 	return withUser.ReplaceAllString(text, "${1}")

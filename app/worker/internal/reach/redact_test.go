@@ -25,7 +25,7 @@ func TestRedactAddress(t *testing.T) {
 	}
 }
 
-func TestWhatIsSecret(t *testing.T) {
+func TestSecretsAreHidden(t *testing.T) {
 	t.Parallel()
 	var s Secrets
 	s.AddHeaders(map[string]string{"authorization": "Bearer bearersecret", "X-Key": "a=longer-than-a-token; b", "Accept": "text/html", "host": "example.com"})

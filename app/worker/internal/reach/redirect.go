@@ -12,20 +12,20 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// journey is the way over redirects.
-type journey struct {
-	first   *url.URL
-	most    int             // negative: none is followed
-	cookies http.CookieJar  // of this journey alone; nil until a target sets one
-	seen    map[string]bool // nil: circles are walked until the limit
-	hops    int
-	left    bool // another host was asked, or a secure way was left
+// redirectState is the state of a fetch over its redirects.
+type redirectState struct {
+	first    *url.URL
+	most     int             // negative: none is followed
+	cookies  http.CookieJar  // of this fetch alone; nil until a target sets one
+	seen     map[string]bool // nil: redirect loops are followed up to the limit
+	hops     int
+	leftHost bool // a redirect led to another host, or from https to http
 }
 
-// next is the request that an answer leads to, or nil when it leads nowhere.
-func (j *journey) next(req *http.Request, resp *http.Response) (*http.Request, *Fault) {
+// next returns the request to follow a redirect, or nil if the answer is none.
+func (s *redirectState) next(req *http.Request, resp *http.Response) (*http.Request, *Fault) {
 	to := resp.Header.Get("Location")
-	if !redirects(resp.StatusCode) || to == "" || j.most < 0 {
+	if !redirects(resp.StatusCode) || to == "" || s.most < 0 {
 		return nil, nil
 	}
 	u, err := req.URL.Parse(to)
@@ -38,46 +38,46 @@ func (j *journey) next(req *http.Request, resp *http.Response) (*http.Request, *
 	if u.Host == "" {
 		return nil, Failing(task.CodeProtocol, "redirect to a URL without a host")
 	}
-	u.User = nil // a target does not choose who we are
+	u.User = nil // a target must not set credentials
 	next := follow(req, resp.StatusCode, u)
-	if j.seen[j.key(next)] {
+	if s.seen[s.key(next)] {
 		return nil, Failing(task.CodeRedirectLoop, "the redirects lead in a circle, back to %s", RedactURL(u))
 	}
-	most := cmp.Or(j.most, task.DefaultMaxRedirects)
-	if j.hops++; j.hops > most {
+	most := cmp.Or(s.most, task.DefaultMaxRedirects)
+	if s.hops++; s.hops > most {
 		return nil, Failing(task.CodeRedirectLimit, "stopped after %d redirects", most)
 	}
-	if !strings.EqualFold(u.Host, j.first.Host) || j.first.Scheme == "https" && u.Scheme != "https" {
-		j.left = true // and so it stays, also if a later hop leads back
+	if !strings.EqualFold(u.Host, s.first.Host) || s.first.Scheme == "https" && u.Scheme != "https" {
+		s.leftHost = true // stays set, also if a later hop leads back
 	}
-	if j.left {
-		keepHarmless(next.Header)
+	if s.leftHost {
+		removeSecretHeaders(next.Header)
 		next.Host = ""
 	}
 	return next, nil
 }
 
-// key is the same for a request that would be answered the same.
-func (j *journey) key(req *http.Request) string {
+// key identifies requests that would get the same answer.
+func (s *redirectState) key(req *http.Request) string {
 	text := req.Method + " " + req.URL.String()
-	for _, c := range j.kept(req.URL) {
+	for _, c := range s.cookiesFor(req.URL) {
 		text += "\n" + c.String()
 	}
 	return text
 }
 
-func (j *journey) kept(u *url.URL) []*http.Cookie {
-	if j.cookies == nil {
+func (s *redirectState) cookiesFor(u *url.URL) []*http.Cookie {
+	if s.cookies == nil {
 		return nil
 	}
-	return j.cookies.Cookies(u)
+	return s.cookies.Cookies(u)
 }
 
-// dressed is the request with its context and the cookies that are kept for
-// it, which are not the next request's.
-func (j *journey) dressed(ctx context.Context, req *http.Request) *http.Request {
+// withCookies returns the request with its context and its cookies, which are not
+// copied to the next request.
+func (s *redirectState) withCookies(ctx context.Context, req *http.Request) *http.Request {
 	req = req.WithContext(ctx)
-	if kept := j.kept(req.URL); len(kept) > 0 {
+	if kept := s.cookiesFor(req.URL); len(kept) > 0 {
 		req.Header = req.Header.Clone()
 		for _, c := range kept {
 			req.AddCookie(c)
@@ -86,34 +86,34 @@ func (j *journey) dressed(ctx context.Context, req *http.Request) *http.Request 
 	return req
 }
 
-func (j *journey) keep(u *url.URL, cookies []*http.Cookie) {
+func (s *redirectState) storeCookies(u *url.URL, cookies []*http.Cookie) {
 	if len(cookies) == 0 {
 		return
 	}
-	if j.cookies == nil {
-		j.cookies, _ = cookiejar.New(nil)
+	if s.cookies == nil {
+		s.cookies, _ = cookiejar.New(nil)
 	}
-	j.cookies.SetCookies(u, cookies)
+	s.cookies.SetCookies(u, cookies)
 }
 
-// arrive notes a request, to know it again.
-func (j *journey) arrive(req *http.Request) {
-	if j.seen != nil {
-		j.seen[j.key(req)] = true
+// recordRequest records a request, to detect loops.
+func (s *redirectState) recordRequest(req *http.Request) {
+	if s.seen != nil {
+		s.seen[s.key(req)] = true
 	}
 }
 
-// harmless headers are no secrets, and follow a redirect to another host.
-// Everything else that a task sets may be one, whatever its name.
-var harmless = map[string]bool{
+// publicHeaders headers are not secret, and are sent to another host after a redirect.
+// Any other header of a task may hold a secret.
+var publicHeaders = map[string]bool{
 	"Accept": true, "Accept-Language": true, "Cache-Control": true, "Content-Type": true, "Pragma": true, "User-Agent": true,
 	"Belfry-Job": true, "Belfry-Attempt": true, "Belfry-Task": true, "Belfry-Nominal-Time": true, "Idempotency-Key": true,
 	"Referer": false, // may carry the query of the page before
 }
 
-func keepHarmless(h http.Header) {
+func removeSecretHeaders(h http.Header) {
 	for name := range h {
-		if !harmless[name] {
+		if !publicHeaders[name] {
 			h.Del(name)
 		}
 	}
@@ -127,14 +127,14 @@ func redirects(status int) bool {
 	return false
 }
 
-// follow is the same request elsewhere. As browsers do, only 307 and 308 keep
-// a method that is not GET or HEAD, and the body with it.
+// follow returns the request for a redirect. As in browsers, only 307 and 308
+// keep the body and a method other than GET or HEAD.
 func follow(req *http.Request, status int, to *url.URL) *http.Request {
 	next := req.Clone(req.Context())
 	next.URL, next.Header = to, req.Header.Clone()
 	next.Header.Del("Referer")
 	if req.Host == req.URL.Host || to.Host != req.URL.Host {
-		next.Host = "" // the name that the task gave is for the host that it named
+		next.Host = "" // the task's Host header applies to its own host alone
 	}
 	body := ""
 	if status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect {
@@ -163,7 +163,7 @@ func bodyAgain(req *http.Request) (string, error) {
 	return string(text), err
 }
 
-// SetBody gives a request a body that can be sent again.
+// SetBody sets a body that can be sent again.
 func SetBody(req *http.Request, body string) {
 	if body == "" {
 		req.Body, req.ContentLength, req.GetBody = nil, 0, nil

@@ -17,7 +17,7 @@ const (
 	maxLookedAt    = 2 * task.MaxSnapshot
 )
 
-// Keep makes a snapshot of an answer.
+// Keep returns a snapshot of an answer.
 func (s *Secrets) Keep(status string, header http.Header, body []byte) *task.Snapshot {
 	snap := &task.Snapshot{}
 	snap.Status, _ = s.show(status, maxStatusShown)
@@ -27,10 +27,9 @@ func (s *Secrets) Keep(status string, header http.Header, body []byte) *task.Sna
 	return snap
 }
 
-// show makes foreign text fit to be shown. It is cleaned before secrets are
-// looked for, because what is taken out could stand in the middle of one. And
-// more than is shown is looked at, so that no secret is cut in two and passes
-// as half of one.
+// show cleans text of a target for display. It removes control characters before
+// it hides secrets, because they could split a secret. It searches more text
+// than it shows, so that no partial secret remains at the end.
 func (s *Secrets) show(text string, most int) (shown string, cut bool) {
 	cut = len(text) > maxLookedAt
 	text, short := core.CleanText(text[:min(len(text), maxLookedAt)], maxLookedAt)

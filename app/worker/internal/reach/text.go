@@ -10,16 +10,16 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// DecodeText makes UTF-8 of a body whose Content-Type is kind. The order is a
-// byte order mark, then the header, then a meta element, then whether it is
-// UTF-8 as it stands; JSON is UTF-8 unless a mark says otherwise.
+// DecodeText converts a body with the Content-Type kind to UTF-8. The charset
+// comes from a byte order mark, then the header, then a meta element; otherwise
+// the body may already be UTF-8. JSON is UTF-8 unless it has another mark.
 func DecodeText(body []byte, kind string, json bool) []byte {
 	encoding, name, certain := charset.DetermineEncoding(body, kind)
 	switch {
 	case name == "utf-8" || json && !hasMark(body):
 		return bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
 	case !certain && name == "windows-1252" && utf8.Valid(body) && !bytes.Contains(metaArea(body), []byte("charset")):
-		// A guess looks at the first kilobyte alone.
+		// The detection reads only the first kilobyte.
 		return body
 	}
 	out, err := encoding.NewDecoder().Bytes(body)
@@ -35,8 +35,8 @@ func hasMark(body []byte) bool {
 
 func metaArea(body []byte) []byte { return bytes.ToLower(body[:min(len(body), 1024)]) }
 
-// TextOf is the body of an answer as UTF-8 where it is a text, and as it came
-// where it is anything else.
+// TextOf returns the body of an answer as UTF-8 if it is a text, or else
+// unchanged.
 func TextOf(body []byte, kind string) []byte {
 	named, _, err := mime.ParseMediaType(kind)
 	if err != nil {

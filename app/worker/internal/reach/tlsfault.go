@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// TLSFault tells apart what people mend in different places.
+// TLSFault returns the fault of a TLS error. It distinguishes errors with different remedies.
 func TLSFault(err error) *Fault {
 	var (
 		invalid   x509.CertificateInvalidError
@@ -45,13 +45,13 @@ func TLSFault(err error) *Fault {
 	return Failing(task.CodeTLSHandshake, "no TLS: %s", Cause(err))
 }
 
-// noRoots reports that the system trusts no authority.
+// noRoots reports whether the system trusts no authority.
 var noRoots = sync.OnceValue(func() bool {
 	pool, err := x509.SystemCertPool()
 	return err != nil || pool.Equal(x509.NewCertPool())
 })
 
-// NamesOf is whom a certificate is for.
+// NamesOf returns the names of a certificate.
 func NamesOf(c *x509.Certificate) string {
 	if c == nil {
 		return "nobody"

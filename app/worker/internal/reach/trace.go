@@ -7,42 +7,43 @@ import (
 	"net/http/httptrace"
 )
 
-// tripKey and callKey are for what a dialer finds in its context: the trip, and
-// the context of the request, from whose end net/http detaches the dialer's own.
+// exchangeKey and callKey are keys in the context of a dialer: the exchange, and the
+// context of the request. net/http detaches the dialer's context from the end of
+// that one.
 type (
-	tripKey struct{}
-	callKey struct{}
+	exchangeKey struct{}
+	callKey     struct{}
 )
 
-// Traced is a context whose requests tell their trip where they are.
-func Traced(ctx context.Context, t *Trip) context.Context {
-	ctx = context.WithValue(context.WithValue(ctx, callKey{}, ctx), tripKey{}, t)
+// Traced returns a context whose requests report their stage to the exchange.
+func Traced(ctx context.Context, x *Exchange) context.Context {
+	ctx = context.WithValue(context.WithValue(ctx, callKey{}, ctx), exchangeKey{}, x)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		TLSHandshakeStart: func() {
-			t.Enter(StageTLS)
-			if own := t.current(); own != nil {
-				own.shake(ctx)
+			x.Enter(StageTLS)
+			if own := x.current(); own != nil {
+				own.beginHandshake(ctx)
 			}
 		},
 		TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
-			if own := t.current(); own != nil {
-				own.shaken()
+			if own := x.current(); own != nil {
+				own.endHandshake()
 			}
 			if err == nil {
-				t.Enter(StageTurn)
+				x.Enter(StageTurn)
 			}
 		},
 		GotConn: func(info httptrace.GotConnInfo) {
-			t.Enter(StageWrite)
+			x.Enter(StageWrite)
 			if remote, is := info.Conn.RemoteAddr().(*net.TCPAddr); is && info.Reused {
-				t.Dials(remote.AddrPort().Addr().Unmap())
+				x.Dials(remote.AddrPort().Addr().Unmap())
 			}
 		},
 		WroteRequest: func(info httptrace.WroteRequestInfo) {
 			if info.Err == nil {
-				t.Advance(StageWait)
+				x.Advance(StageWait)
 			}
 		},
-		GotFirstResponseByte: func() { t.Advance(StageHeaders) },
+		GotFirstResponseByte: func() { x.Advance(StageHeaders) },
 	})
 }

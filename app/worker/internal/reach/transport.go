@@ -11,9 +11,9 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Route is what makes one transport different from another. Transports are
-// shared by all checks of the same route: making one is dear where it needs
-// authorities of its own, and counting them is easier than many.
+// Route holds the settings of a transport. All checks of the same route share a
+// transport: one with its own authorities is expensive to create, and the number
+// of transports stays small.
 type Route struct {
 	Warm       bool // keeps connections
 	Racing     bool // tries all addresses: for jobs
@@ -26,7 +26,7 @@ type Route struct {
 	Cert, Key  string
 }
 
-// Transport is the one of a route.
+// Transport returns the transport of a route.
 func (n *Net) Transport(r Route) (*http.Transport, *Fault) {
 	t, err := n.transports.Get(r, func() (*http.Transport, error) { return n.newTransport(r) })
 	if err != nil {
@@ -40,14 +40,14 @@ func (n *Net) newTransport(r Route) (*http.Transport, error) {
 	t.DisableKeepAlives = !r.Warm
 	t.ForceAttemptHTTP2 = !r.HTTP1
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		return n.dialTrip(ctx, network, address, r)
+		return n.dialExchange(ctx, network, address, r)
 	}
-	t.TLSHandshakeTimeout = 0                                                                                                 // the deadline of the whole is that of its parts
+	t.TLSHandshakeTimeout = 0                                                                                                 // the deadline of the request also limits the handshake
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: r.ServerName, InsecureSkipVerify: r.SkipVerify} //nolint:gosec // a setting of the task, off by default
 	if r.HTTP1 {
 		t.TLSClientConfig.NextProtos = []string{"http/1.1"}
 	}
-	var own tls.Certificate // an empty one is the answer of who has none
+	var own tls.Certificate // empty: no client certificate
 	var err error
 	if t.TLSClientConfig.RootCAs, err = n.Trusted(r.CA); err != nil {
 		return nil, configure("ca", err)
@@ -60,8 +60,8 @@ func (n *Net) newTransport(r Route) (*http.Transport, error) {
 		own = pair
 	}
 	t.TLSClientConfig.GetClientCertificate = func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		if t, is := info.Context().Value(tripKey{}).(*Trip); is {
-			t.wasAsked()
+		if x, is := info.Context().Value(exchangeKey{}).(*Exchange); is {
+			x.wasAsked()
 		}
 		return &own, nil
 	}
@@ -80,7 +80,7 @@ func configure(field string, err error) error {
 	return &Fault{Text: field + ": " + err.Error(), Err: err}
 }
 
-// errProxy is a proxy that did not open the way.
+// errProxy is the error of a proxy that refused CONNECT.
 type errProxy struct{ status int }
 
 func (e *errProxy) Error() string { return "the proxy answered " + http.StatusText(e.status) }
@@ -92,30 +92,29 @@ func proxyAnswered(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Re
 	return nil
 }
 
-// dialTrip dials for a transport. The trip stands in the context of the
-// request that asked first. net/http goes on with a dial whose request has
-// ended, for others that may want the connection; here the request's end ends
-// it, and the handshake after it too (see [line]), so that nothing outlasts a
-// deadline.
-func (n *Net) dialTrip(ctx context.Context, network, address string, r Route) (net.Conn, error) {
-	t, _ := ctx.Value(tripKey{}).(*Trip)
+// dialExchange dials for a transport. The exchange is in the context of the request that
+// started the dial. net/http continues a dial after the end of its request, for
+// other requests. Here the end of the request also ends the dial and the
+// handshake (see [line]), so that nothing outlasts a deadline.
+func (n *Net) dialExchange(ctx context.Context, network, address string, r Route) (net.Conn, error) {
+	x, _ := ctx.Value(exchangeKey{}).(*Exchange)
 	call, _ := ctx.Value(callKey{}).(context.Context)
-	if t == nil || call == nil {
+	if x == nil || call == nil {
 		return n.racing.DialContext(ctx, dialNetwork(network, r.Family), address)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(call, cancel)()
-	conn, err := n.dialRoute(ctx, t, network, address, r)
+	conn, err := n.dialRoute(ctx, x, network, address, r)
 	if err != nil {
 		return nil, err
 	}
-	own := &line{Conn: conn, gate: n.shakes, watch: t.watch}
-	t.uses(own)
+	own := &handshakeConn{Conn: conn, slots: n.shakes, clock: x.clock}
+	x.setConn(own)
 	return own, nil
 }
 
-func (n *Net) dialRoute(ctx context.Context, t *Trip, network, address string, r Route) (net.Conn, error) {
+func (n *Net) dialRoute(ctx context.Context, x *Exchange, network, address string, r Route) (net.Conn, error) {
 	if r.Racing {
 		return n.racing.DialContext(ctx, dialNetwork(network, r.Family), address)
 	}
@@ -123,5 +122,5 @@ func (n *Net) dialRoute(ctx context.Context, t *Trip, network, address string, r
 	if err != nil {
 		return nil, err
 	}
-	return n.connect(ctx, t, network, host, port, r.Family)
+	return n.connect(ctx, x, network, host, port, r.Family)
 }

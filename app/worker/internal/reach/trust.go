@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// trust is a pool of authorities, read once from a task's PEM.
+// trust is a pool of authorities, parsed once from a task's PEM.
 type trust struct{ pool *x509.CertPool }
 
-// Trusted is the pool of a PEM. Without one it is that of the options: nil, for
-// the system's, which all share.
+// Trusted returns the pool of a PEM. Without a PEM it is the pool of the options;
+// nil means the system's.
 func (n *Net) Trusted(ca string) (*x509.CertPool, error) {
 	if ca == "" {
 		return n.roots, nil
@@ -57,10 +57,10 @@ func ParsePair(cert, key string) (tls.Certificate, error) {
 	return tls.X509KeyPair([]byte(cert), []byte(key))
 }
 
-// chainEnd is when the first certificate of a chain ends. Where the chain was
-// verified it is the one that holds longest, without the authority itself:
-// that stands in our own store, and is not the target's to renew. Otherwise it
-// is all that was shown.
+// chainEnd returns the earliest expiry of a chain. Of several verified chains it
+// uses the one that is valid longest. The root is left out, because it is in the
+// store of this machine and the target cannot renew it. Without a verified chain,
+// all presented certificates count.
 func chainEnd(cs *tls.ConnectionState) time.Time {
 	if cs == nil {
 		return time.Time{}
@@ -93,20 +93,20 @@ func firstEnd(chain []*x509.Certificate) (end time.Time) {
 	return end
 }
 
-// Saw keeps what a handshake told.
-func (l *Look) Saw(cs *tls.ConnectionState) {
+// Saw records the facts of a handshake.
+func (c *Check) Saw(cs *tls.ConnectionState) {
 	if cs == nil || len(cs.PeerCertificates) == 0 {
 		return
 	}
-	l.Facts.CertEnd = chainEnd(cs).UTC()
-	l.Facts.Issuer = cs.PeerCertificates[0].Issuer.String()
-	l.Facts.TLS = tls.VersionName(cs.Version)
+	c.Facts.CertEnd = chainEnd(cs).UTC()
+	c.Facts.Issuer = cs.PeerCertificates[0].Issuer.String()
+	c.Facts.TLS = tls.VersionName(cs.Version)
 }
 
-// SawRefused keeps the end of a certificate that was not accepted.
-func (l *Look) SawRefused(err error) {
+// SawRefused records the expiry of a certificate that was not accepted.
+func (c *Check) SawRefused(err error) {
 	var refused *tls.CertificateVerificationError
 	if errors.As(err, &refused) {
-		l.Saw(&tls.ConnectionState{PeerCertificates: refused.UnverifiedCertificates})
+		c.Saw(&tls.ConnectionState{PeerCertificates: refused.UnverifiedCertificates})
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Came is what the conditions and warnings of a task come to together.
+// Came is the combined result of a task's conditions and warnings.
 type Came struct {
 	Results []task.ConditionResult
 	Outcome task.CheckOutcome
@@ -15,10 +15,10 @@ type Came struct {
 	Message string
 }
 
-// All judges every condition and warning of a task, so that a person sees what
-// each was. The first of the worst is what is said: one that cannot be read,
-// then a condition that does not hold, then a warning. hide takes secrets out
-// of what is shown.
+// All evaluates all conditions and warnings of a task, so that each result is
+// shown. The text is that of the first worst one: one that cannot be evaluated,
+// then a condition that does not hold, then a warning. hide removes secrets from
+// shown values.
 func All(t task.Task, f *Facts, now time.Time, hide func(string) string) (c Came) {
 	c.Outcome = task.CheckOK
 	if len(t.Conditions)+len(t.Warnings) == 0 {
@@ -34,8 +34,8 @@ func All(t task.Task, f *Facts, now time.Time, hide func(string) string) (c Came
 			r := task.ConditionResult{Text: text, Warning: list.came == task.CheckDegraded}
 			p, err := Get(t.Kind, text)
 			if err != nil {
-				// Refused when it was saved, or saved by another version: it
-				// says nothing of the target.
+				// Saved by another version, which accepted it: the fault says
+				// nothing about the target.
 				r.Error = hide(err.Error())
 				c.take(task.CheckError, task.CodeConfig, fmt.Sprintf("%s %s cannot be read: %s", list.what, text, r.Error))
 			} else {
@@ -60,7 +60,7 @@ func (c *Came) take(outcome task.CheckOutcome, code task.CheckCode, message stri
 	}
 }
 
-// broken says of a condition that it does not hold.
+// broken returns the text for a condition that does not hold.
 func broken(what string, r task.ConditionResult) string {
 	text := what + " " + r.Text + " does not hold"
 	if r.Error != "" {

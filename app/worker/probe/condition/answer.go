@@ -15,8 +15,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Facts are what is known of one answer. A fact for which a kind has no variable is
-// not looked at.
+// Facts are the facts about one answer. A fact without a variable for the kind
+// is ignored.
 type Facts struct {
 	Latency time.Duration
 	Phases  task.Phases
@@ -43,17 +43,17 @@ type Facts struct {
 	Elements int
 }
 
-// MaxJSON is the largest body that is read as JSON.
+// MaxJSON is the largest body that is parsed as JSON, in bytes.
 const MaxJSON = 8 << 20
 
-// variable is one that conditions may read.
+// variable is a variable of conditions.
 type variable struct {
 	is  types.Type
 	get func(a *Answer) (any, error)
 }
 
-// of makes a variable of a fact. The language tells lengths of time and
-// numbers apart, so that latency < 500 is refused.
+// of makes a variable from a fact. The language distinguishes durations from
+// numbers, so that latency < 500 is refused.
 func of[T any](get func(f *Facts) T) variable {
 	var sample T
 	return variable{is: types.TypeOf(sample), get: func(a *Answer) (any, error) { return get(a.facts), nil }}
@@ -95,11 +95,11 @@ var variables = map[string]variable{
 	"jq":     function(func(string) (any, error) { return nil, nil }, func(a *Answer) func(string) (any, error) { return a.jq }),
 }
 
-// Names are the variables and functions that conditions of a kind may use,
-// beside those of the language.
+// Names returns the variables and functions for conditions of a kind, without
+// those of the language.
 func Names(kind task.Kind) []string { return strings.Fields(kind.Info().Values) }
 
-// schema are the types of what a kind's expressions may name.
+// schema returns the types of the variables and functions of a kind.
 func schema(kind task.Kind) types.Map {
 	m := types.Map{}
 	for _, name := range Names(kind) {
@@ -111,8 +111,8 @@ func schema(kind task.Kind) types.Map {
 	return m
 }
 
-// Answer is one answer, ready to be judged by many expressions. It is for one
-// goroutine.
+// Answer is one answer, prepared for the evaluation of many expressions. It is
+// for one goroutine.
 type Answer struct {
 	facts  *Facts
 	now    time.Time
@@ -121,21 +121,21 @@ type Answer struct {
 	meter  expression.Meter
 	vm     vm.VM
 
-	parsed bool // value and broken are what the body is as JSON
+	parsed bool // value and broken are set from the body as JSON
 	value  any
 	broken error
 }
 
-// On makes an answer of facts. The time is for the days of a certificate; the
-// expressions that are judged on the answer have [expression.Limit] together.
+// On returns an answer for facts. The time is for the days of a certificate. All
+// expressions on the answer share one [expression.Limit].
 func On(f *Facts, now time.Time) *Answer {
 	a := &Answer{facts: f, now: now, env: map[string]any{}}
 	a.meter.Until = time.Now().Add(expression.Limit)
 	return a
 }
 
-// prepare puts what an expression names into reach. A body is not turned into
-// text, and not read as JSON, unless an expression asks.
+// prepare sets the variables that an expression uses. The body is converted to
+// text, or parsed as JSON, only if an expression uses it.
 func (a *Answer) prepare(uses map[string]bool) {
 	for name := range uses {
 		if _, done := a.env[name]; done {
@@ -160,7 +160,7 @@ func (a *Answer) certDays() (any, error) {
 	return a.daysTo(a.facts.CertEnd, "cert_days: no certificate was seen")
 }
 
-// daysTo are the whole days until an end.
+// daysTo returns the whole days until an instant.
 func (a *Answer) daysTo(end time.Time, without string) (any, error) {
 	if end.IsZero() {
 		return nil, errors.New(without)
@@ -168,7 +168,7 @@ func (a *Answer) daysTo(end time.Time, without string) (any, error) {
 	left := end.Sub(a.now)
 	days := int(left / (24 * time.Hour))
 	if left < 0 {
-		days-- // one that ended an hour ago has not zero days left
+		days-- // an expiry one hour ago is -1, not 0
 	}
 	return days, nil
 }
@@ -177,7 +177,7 @@ func (a *Answer) body() (any, error) {
 	return strings.ToValidUTF8(string(a.facts.Body), "\uFFFD"), nil
 }
 
-// json is the body as JSON, read once.
+// json returns the body as JSON, parsed once.
 func (a *Answer) json() (any, error) {
 	if !a.parsed {
 		a.value, a.broken = a.parse()

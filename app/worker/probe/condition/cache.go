@@ -12,7 +12,7 @@ type key struct {
 
 var programs = cache.Map[key, *Program]{Size: 4096}
 
-// Get is the compiled expression, which is kept for the next one who asks.
+// Get returns a compiled expression from the cache.
 func Get(kind task.Kind, text string) (*Program, error) {
 	return programs.Get(key{kind, text}, func() (*Program, error) { return Compile(kind, text) })
 }

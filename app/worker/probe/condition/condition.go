@@ -1,17 +1,17 @@
-// Package condition judges what a check saw by expressions such as
+// Package condition evaluates expressions on the result of a check, such as
 //
 //	status in [200, 204] and latency < 500ms
 //	jq('.items[0].price') > 10 and header('Content-Type') contains 'json'
 //	cert_days > 20 or not (body matches '(?i)maintenance')
 //
-// The language is github.com/expr-lang/expr, cut down to what can be bounded:
-// an expression reads one answer, and neither a file, a variable of the
-// environment nor a clock. A length of time is written as it is read, 500ms or
-// 1m30s; outside of strings it stands for duration("500ms").
+// The language is github.com/expr-lang/expr, reduced to a bounded part: an
+// expression reads one answer, but no file, environment variable or clock. A
+// duration is written as 500ms or 1m30s; outside of strings it is short for
+// duration("500ms").
 //
-// Expressions are foreign code. Each has a number of steps, an amount of memory
-// and a time that it may take; one that needs more does not hold and says so.
-// An expression that cannot be compiled is refused when it is saved.
+// Expressions are untrusted code. Their steps, memory and time are limited; an
+// expression over a limit does not hold, and its result says so. An expression
+// that cannot be compiled is refused at save.
 package condition
 
 import (
@@ -36,7 +36,7 @@ type Program struct {
 	parts   []part
 }
 
-// Compile makes a program for answers of a kind.
+// Compile compiles an expression for answers of a kind.
 func Compile(kind task.Kind, text string) (*Program, error) {
 	if len(text) > task.MaxCondition {
 		return nil, fmt.Errorf("is over %d bytes", task.MaxCondition)
@@ -65,9 +65,8 @@ func compile(kind task.Kind, text string, options ...expr.Option) (*vm.Program, 
 // Uses reports whether the expression reads this variable or function.
 func (p *Program) Uses(name string) bool { return p.uses[name] }
 
-// Judge says whether the expression holds of an answer. One that cannot be
-// evaluated, for a field that is not there or because it takes too long, does
-// not hold.
+// Judge evaluates the expression on an answer. If it cannot be evaluated,
+// because of a missing field or a limit, it does not hold.
 func (p *Program) Judge(a *Answer) task.ConditionResult {
 	r := task.ConditionResult{Text: p.text}
 	a.prepare(p.uses)
@@ -94,7 +93,7 @@ func typeName(v any) string {
 	return "a " + reflect.TypeOf(v).String()
 }
 
-// Vet says which expressions of a task cannot be compiled.
+// Vet returns the expressions of a task that cannot be compiled.
 func Vet(t task.Task) []core.FieldError {
 	var faults []core.FieldError
 	for _, list := range []struct {

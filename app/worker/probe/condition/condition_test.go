@@ -119,7 +119,7 @@ func TestConditionsOfOtherKinds(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeCompiledIsRefused(t *testing.T) {
+func TestConditionsThatDoNotCompileAreRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"status ==":                              "unexpected token EOF",
@@ -153,7 +153,7 @@ func TestWhatCannotBeCompiledIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingDoesNotHoldAndSaysWhy(t *testing.T) {
+func TestConditionsOnMissingValuesFailWithAReason(t *testing.T) {
 	t.Parallel()
 	f := answer()
 	f.CertEnd = time.Time{}

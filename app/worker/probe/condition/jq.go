@@ -14,7 +14,7 @@ import (
 
 var paths = cache.Map[string, *gojq.Code]{Size: 512}
 
-// jq is the first value that a path finds in the body.
+// jq returns the first value that a path finds in the body.
 func (a *Answer) jq(path string) (any, error) {
 	code, err := paths.Get(path, func() (*gojq.Code, error) { return compilePath(path) })
 	if err != nil {
@@ -54,14 +54,14 @@ func compilePath(path string) (*gojq.Code, error) {
 	return code, nil
 }
 
-// plainFuncs of jq take no arguments, and give less than they were given.
+// plainFuncs are functions of jq without arguments, whose output is no larger than their input.
 var plainFuncs = []string{"length", "keys", "first", "last", "min", "max", "type", "tonumber", "tostring", "not", "empty", "true", "false", "null", "any", "all"}
 
-// filterFuncs take one.
+// filterFuncs are functions of jq with one argument.
 var filterFuncs = []string{"select", "map", "any", "all", "first", "last", "has"}
 
-// isPath reports that a query only looks for something. The whole language can
-// count to infinity and collect what it finds there.
+// isPath reports whether a query only selects values. The full language has
+// unbounded loops.
 func isPath(q *gojq.Query) bool {
 	if q == nil {
 		return true

@@ -16,8 +16,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// part of an expression whose value is shown: a variable, a call that reads
-// the answer, or a path into it.
+// part is a part of an expression whose value is shown: a variable, a call that
+// reads the answer, or a path into it.
 type part struct {
 	text    string
 	name    string // of a variable, or
@@ -25,7 +25,7 @@ type part struct {
 	at      int
 }
 
-// Bounds of what is shown.
+// Limits of shown values.
 const (
 	maxParts = 8
 	maxShown = 400
@@ -38,7 +38,7 @@ type collector struct {
 	found map[ast.Node]part
 	names []string
 	count int
-	fault error // of a path that can be read already
+	fault error // of a constant path
 }
 
 func (c *collector) collect(text string) error {
@@ -51,8 +51,8 @@ func (c *collector) collect(text string) error {
 	return c.fault
 }
 
-// Visit implements [ast.Visitor]. Children come before what holds them, which
-// then stands for them.
+// Visit implements [ast.Visitor]. Children are visited before their parent, which
+// then replaces them.
 func (c *collector) Visit(node *ast.Node) {
 	c.count++
 	switch n := (*node).(type) {
@@ -71,7 +71,7 @@ func (c *collector) Visit(node *ast.Node) {
 			}
 		}
 	case *ast.BuiltinNode:
-		c.names = append(c.names, n.Name) // upper and its like are our own
+		c.names = append(c.names, n.Name) // functions such as upper are Belfry's own
 		if n.Name == "len" && len(n.Arguments) == 1 {
 			if _, is := c.found[n.Arguments[0]]; is {
 				delete(c.found, n.Arguments[0])
@@ -91,7 +91,7 @@ func (c *collector) Visit(node *ast.Node) {
 	}
 }
 
-// whole makes a node one part.
+// whole makes a node a single part.
 func (c *collector) whole(n ast.Node) {
 	if program, err := compile(c.kind, n.String()); err == nil {
 		c.found[n] = part{text: n.String(), program: program, at: c.count}
@@ -116,7 +116,7 @@ func constant(nodes []ast.Node) bool {
 	return true
 }
 
-// parts in the order of the text, each once.
+// parts returns the parts in the order of the text, each once.
 func (c *collector) parts() []part {
 	var list []part
 	for _, p := range c.found {
@@ -132,7 +132,7 @@ func (c *collector) parts() []part {
 	return list[:min(len(list), maxParts)]
 }
 
-// value shows what the parts were: status = 503, latency = 812ms.
+// value lists the values of the parts: status = 503, latency = 812ms.
 func (p *Program) value(a *Answer) string {
 	var b strings.Builder
 	for i, part := range p.parts {
@@ -159,7 +159,7 @@ func (p part) value(a *Answer) string {
 	return show(v)
 }
 
-// show is one value in few words.
+// show formats one value.
 func show(v any) string {
 	var text string
 	switch v := v.(type) {
@@ -194,7 +194,7 @@ func show(v any) string {
 	return clean
 }
 
-// round leaves what people compare: 812ms, 1.24s, 350µs.
+// round rounds a duration to about three digits: 812ms, 1.24s, 350µs.
 func round(d time.Duration) time.Duration {
 	switch {
 	case d >= time.Second:

@@ -1,8 +1,8 @@
 package scratch
 
-// OutputLimits bound what is read of a program's folder. Zero is the default.
+// OutputLimits limit what is read of a program's folder. Zero is the default.
 type OutputLimits struct {
-	Entries int   // files, folders and everything else that is looked at; default 1000
+	Entries int   // files, folders and other entries; default 1000
 	Bytes   int64 // of all files together; default 1 GiB
 	Depth   int   // of folders in folders; default 16
 }
@@ -27,17 +27,17 @@ func (l OutputLimits) withDefaults() OutputLimits {
 	return l
 }
 
-// Left is what was found in a program's folder.
+// Left describes the content of a program's folder.
 type Left struct {
-	Files int   `json:"files"` // that were taken
+	Files int   `json:"files"` // number of taken files
 	Bytes int64 `json:"bytes"`
-	// Skipped is what was not taken, and why. Never more than OutputLimits.Entries.
+	// Skipped are the entries that were not taken, and why. At most OutputLimits.Entries.
 	Skipped []Skipped `json:"skipped,omitempty"`
-	// Truncated tells that there is more, which a limit kept from being looked at or taken.
+	// Truncated reports that there are more entries, which were not read because of a limit.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
-// Skipped is an entry of a folder that is no output.
+// Skipped is an entry of a folder that is not an output.
 type Skipped struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`

@@ -15,14 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Outputs reads what a program has left in its folder, after its end: regular
-// files that have one name, in the order of their paths, each given to take with its
-// path below the folder and exactly size bytes. Other entries are
-// skipped and told: links, which lead elsewhere; second names of a file, which
-// may be another user's; pipes, sockets and devices; and names that a person or a
-// program could misread. An error is that of the folder itself or of take.
+// Outputs reads a program's folder after its end. It calls take for each regular
+// file with one name, in the order of paths, with the path below the folder and
+// exactly size bytes. It skips and reports other entries: symbolic links, which
+// lead elsewhere; hard links, which may be files of another user; pipes, sockets
+// and devices; and names that a person or a program could misread. An error is
+// that of the folder itself or of take.
 func Outputs(dir string, limits OutputLimits, take func(name string, size int64, content io.Reader) error) (Left, error) {
-	h := &harvest{limits: limits.withDefaults(), take: take}
+	h := &outputReader{limits: limits.withDefaults(), take: take}
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return h.left, &os.PathError{Op: "open", Path: dir, Err: err}
@@ -32,20 +32,20 @@ func Outputs(dir string, limits OutputLimits, take func(name string, size int64,
 	return h.left, h.folder(top, "", 1)
 }
 
-type harvest struct {
+type outputReader struct {
 	limits OutputLimits
 	take   func(string, int64, io.Reader) error
 	seen   int
 	left   Left
 }
 
-func (h *harvest) skip(name, reason string, args ...any) error {
+func (h *outputReader) skip(name, reason string, args ...any) error {
 	h.left.Skipped = append(h.left.Skipped, Skipped{strings.ToValidUTF8(name, "\uFFFD"), fmt.Sprintf(reason, args...)})
 	return nil
 }
 
-// folder looks at no more names than may still come.
-func (h *harvest) folder(dir *os.File, prefix string, depth int) error {
+// folder reads at most as many names as the limit still allows.
+func (h *outputReader) folder(dir *os.File, prefix string, depth int) error {
 	names, err := dir.Readdirnames(h.limits.Entries - h.seen + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return h.skip(prefix, "%v", err)
@@ -63,9 +63,9 @@ func (h *harvest) folder(dir *os.File, prefix string, depth int) error {
 	return nil
 }
 
-// entry asks what a name is before it opens it, and again afterwards: to open
-// a device may do something, and a pipe could wait.
-func (h *harvest) entry(dir *os.File, name, full string, depth int) error {
+// entry checks the type of a name before it opens it, and again afterwards:
+// opening a device may have effects, and opening a pipe could block.
+func (h *outputReader) entry(dir *os.File, name, full string, depth int) error {
 	if !readable(name) {
 		return h.skip(full, "its name has characters that cannot be shown")
 	}
@@ -99,7 +99,7 @@ func (h *harvest) entry(dir *os.File, name, full string, depth int) error {
 	return h.file(file, full, again.Size)
 }
 
-func (h *harvest) file(file *os.File, full string, size int64) error {
+func (h *outputReader) file(file *os.File, full string, size int64) error {
 	if size > h.limits.Bytes-h.left.Bytes {
 		h.left.Truncated = true
 		return h.skip(full, "with its %d bytes it is more than the %d that output may have", size, h.limits.Bytes)
@@ -113,8 +113,8 @@ func (h *harvest) file(file *os.File, full string, size int64) error {
 	return nil
 }
 
-// exactly reads as many bytes as were announced, or fails: a file that was cut
-// off meanwhile must not look like one that is complete.
+// exactly reads the announced number of bytes, or fails: a file that was truncated
+// meanwhile must not look complete.
 type exactly struct {
 	from io.Reader
 	left int64

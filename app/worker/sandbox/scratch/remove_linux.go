@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Remove removes a folder that a program could write to, with all that is in
-// it. It follows no link, and is not stopped by permissions that were taken
-// away nor by trees that are deeper than there are descriptors. Nothing may
-// write there any more. It is no error if there is no such folder.
+// Remove removes a folder that a program could write to, with its content. It
+// follows no link, and handles removed permissions and trees that are deeper than
+// the limit of descriptors. No process may still write there. A missing folder is
+// no error.
 func Remove(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -35,8 +35,8 @@ func Remove(dir string) error {
 	return nil
 }
 
-// deepest is how many folders are open at a time. Deeper folders are moved to
-// the top first.
+// deepest is how many folders are open at the same time. Deeper folders are moved
+// to the top first.
 const deepest = 64
 
 type remover struct{ top *os.File }
@@ -69,8 +69,8 @@ func (r *remover) remove(above *os.File, name string, depth int) error {
 	return unix.Unlinkat(at, name, unix.AT_REMOVEDIR)
 }
 
-// empty reads from the start until nothing is left, because what is read on
-// while names go, and come from below, is left to the file system.
+// empty reads the folder from the start until nothing is left: if names are
+// deleted or added during a read, the file system may skip entries.
 func (r *remover) empty(dir *os.File, depth int) error {
 	for {
 		if _, err := dir.Seek(0, 0); err != nil {
@@ -88,7 +88,7 @@ func (r *remover) empty(dir *os.File, depth int) error {
 	}
 }
 
-// openForced opens a folder whose owner may have shut himself out.
+// openForced opens a folder whose owner may have removed his own permissions.
 func openForced(at int, name string) (*os.File, error) {
 	place, err := unix.Openat(at, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

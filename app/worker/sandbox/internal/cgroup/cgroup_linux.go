@@ -13,23 +13,23 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
 )
 
-// supervisorGroup is where the worker itself goes when version 2 asks that a
-// group with limited children has no processes.
+// supervisorGroup is the group into which the worker moves itself, because
+// version 2 forbids processes in a group with limited children.
 const supervisorGroup = "belfry-supervisor"
 
-// Groups is where groups for runs can be made.
+// Groups holds the trees in which groups for runs can be created.
 type Groups struct {
-	By  map[isolation.Layer]Tree   // those of groupLayers
-	Why map[isolation.Layer]string // why not
+	By  map[isolation.Layer]Tree   // tree of each working layer of Layers
+	Why map[isolation.Layer]string // why the other layers do not work
 }
 
-// Layers are those that a control group holds.
+// Layers are the layers that control groups implement.
 var Layers = []isolation.Layer{isolation.LayerMemory, isolation.LayerPIDs, isolation.LayerCPU, isolation.LayerKill, isolation.LayerEgress}
 
-// controllers are what the layers are called by the kernel.
+// controllers are the kernel's controllers of the layers.
 var controllers = map[isolation.Layer]string{isolation.LayerMemory: "memory", isolation.LayerPIDs: "pids", isolation.LayerCPU: "cpu"}
 
-// Find chooses the tree for each layer and makes version 2 ready.
+// Find chooses the tree for each layer, and prepares trees of version 2.
 func Find(trees []Tree) *Groups {
 	c := &Groups{By: map[isolation.Layer]Tree{}, Why: map[isolation.Layer]string{}}
 	for layer, controller := range controllers {
@@ -48,7 +48,7 @@ func Find(trees []Tree) *Groups {
 	use := func(l isolation.Layer, h Tree) { c.By[l], c.Why[l] = h, "" }
 	for _, h := range trees {
 		switch {
-		case h.Version == 2: // the kernel kills such a group by itself; a freezer only holds one still for us
+		case h.Version == 2: // version 2 can kill a group; the freezer of version 1 can only stop it
 			h.Own = outOfSupervisor(h.Own)
 			use(isolation.LayerKill, h)
 			use(isolation.LayerEgress, h)
@@ -66,7 +66,7 @@ func outOfSupervisor(dir string) string {
 	return dir
 }
 
-// Ready sees to it that children of a tree's own group can be limited.
+// Ready prepares a tree, so that children of its own group can be limited.
 func (h Tree) Ready(controller string) (Tree, string) {
 	if h.Version == 1 {
 		return h, ""
@@ -94,9 +94,8 @@ func undelegated(err error) string {
 	return fmt.Sprintf("the worker's control group is not delegated to it (systemd: Delegate=yes): %v", err)
 }
 
-// populated tells of a group that has processes though it is not the top: to
-// some controllers the kernel does not mind, but then no process can join a
-// group beneath.
+// populated reports whether a group below the top has processes. The kernel
+// accepts that for some controllers, but then no process can join a child group.
 func (h Tree) populated() bool {
 	_, err := os.Stat(filepath.Join(h.Own, "cgroup.type"))
 	return err == nil && len(words(filepath.Join(h.Own, "cgroup.procs"))) > 0
@@ -118,7 +117,7 @@ type Group struct {
 	trees map[isolation.Layer]Tree
 }
 
-// Paths are the folders that a run's groups will have.
+// Paths returns the folders of a run's future groups.
 func (c *Groups) Paths(name string, use func(isolation.Layer) bool) *Group {
 	g := &Group{By: map[isolation.Layer]string{}, trees: map[isolation.Layer]Tree{}}
 	for layer, h := range c.By {
@@ -135,7 +134,7 @@ func (c *Groups) Paths(name string, use func(isolation.Layer) bool) *Group {
 	return g
 }
 
-// Create makes the folders and sets the limits.
+// Create creates the folders and sets the limits.
 func (g *Group) Create(l isolation.Limits) error {
 	for _, dir := range g.Dirs {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -153,19 +152,19 @@ func (g *Group) Create(l isolation.Limits) error {
 	return nil
 }
 
-// setting is a value that a group is given. Optional ones are missing in some
-// kernels, and change how the limit feels but not that it holds.
+// setting is a value of a group. Optional ones are missing in some kernels; the
+// limit is enforced without them.
 type setting struct {
 	file, value string
 	optional    bool
 }
 
-// cpuPeriod is the time in which a run may use its share: short enough that a
-// program is not seen to stand still.
+// cpuPeriod is the period of the CPU limit: short enough that a throttled program
+// does not seem to hang.
 const cpuPeriod = 100 * time.Millisecond
 
-// settings are those of a layer. A program gets half of the usual weight, so that
-// the worker's heartbeat comes first.
+// settings returns the settings of a layer. A program gets half of the usual CPU
+// weight, so that the worker's heartbeat has priority.
 func settings(layer isolation.Layer, version int, l isolation.Limits) (s []setting) {
 	put := func(file, value string, optional bool) { s = append(s, setting{file, value, optional}) }
 	number := func(v int64) string { return strconv.FormatInt(v, 10) }
@@ -173,7 +172,7 @@ func settings(layer isolation.Layer, version int, l isolation.Limits) (s []setti
 	period := number(cpuPeriod.Microseconds())
 	switch {
 	case layer == isolation.LayerMemory && version == 2:
-		put("memory.oom.group", "1", true) // half a program is of no use
+		put("memory.oom.group", "1", true) // kill all processes of a program together
 		if l.Memory > 0 {
 			put("memory.max", number(l.Memory), false)
 			put("memory.swap.max", "0", true)
@@ -198,7 +197,7 @@ func settings(layer isolation.Layer, version int, l isolation.Limits) (s []setti
 	return s
 }
 
-// Limits say what the groups hold.
+// Limits returns the limits that the groups enforce.
 func (g *Group) Limits(l isolation.Limits) (held []isolation.Limit) {
 	for _, limit := range []struct {
 		layer isolation.Layer
@@ -211,7 +210,7 @@ func (g *Group) Limits(l isolation.Limits) (held []isolation.Limit) {
 	return held
 }
 
-// Lists are the groups' process lists, to be joined by their holder.
+// Lists opens the process lists of the groups. A process joins by writing to them.
 func (g *Group) Lists() (files []*os.File, err error) {
 	for _, dir := range g.Dirs {
 		f, err := os.OpenFile(filepath.Join(dir, "cgroup.procs"), os.O_WRONLY, 0)

@@ -1,3 +1,3 @@
-// Package cgroup finds the trees of control groups of this machine, and makes, counts, kills and removes the groups
+// Package cgroup finds the trees of control groups of this machine. It creates, measures, kills and removes the groups
 // of a run.
 package cgroup

@@ -14,13 +14,13 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
 )
 
-// counts are what the kernel counted of a run's groups.
+// counts are the kernel's counters of a run's groups.
 type counts struct {
 	Oom, PidsRefused, MemoryPeak int64
 	User, System                 time.Duration
 }
 
-// Count must come before remove.
+// Count reads the counters. It must be called before Remove.
 func (g *Group) Count() (c counts) {
 	if dir, has := g.By[isolation.LayerMemory]; has {
 		if g.trees[isolation.LayerMemory].Version == 2 {
@@ -42,8 +42,8 @@ func (g *Group) Count() (c counts) {
 	return c
 }
 
-// processorTime is that of all processes which a group had, also of those that were not waited for. Every group of version 2
-// counts it, and of version 1 those of the controller cpuacct.
+// processorTime returns the CPU time of all processes of a group, also of processes that were not waited for. All groups of
+// version 2 count it, and in version 1 those of the controller cpuacct.
 func processorTime(dir string) (user, system time.Duration) {
 	stat := filepath.Join(dir, "cpu.stat")
 	user = time.Duration(keyed(stat, "user_usec")) * time.Microsecond
@@ -54,7 +54,7 @@ func processorTime(dir string) (user, system time.Duration) {
 	return time.Duration(number(filepath.Join(dir, "cpuacct.usage_user"))), time.Duration(number(filepath.Join(dir, "cpuacct.usage_sys")))
 }
 
-// keyed reads the number behind a name from a file of such lines.
+// keyed reads the number after a key, from a file with one key in each line.
 func keyed(file, name string) int64 {
 	text, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(text)) {
@@ -79,8 +79,8 @@ func KillAll(dirs []string) {
 	}
 }
 
-// Kill uses what the kind of group has: the kernel's own kill; a freezer,
-// in which nothing can fork while it is killed; or neither.
+// Kill kills the processes of a group, with cgroup.kill of version 2, or in a
+// freezer, where no process can fork meanwhile, or without either.
 func Kill(dir string) {
 	if os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0) == nil {
 		return
@@ -93,8 +93,8 @@ func Kill(dir string) {
 	_ = os.WriteFile(state, []byte("THAWED"), 0)
 }
 
-// killMember holds the process before it looks whether it still is one of the
-// group: meanwhile its number can have come to mean another.
+// killMember opens a pidfd before it checks that the process still is in the
+// group, because its number may have been reused.
 func killMember(dir string, pid int) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -116,10 +116,10 @@ func members(dir string) (pids []int) {
 	return pids
 }
 
-// Remove removes the folders. The kernel lets go of a group a moment
-// after its last process, so this tries until patience ends. A folder that was never
-// made is looked for first: of that a tree that is read-only says that it is
-// read-only, and not that it is missing.
+// Remove removes the folders. The kernel releases a group shortly after the end
+// of its last process, so Remove tries until patience ends. It first checks
+// that a folder exists: in a read-only tree, the error for a missing folder would
+// be that the tree is read-only.
 func Remove(dirs []string, patience time.Duration) error {
 	var failed error
 	deadline := time.Now().Add(patience)

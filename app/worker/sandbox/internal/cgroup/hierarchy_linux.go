@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Tree is a tree of control groups that is mounted here. Version 2 has
+// Tree is a mounted tree of control groups. Version 2 has
 // one for all controllers, version 1 one for each; a hybrid machine has both.
 type Tree struct {
 	Version     int
-	root        string   // where its top is mounted
-	Own         string   // the folder of this process's group
-	controllers []string // of version 1: those it is mounted with
+	root        string   // mount point of its top
+	Own         string   // folder of this process's group
+	controllers []string // of version 1: controllers of the mount
 }
 
-// hierarchies reads the two tables of /proc/self: where trees are mounted, and
-// the group of this process in each. parent, if set, is taken instead of that group.
+// hierarchies reads two tables of /proc/self: the mount points of trees, and
+// the group of this process in each. parent, if set, replaces that group.
 func hierarchies(mountinfo, cgroup, parent string) (found []Tree) {
 	groups := ownGroups(cgroup)
 	for line := range strings.Lines(mountinfo) {
@@ -57,7 +57,7 @@ func hierarchies(mountinfo, cgroup, parent string) (found []Tree) {
 }
 
 // ownGroups reads lines like 4:memory:/a, 1:name=systemd:/ and 0::/b into
-// the path of each controller; that of version 2 is without name.
+// the path of each controller; the name for version 2 is empty.
 func ownGroups(cgroup string) map[string]string {
 	groups := map[string]string{}
 	for line := range strings.Lines(cgroup) {
@@ -72,7 +72,7 @@ func ownGroups(cgroup string) map[string]string {
 	return groups
 }
 
-// below is a group's path beneath the one that is mounted: in a container the
+// below returns a group's path relative to the mounted group: in a container, the
 // mount shows only a part of the tree.
 func below(group, mounted string) string {
 	if rest, ok := strings.CutPrefix(group, strings.TrimSuffix(mounted, "/")+"/"); ok {
@@ -88,7 +88,7 @@ var octal = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`,
 
 func unescape(field string) string { return octal.Replace(field) }
 
-// ReadTrees are those of this process.
+// ReadTrees returns the trees of this process.
 func ReadTrees(parent string) ([]Tree, error) {
 	mountinfo, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -98,7 +98,7 @@ func ReadTrees(parent string) ([]Tree, error) {
 	return hierarchies(string(mountinfo), string(cgroup), parent), err
 }
 
-// has tells if a tree limits by a controller.
+// has reports whether a tree has a controller.
 func (h Tree) has(controller string) bool {
 	if h.Version == 1 {
 		return slices.Contains(h.controllers, controller)
@@ -106,7 +106,7 @@ func (h Tree) has(controller string) bool {
 	return slices.Contains(words(filepath.Join(h.Own, "cgroup.controllers")), controller)
 }
 
-// words are those of a file, none if it cannot be read.
+// words returns the words of a file, or none if it cannot be read.
 func words(file string) []string {
 	text, _ := os.ReadFile(file)
 	return strings.Fields(string(text))

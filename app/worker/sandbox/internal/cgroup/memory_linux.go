@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// LeastMemory is the least limit of this process's group and those above it.
+// LeastMemory returns the least memory limit of this process's group and its parents.
 func (h Tree) LeastMemory(most int64) int64 {
 	file := "memory.max"
 	if h.Version == 1 {
 		file = "memory.limit_in_bytes"
 	}
 	for dir := h.Own; ; dir = filepath.Dir(dir) {
-		if text := words(filepath.Join(dir, file)); len(text) == 1 { // "max" is no number
+		if text := words(filepath.Join(dir, file)); len(text) == 1 { // "max" is not a number
 			if n, err := strconv.ParseInt(text[0], 10, 64); err == nil && n > 0 && n < most {
 				most = n
 			}

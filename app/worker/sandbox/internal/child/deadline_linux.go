@@ -9,12 +9,12 @@ import (
 	"github.com/belfry-run/belfry/internal/monotime"
 )
 
-// UntilMessage is what the worker writes to the control pipe. It is short enough to be written whole or not at all.
+// UntilMessage returns the message about a deadline for the control pipe. It is short enough for an atomic write.
 func UntilMessage(t time.Time) []byte {
 	return binary.LittleEndian.AppendUint64([]byte{controlUntil}, uint64(monotime.At(t)))
 }
 
-// readUntil is what follows controlUntil. Of a message that is cut off the time is long past.
+// readUntil reads the time after controlUntil. For a truncated message, the time is in the past.
 func readUntil(from io.Reader) int64 {
 	var text [8]byte
 	if _, err := io.ReadFull(from, text[:]); err != nil {
@@ -23,8 +23,8 @@ func readUntil(from io.Reader) int64 {
 	return int64(binary.LittleEndian.Uint64(text[:]))
 }
 
-// deadline is when the init of a run kills all of it. It stands in the init and
-// not in the worker, because a worker that hangs kills nothing.
+// deadline is the time at which the init of a run kills all its processes. The
+// init enforces it, because a worker that hangs cannot.
 type deadline struct {
 	setting sync.Mutex
 	until   int64
@@ -32,8 +32,8 @@ type deadline struct {
 	expired bool
 }
 
-// keepUntil sets the time, the first or another.
-func (r *reaper) keepUntil(until int64) {
+// setDeadline sets or replaces the deadline.
+func (r *reaper) setDeadline(until int64) {
 	r.setting.Lock()
 	defer r.setting.Unlock()
 	if r.expired {
@@ -49,11 +49,11 @@ func (r *reaper) keepUntil(until int64) {
 
 func (d *deadline) left() time.Duration { return time.Duration(d.until - monotime.Now()) }
 
-// again is how soon everything is killed once more: a copy that was killed around, because it had not yet become the
-// program's user, or was born meanwhile, does not outlive the time.
-const again = 50 * time.Millisecond
+// killRetry is the interval at which killing is repeated. A set-up copy that had not yet become the program's user, or a process
+// that was started meanwhile, may survive the first kill.
+const killRetry = 50 * time.Millisecond
 
-// expire is the timer's. It may have been set off just before the time was put off.
+// expire is called by the timer. The deadline may have been extended at the same time.
 func (r *reaper) expire() {
 	r.setting.Lock()
 	defer r.setting.Unlock()
@@ -63,7 +63,7 @@ func (r *reaper) expire() {
 	}
 	r.expired = true
 	r.killAll()
-	r.timer.Reset(again)
+	r.timer.Reset(killRetry)
 }
 
 func (d *deadline) hasExpired() bool {

@@ -1,2 +1,2 @@
-// Package child is what the copies of the worker do: the init of a run, and the set-up copy that becomes the program.
+// Package child implements the copies of the worker: the init of a run, and the set-up copy that becomes the program.
 package child

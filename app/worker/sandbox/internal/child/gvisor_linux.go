@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// furnishGVisor puts into the outer root what is not a mount.
-func (b *becoming) furnishGVisor(at func(string) string) error {
+// fillGVisorRoot creates the files of the outer root that are not mounts.
+func (b *setupState) fillGVisorRoot(at func(string) string) error {
 	for _, dir := range []string{GVisorBundle, GVisorInside + "/tmp", GVisorInside + "/proc", GVisorInside + "/dev", GVisorInside + "/sys", GVisorInside + "/etc"} {
 		if err := os.MkdirAll(at(dir), 0o755); err != nil {
 			return err
@@ -20,10 +20,10 @@ func (b *becoming) furnishGVisor(at func(string) string) error {
 	return os.WriteFile(at(filepath.Join(GVisorBundle, "config.json")), []byte(b.Bundle), 0o600)
 }
 
-// At tier gvisor the root that is made at tier namespaces is one around the
-// program's: it holds runsc, and the program's root in a folder. runsc has the
-// rights of its user namespace and no others, so what breaks out of gVisor
-// stands where a program stands that breaks out of nothing, but for the filter.
+// At tier gvisor, the root of tier namespaces is the outer root: it holds runsc,
+// and the program's root in a folder. runsc has only the rights of its user
+// namespace. So a program that breaks out of gVisor is isolated as at tier
+// namespaces, except for the seccomp filter.
 const (
 	GVisorRunsc  = "/runsc"
 	GVisorInside = "/inside"
@@ -32,10 +32,10 @@ const (
 	GVisorID     = "run"
 )
 
-// TrialName asks [Init] which kernel it sees.
+// TrialName is the name under which [Init] reports the kernel that it sees.
 const TrialName = "belfry-sandbox-trial"
 
-// Kernel is what this process sees of it.
+// Kernel returns the version of the kernel that this process sees.
 func Kernel() string {
 	var name unix.Utsname
 	_ = unix.Uname(&name)
@@ -44,8 +44,8 @@ func Kernel() string {
 
 func GVisorArgv() []string { return []string{GVisorRunsc, "--root=" + gvisorState} }
 
-// gvisorSignal starts a runsc that passes a signal on, and returns its pid. It
-// fails while the program has not started, as gVisor has no process yet to give it to.
+// gvisorSignal starts a runsc that forwards a signal, and returns its pid. This runsc
+// fails before the start of the program, because gVisor has no process for the signal.
 func gvisorSignal(s syscall.Signal) (pid int, err error) {
 	p, err := os.StartProcess(GVisorRunsc, append(GVisorArgv(), "kill", GVisorID, fmt.Sprint(int(s))), &os.ProcAttr{Env: []string{}, Dir: "/"})
 	if err != nil {
@@ -55,8 +55,8 @@ func gvisorSignal(s syscall.Signal) (pid int, err error) {
 	return pid, p.Release() // the init reaps it
 }
 
-// gvisorStatus is how the program ended by how runsc did, which says of a
-// signal what shells do. failed: it did not come so far.
+// gvisorStatus returns the status of the program from that of runsc, which
+// reports a signal like a shell. failed: the program did not start.
 func gvisorStatus(s unix.WaitStatus) (status unix.WaitStatus, failed bool) {
 	const bySignal = 128
 	code := s.ExitStatus()

@@ -19,8 +19,8 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/kill"
 )
 
-// Init must be the first thing that main does. In the copies of the worker
-// that set up a run it never returns; otherwise it does nothing.
+// Init must be called first in main. In the copies of the worker that set up a
+// run it never returns; otherwise it does nothing.
 func Init() {
 	if len(os.Args) == 0 {
 		return
@@ -41,23 +41,22 @@ func Init() {
 	}
 }
 
-// reaper is the init of a run: parent of the program, and of all that the
-// program leaves behind.
+// reaper is the init of a run: the parent of the program, and of all processes
+// that the program orphans.
 type reaper struct {
 	setup *Setup
 
 	mu    sync.Mutex
-	child int // 0 when it has ended: its number may belong to another process
-	// passing are the runscs that pass a signal on to gVisor, by their pids.
-	passing map[int]syscall.Signal
+	child int // 0 after its end: its number may belong to another process
+	// passing are the processes of runsc that forward a signal to gVisor, by pid.
+	forwarders map[int]syscall.Signal
 	deadline
 }
 
 func runInit() error {
-	// The kernel's promise to kill the program when its parent dies is made to
-	// the thread that starts it.
+	// The kernel kills the program when the thread that started it ends.
 	runtime.LockOSThread()
-	// Ignoring them would be inherited by the program; caught ones are not.
+	// Signals are caught, not ignored: the program would inherit ignored ones.
 	signal.Notify(make(chan os.Signal, 1))
 	closeOnExec()
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
@@ -65,9 +64,9 @@ func runInit() error {
 	control := bufio.NewReader(os.NewFile(initControl, "control"))
 	line, err := control.ReadBytes('\n')
 	if err != nil {
-		return nil // the worker has given up or is gone
+		return nil // the worker has canceled the run or is gone
 	}
-	r := &reaper{setup: &Setup{}, passing: map[int]syscall.Signal{}}
+	r := &reaper{setup: &Setup{}, forwarders: map[int]syscall.Signal{}}
 	if err := json.Unmarshal(line, r.setup); err != nil {
 		return err
 	}
@@ -80,16 +79,16 @@ func runInit() error {
 		return err
 	}
 	if r.setup.Until != 0 {
-		r.keepUntil(r.setup.Until)
+		r.setDeadline(r.setup.Until)
 	}
-	go r.obey(control)
+	go r.readControl(control)
 	end := r.reap()
 	end.Expired = r.hasExpired()
 	return json.NewEncoder(os.NewFile(initReport, "report")).Encode(end)
 }
 
-// start starts the set-up copy, which becomes the program, and lets go of what
-// only that one needs.
+// start starts the set-up copy, which becomes the program, and closes the files
+// that only the copy needs.
 func (r *reaper) start(config []byte) error {
 	in, out, err := os.Pipe()
 	if err != nil {
@@ -116,7 +115,7 @@ func (r *reaper) start(config []byte) error {
 	return errors.Join(IgnoreBroken(err), out.Close())
 }
 
-// ignoreBroken: a copy that dies before it has read says so by itself.
+// IgnoreBroken ignores a broken pipe: a copy that dies before it has read reports that itself.
 func IgnoreBroken(err error) error {
 	if errors.Is(err, syscall.EPIPE) {
 		return nil
@@ -124,13 +123,13 @@ func IgnoreBroken(err error) error {
 	return err
 }
 
-// obey passes the worker's signals on and heeds its deadlines, until the worker is gone.
-func (r *reaper) obey(control *bufio.Reader) {
+// readControl forwards signals of the worker and sets its deadlines, until the worker is gone.
+func (r *reaper) readControl(control *bufio.Reader) {
 	for {
 		b, err := control.ReadByte()
 		switch {
 		case err == nil && b == controlUntil:
-			r.keepUntil(readUntil(control))
+			r.setDeadline(readUntil(control))
 		case err == nil && syscall.Signal(b) != syscall.SIGKILL:
 			r.signal(syscall.Signal(b))
 		default:
@@ -142,7 +141,7 @@ func (r *reaper) obey(control *bufio.Reader) {
 	}
 }
 
-// signal reaches the program and what is still in its group.
+// signal signals the program and its process group.
 func (r *reaper) signal(s syscall.Signal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,31 +149,31 @@ func (r *reaper) signal(s syscall.Signal) {
 	case r.child == 0:
 	case r.setup.has(isolation.LayerGVisor):
 		if pid, err := gvisorSignal(s); err == nil {
-			r.passing[pid] = s
+			r.forwarders[pid] = s
 		}
 	default:
 		_ = unix.Kill(-r.child, s)
 	}
 }
 
-// passAgain is how long a signal waits that runsc could not pass on. Without
-// another try, a program that is asked to end while it starts would never
-// hear of it, and lose its grace.
-const passAgain = 200 * time.Millisecond
+// forwardRetry is the pause before runsc tries again to forward a signal. Without
+// another try, a program that is asked to end during its start would not get the
+// signal, and lose its grace.
+const forwardRetry = 200 * time.Millisecond
 
-// passed takes the end of a process that may have passed a signal on.
-func (r *reaper) passed(pid int, status unix.WaitStatus) {
+// forwarderEnded handles the end of a process that may have forwarded a signal.
+func (r *reaper) forwarderEnded(pid int, status unix.WaitStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s, was := r.passing[pid]
-	delete(r.passing, pid)
+	s, was := r.forwarders[pid]
+	delete(r.forwarders, pid)
 	if was && status.ExitStatus() != 0 {
-		time.AfterFunc(passAgain, func() { r.signal(s) })
+		time.AfterFunc(forwardRetry, func() { r.signal(s) })
 	}
 }
 
-// reap waits for the program, ends with it all that it left, and returns when
-// nothing is left.
+// reap waits for the program, kills all processes that it left, and returns when
+// none is left.
 func (r *reaper) reap() Ending {
 	var end Ending
 	for {
@@ -195,10 +194,10 @@ func (r *reaper) reap() Ending {
 				end.Status, end.Failed = gvisorStatus(status)
 			}
 		default:
-			r.passed(pid, status)
+			r.forwarderEnded(pid, status)
 		}
 		if r.child == 0 {
-			r.killAll() // again after each: a dead one's children are ours now
+			r.killAll() // repeated after each end, because orphans become children of the init
 		}
 	}
 }
@@ -207,7 +206,7 @@ func (r *reaper) reap() Ending {
 func (r *reaper) killAll() {
 	switch {
 	case r.setup.has(isolation.LayerNamespaces):
-		// Only as the first of a namespace: elsewhere that would be the machine.
+		// Only as pid 1 of a namespace: otherwise this would kill all processes of the machine.
 		if os.Getpid() == 1 {
 			_ = unix.Kill(-1, unix.SIGKILL)
 		}
@@ -217,7 +216,7 @@ func (r *reaper) killAll() {
 	}
 }
 
-// closeOnExec keeps the descriptors of this process from the next program.
+// closeOnExec marks the descriptors of this process, so that the program does not inherit them.
 func closeOnExec() {
 	if unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC) == nil {
 		return
@@ -234,7 +233,7 @@ func SignalName(s syscall.Signal) string {
 	return "signal " + strconv.Itoa(int(s))
 }
 
-// Numbers of a run's users, in its own user namespace.
+// User ids of a run in its own user namespace.
 const (
 	InsideRoot = 0
 	InsideUID  = 1000

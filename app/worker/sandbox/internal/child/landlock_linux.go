@@ -8,8 +8,8 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
 )
 
-// Rule is a path of Landlock's and what may be done beneath it. Whatever has
-// no rule cannot be opened.
+// Rule is a Landlock rule: a path and the allowed operations below it. Paths
+// without a rule cannot be opened.
 type Rule struct {
 	Path   string
 	Access uint64
@@ -28,7 +28,7 @@ const (
 	accessAll    = AccessWrite | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// handled is what a version of Landlock can forbid of files.
+// handled returns the operations on files that a version of Landlock can forbid.
 func handled(abi int) uint64 {
 	access := uint64(accessAll)
 	if abi < 5 {
@@ -43,7 +43,7 @@ func handled(abi int) uint64 {
 	return access
 }
 
-// LandlockABI is the version of the running kernel's Landlock.
+// LandlockABI returns the version of the running kernel's Landlock.
 func LandlockABI() (int, error) {
 	abi, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if e != 0 {
@@ -52,9 +52,9 @@ func LandlockABI() (int, error) {
 	return int(abi), nil
 }
 
-// newRuleset makes what is later imposed on the thread. scope also forbids
-// signals and abstract sockets to the outside, noTCP all of TCP: seccomp does
-// that already where it is asked for, and this holds if one of the two fails.
+// newRuleset creates the ruleset that is later applied to the thread. scope also
+// forbids signals and abstract sockets to the outside, noTCP all of TCP. seccomp
+// forbids TCP too; Landlock protects if one of the two fails.
 func newRuleset(rules []Rule, scope, noTCP bool) (fd, abi int, err error) {
 	if abi, err = LandlockABI(); err != nil {
 		return -1, 0, &isolation.Fault{Step: "landlock", Err: err}
@@ -78,7 +78,7 @@ func newRuleset(rules []Rule, scope, noTCP bool) (fd, abi int, err error) {
 	return int(made), abi, nil
 }
 
-// rulesetSize is how much of the attributes a kernel knows.
+// rulesetSize returns the size of the attributes that a kernel knows.
 func rulesetSize(abi int) uintptr {
 	var attr unix.LandlockRulesetAttr
 	switch {

@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// Asking an older kernel for what it does not know is an error, not a smaller wish.
-func TestLandlockAsksForWhatItsVersionKnows(t *testing.T) {
+// A right that an older kernel does not know is an error; the kernel does not ignore it.
+func TestLandlockRequestsOnlyRightsOfItsVersion(t *testing.T) {
 	t.Parallel()
 	for abi, want := range map[int]struct {
 		access uint64

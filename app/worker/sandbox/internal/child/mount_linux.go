@@ -12,11 +12,11 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 )
 
-// Devices are all of /dev that a program gets.
+// Devices are the only files of /dev that a program gets.
 var Devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// Clone takes a file or folder, with what is mounted in it, as a mount that is
-// not anywhere yet. A read-only one is sealed before any process sees it.
+// Clone clones a file or folder, with its submounts, as a detached mount. A
+// read-only mount is sealed before any process sees it.
 func (m Bind) Clone() (fd int, err error) {
 	flags := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE)
 	if m.Writable {
@@ -26,7 +26,7 @@ func (m Bind) Clone() (fd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	// In one step for all that is mounted below, which remounting cannot do.
+	// Applies to all submounts in one step, which a remount cannot do.
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
 	if !m.Writable {
 		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
@@ -41,13 +41,13 @@ func (m Bind) Clone() (fd int, err error) {
 	return fd, nil
 }
 
-// enterRoot builds the program's root and makes it this process's, and the
-// init's with it. Afterwards nothing of the machine's tree can be reached.
-func (b *becoming) enterRoot() error {
+// enterRoot builds the program's root, and makes it the root of this process and
+// of the init. Afterwards no path of the machine can be reached.
+func (b *setupState) enterRoot() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return &isolation.Fault{Step: "mount", Text: "make the tree private", Err: err}
 	}
-	trees, err := b.openMounts() // before a place of the tree is covered by the root
+	trees, err := b.openMounts() // before the new root hides a part of the tree
 	if err != nil {
 		return err
 	}
@@ -55,10 +55,10 @@ func (b *becoming) enterRoot() error {
 	if err != nil {
 		return err
 	}
-	if err := b.furnish(root, trees); err != nil {
+	if err := b.fillRoot(root, trees); err != nil {
 		return err
 	}
-	// The old root lands on top of the new one, and is taken off.
+	// The old root is mounted over the new one, and then unmounted.
 	for _, step := range []func() error{
 		func() error { return unix.Chdir(root) },
 		func() error { return unix.PivotRoot(".", ".") },
@@ -75,8 +75,8 @@ func (b *becoming) enterRoot() error {
 	return nil
 }
 
-// openMounts is a descriptor for each mount.
-func (b *becoming) openMounts() ([]int, error) {
+// openMounts returns a descriptor for each mount.
+func (b *setupState) openMounts() ([]int, error) {
 	trees := make([]int, len(b.Mounts))
 	for i, m := range b.Mounts {
 		if m.File >= 0 {
@@ -92,7 +92,7 @@ func (b *becoming) openMounts() ([]int, error) {
 	return trees, nil
 }
 
-// newRoot is an empty tmpfs, mounted on whatever folder there is.
+// newRoot mounts an empty tmpfs on an existing folder, and returns its path.
 func newRoot() (string, error) {
 	var failed error
 	for _, place := range []string{"/tmp", "/run", "/usr"} {
@@ -105,9 +105,9 @@ func newRoot() (string, error) {
 	return "", &isolation.Fault{Step: "mount", Text: "the root", Err: failed}
 }
 
-// furnish puts everything into the root. Mount points are made while the root
-// holds nothing but what this makes, so no path leads elsewhere.
-func (b *becoming) furnish(root string, trees []int) error {
+// fillRoot fills the root. Mount points are created while the root contains only
+// files of this function, so that no path leads elsewhere.
+func (b *setupState) fillRoot(root string, trees []int) error {
 	at := func(p string) string { return filepath.Join(root, p) }
 	for _, dir := range []string{"tmp", "proc", "dev", "etc"} {
 		if err := os.Mkdir(at(dir), 0o755); err != nil {
@@ -118,7 +118,7 @@ func (b *becoming) furnish(root string, trees []int) error {
 		return &isolation.Fault{Step: "mount", Text: "/tmp", Err: err}
 	}
 	if b.has(isolation.LayerGVisor) {
-		if err := b.furnishGVisor(at); err != nil {
+		if err := b.fillGVisorRoot(at); err != nil {
 			return &isolation.Fault{Step: "mount", Err: err}
 		}
 	}
@@ -135,18 +135,18 @@ func (b *becoming) furnish(root string, trees []int) error {
 	if err := b.mountProc(at); err != nil {
 		return &isolation.Fault{Step: "mount", Text: "/proc", Err: err}
 	}
-	return b.decorate(func(p string) string { return at(b.Inside + p) })
+	return b.writeCommonFiles(func(p string) string { return at(b.Inside + p) })
 }
 
-// mountProc mounts the table of the run's processes. Inside a container that hides parts of its own /proc a fresh one is
-// forbidden. Most programs can do without.
-func (b *becoming) mountProc(at func(string) string) error {
+// mountProc mounts /proc with the run's processes. A container that hides parts of its own /proc forbids a fresh one. Most
+// programs can do without.
+func (b *setupState) mountProc(at func(string) string) error {
 	if b.showsNetwork() && !b.has(isolation.LayerLandlock) {
 		b.done.Proc = "it would show the connections of the machine, which only Landlock can hide"
 		return nil
 	}
 	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC)
-	if !b.has(isolation.LayerGVisor) { // which maps users for its processes there
+	if !b.has(isolation.LayerGVisor) { // gVisor maps the users of its processes in /proc
 		flags |= unix.MS_RDONLY
 	}
 	if err := unix.Mount("proc", at("proc"), "proc", flags, "hidepid=2"); err != nil {
@@ -165,19 +165,19 @@ func (b *becoming) mountProc(at func(string) string) error {
 	return nil
 }
 
-// showsNetwork reports that a /proc would have the machine's network in it: each process has a folder net there, for
-// ever new numbers, and no mount option leaves it out.
+// showsNetwork reports whether /proc would show the machine's network: each process has a folder net, its path cannot be
+// known in advance, and no mount option hides it.
 func (s *Setup) showsNetwork() bool {
 	return s.Network && s.has(isolation.LayerNamespaces) && !s.has(isolation.LayerGVisor)
 }
 
-// facts are the files of /proc that a program with the machine's network may read. Each is mounted on itself: Landlock knows
-// a file by its place in memory, where the kernel keeps what is mounted.
+// facts are the files of /proc that a program with the machine's network may read. Each is mounted on itself: Landlock
+// identifies a file by its inode in memory, which a mount keeps alive.
 var facts = []string{"cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version"}
 
-// factRules let a program with the machine's network read facts of /proc. The rest of its files cannot be opened. Calls that
-// open nothing still work: lists, and links such as /proc/self/exe and /dev/fd/3.
-func (b *becoming) factRules() (rules []Rule) {
+// factRules allows a program with the machine's network to read facts of /proc. Other files there cannot be opened. Calls
+// that open no file still work: lists, and links such as /proc/self/exe and /dev/fd/3.
+func (b *setupState) factRules() (rules []Rule) {
 	if !b.showsNetwork() || b.done.Proc != "" {
 		return nil
 	}
@@ -189,7 +189,7 @@ func (b *becoming) factRules() (rules []Rule) {
 	return rules
 }
 
-// hide covers what /proc tells everybody about the machine and its kernel.
+// hide hides the public files of /proc about the machine and its kernel.
 func hide(at func(string) string) error {
 	for _, name := range []string{"cmdline", "config.gz", "kallsyms", "keys", "key-users", "sched_debug", "timer_list"} {
 		err := unix.Mount(at("dev/null"), at("proc/"+name), "", unix.MS_BIND, "")
@@ -200,7 +200,7 @@ func hide(at func(string) string) error {
 	return nil
 }
 
-func (b *becoming) tmpOptions() string {
+func (b *setupState) tmpOptions() string {
 	if b.TmpSize == 0 {
 		return "mode=1777,size=0"
 	}
@@ -221,9 +221,9 @@ func mountPoint(name string, tree int) error {
 	return os.WriteFile(name, nil, 0o644)
 }
 
-// decorate writes the few files that most programs look for, unless they were
-// given.
-func (b *becoming) decorate(at func(string) string) error {
+// writeCommonFiles writes the few files that most programs read, unless the run mounts
+// its own.
+func (b *setupState) writeCommonFiles(at func(string) string) error {
 	for name, target := range map[string]string{
 		"/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0", "/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2",
 		"/dev/shm": "../tmp", // one limit for both
@@ -241,7 +241,7 @@ func (b *becoming) decorate(at func(string) string) error {
 		"/etc/group":  fmt.Sprintf("belfry:x:%d:\n", gid),
 		"/etc/hosts":  "127.0.0.1 localhost belfry\n::1 localhost\n",
 	} {
-		if b.given(name) {
+		if b.isMounted(name) {
 			continue
 		}
 		if err := os.WriteFile(at(name), []byte(text), 0o644); err != nil {
@@ -251,7 +251,7 @@ func (b *becoming) decorate(at func(string) string) error {
 	return nil
 }
 
-func (b *becoming) given(name string) bool {
+func (b *setupState) isMounted(name string) bool {
 	for _, m := range b.Mounts {
 		if isolation.Inside(b.Inside+name, m.Target) {
 			return true

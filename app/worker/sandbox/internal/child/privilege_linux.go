@@ -9,13 +9,13 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/raw"
 )
 
-// dropPrivileges leaves this thread without groups, capabilities and a way to
-// get some, as the user of the run. In this order: each step needs a
-// capability that a later one takes.
-func (b *becoming) dropPrivileges() error {
+// dropPrivileges makes this thread the user of the run, without groups,
+// capabilities and ways to get any. The order matters: each step needs a
+// capability that a later step drops.
+func (b *setupState) dropPrivileges() error {
 	for c := uintptr(0); raw.Call6(unix.SYS_PRCTL, unix.PR_CAPBSET_READ, c, 0, 0, 0) == 0; c++ {
-		// Without CAP_SETPCAP there is nothing that a bound would keep away:
-		// no_new_privs holds for files that would give some.
+		// Without CAP_SETPCAP the bounding set does not matter: no_new_privs already
+		// blocks files that would give capabilities.
 		if e := raw.Call6(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0, 0, 0); e != 0 && b.UID >= 0 {
 			return &isolation.Fault{Step: "drop capabilities", Err: e}
 		}
@@ -42,7 +42,7 @@ func (b *becoming) dropPrivileges() error {
 	return nil
 }
 
-// capabilities are those that this thread has.
+// capabilities returns the effective capabilities of this thread.
 func capabilities() (effective uint64, err error) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var have [2]unix.CapUserData
@@ -50,6 +50,6 @@ func capabilities() (effective uint64, err error) {
 	return uint64(have[1].Effective)<<32 | uint64(have[0].Effective), err
 }
 
-// Worthy are the capabilities that setting a root up takes. Without root they
-// come from a new user namespace and hold nowhere else.
+// Worthy are the capabilities that the setup of a root needs. Without root they
+// come from a new user namespace, and are valid only there.
 var Worthy = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_KILL}

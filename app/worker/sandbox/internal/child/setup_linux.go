@@ -15,12 +15,12 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/seccomp"
 )
 
-// runSetup turns this copy of the worker into the program, or says why not.
+// runSetup turns this copy of the worker into the program, or reports why it cannot.
 func runSetup() {
-	runtime.LockOSThread() // what follows holds for this thread, which becomes the program
+	runtime.LockOSThread() // the isolation applies to this thread, which becomes the program
 	closeOnExec()
-	// Raised only, which needs no privilege: when memory is short the program
-	// goes first. A process that is not dumpable may not write here.
+	// Raising needs no privilege: if memory is short, the kernel kills the program
+	// first. A process that is not dumpable may not write here.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("800"), 0)
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	faults := json.NewEncoder(os.NewFile(setupFaults, "faults"))
@@ -28,8 +28,8 @@ func runSetup() {
 	if err := json.NewDecoder(os.NewFile(setupConfig, "config")).Decode(s); err != nil {
 		os.Exit(1) // the worker is gone
 	}
-	b := &becoming{Setup: s}
-	err := b.become()
+	b := &setupState{Setup: s}
+	err := b.execute()
 	if fault := (*isolation.Fault)(nil); errors.As(err, &fault) {
 		w := &wireFault{Step: fault.Step, Text: fault.Text}
 		if !errors.As(fault.Err, &w.Errno) && fault.Err != nil {
@@ -42,11 +42,11 @@ func runSetup() {
 	os.Exit(0)
 }
 
-// HostName is what programs with namespaces see.
+// HostName is the host name of programs with namespaces.
 const HostName = "belfry"
 
-// becoming is a setup on its way.
-type becoming struct {
+// setupState is a setup in progress.
+type setupState struct {
 	*Setup
 	done Done
 
@@ -57,16 +57,16 @@ type becoming struct {
 	announcement []byte
 }
 
-// become returns with a fault, or, of a trial, when everything is set up.
-func (b *becoming) become() error {
+// execute returns only with a fault or, in a trial, once the setup is complete.
+func (b *setupState) execute() error {
 	if err := b.prepare(); err != nil {
 		return err
 	}
-	return b.seal()
+	return b.dropRightsAndExec()
 }
 
-// prepare does what takes memory, files and capabilities.
-func (b *becoming) prepare() (err error) {
+// prepare does all steps that need memory, files and capabilities.
+func (b *setupState) prepare() (err error) {
 	unix.Umask(0o22)
 	if b.has(isolation.LayerNamespaces) {
 		if err := b.enterRoot(); err != nil {
@@ -90,12 +90,12 @@ func (b *becoming) prepare() (err error) {
 	if b.has(isolation.LayerSeccomp) {
 		b.filter = seccomp.New(b.Network, b.has(isolation.LayerNamespaces), b.has(isolation.LayerScope))
 	}
-	return b.words()
+	return b.prepareStrings()
 }
 
-// words are the strings that the kernel gets after memory can no longer be
-// asked for.
-func (b *becoming) words() (err error) {
+// prepareStrings prepares the strings for system calls at which no memory can be
+// allocated.
+func (b *setupState) prepareStrings() (err error) {
 	if b.argv, err = syscall.SlicePtrFromStrings(b.Argv); err != nil {
 		return &isolation.Fault{Step: isolation.StepExec, Err: err}
 	}
@@ -111,23 +111,23 @@ func (b *becoming) words() (err error) {
 	return err
 }
 
-// seal takes everything away, step by step, and starts the program.
+// dropRightsAndExec drops all rights, step by step, and starts the program.
 //
-// It makes raw calls only. From the moment it has joined the control group, a
-// thread more could be one too many; and seccomp holds for this thread alone.
-// The order matters. Groups and user ids need the capabilities which the next
-// steps take. Landlock and seccomp need no_new_privs. Seccomp is last.
-func (b *becoming) seal() error {
+// It makes raw calls only. Once it has joined the control group, another thread
+// could exceed the limit; and seccomp applies to this thread alone. The order
+// matters. Groups and user ids need the capabilities that the next steps drop.
+// Landlock and seccomp need no_new_privs. Seccomp is last.
+func (b *setupState) dropRightsAndExec() error {
 	for i := range b.Cgroups {
-		// Written to a list opened by the worker, so the worker's rights count.
+		// The worker opened the list, so the write has the worker's rights.
 		if e := raw.Call(unix.SYS_WRITE, uintptr(setupRest+i), uintptr(unsafe.Pointer(b.zero)), 1); e != 0 {
 			return &isolation.Fault{Step: "join the control group", Err: e}
 		}
 	}
-	if err := b.limit(); err != nil {
+	if err := b.setRlimits(); err != nil {
 		return err
 	}
-	if !b.has(isolation.LayerGVisor) { // runsc needs what its user namespace gives
+	if !b.has(isolation.LayerGVisor) { // runsc needs the rights of its user namespace
 		if err := b.dropPrivileges(); err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (b *becoming) seal() error {
 	if e := raw.Call(unix.SYS_CHDIR, uintptr(unsafe.Pointer(b.dir)), 0, 0); e != 0 {
 		return &isolation.Fault{Step: isolation.StepDir, Text: b.Dir, Err: e}
 	}
-	if err := b.lock(); err != nil {
+	if err := b.restrictThread(); err != nil {
 		return err
 	}
 	if b.Trial {
@@ -146,22 +146,22 @@ func (b *becoming) seal() error {
 	return &isolation.Fault{Step: isolation.StepExec, Text: b.Argv[0], Err: e}
 }
 
-func (b *becoming) limit() error {
+func (b *setupState) setRlimits() error {
 	for _, l := range b.Rlimits {
 		limit := unix.Rlimit{Cur: l.Soft, Max: l.Hard}
 		if e := raw.Call(unix.SYS_PRLIMIT64, 0, uintptr(l.Resource), uintptr(unsafe.Pointer(&limit))); e != 0 {
-			return &isolation.Fault{Step: "setrlimit", Text: RlimitName(l.Resource), Err: e}
+			return &isolation.Fault{Step: isolation.StepRlimit, Text: RlimitName(l.Resource), Err: e}
 		}
 	}
 	return nil
 }
 
-// lock ends with a thread that can do only what its program may.
-func (b *becoming) lock() error {
+// restrictThread leaves the thread with the rights of the program alone.
+func (b *setupState) restrictThread() error {
 	if e := raw.Call6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); e != 0 {
 		return &isolation.Fault{Step: "no_new_privs", Err: e}
 	}
-	// Again, because a change of user takes it back.
+	// Set again, because a change of user clears it.
 	if e := raw.Call6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); e != 0 {
 		return &isolation.Fault{Step: "pdeathsig", Err: e}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/raw"
 )
 
-// tryOut is asked in a copy that is set up in full: what does not hold?
+// tryOut runs in a copy that is fully set up, and returns the layers that are not in force.
 func tryOut(s *Setup) (broken []string) {
 	if !s.Trial {
 		return nil
@@ -90,7 +90,7 @@ func tryNamespaces() error {
 	return os.WriteFile("/tmp/trial", []byte("x"), 0o600)
 }
 
-// tryMember asks the kernel which groups this process is in.
+// tryMember checks with the kernel that this process is in the groups.
 func tryMember(name string) error {
 	groups, err := os.ReadFile("/proc/self/cgroup")
 	if err == nil && !strings.Contains(string(groups), "/"+name+"\n") {
@@ -99,7 +99,7 @@ func tryMember(name string) error {
 	return err
 }
 
-// tryEgress wants the loopback, which every machine has and the guard shuts.
+// tryEgress connects to the loopback, which every machine has and the guard blocks.
 func tryEgress() error {
 	for family, address := range map[int]unix.Sockaddr{
 		unix.AF_INET:  &unix.SockaddrInet4{Port: 9, Addr: [4]byte{127, 0, 0, 1}},

@@ -9,13 +9,13 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
 )
 
-// The copies of the worker are known by the name they are started under.
+// Names (argument zero) of the copies of the worker.
 const (
 	InitName  = "belfry-sandbox-init"
 	setupName = "belfry-sandbox-setup"
 )
 
-// Descriptors of the init. Those beyond go on to the set-up copy.
+// Descriptors of the init. Further ones are passed to the set-up copy.
 const (
 	initControl = 3 + iota // from the worker: the setup in one line, then signals, a byte each, and deadlines; its end means that the worker is gone
 	initReport             // to the worker: how the program ended
@@ -30,35 +30,35 @@ const (
 	setupRest
 )
 
-// controlUntil stands where a signal would, and has a time of [monotime.Now] behind it, in eight bytes.
+// controlUntil, in place of a signal, precedes a time of [monotime.Now] in eight bytes.
 const controlUntil = 0
 
-// Setup is what the worker tells its copies.
+// Setup is the message of the worker to its copies.
 type Setup struct {
 	Argv, Env []string
 	Dir       string
 	Layers    []isolation.Layer
-	// UID and GID are what the program becomes, as numbers inside. -1: it stays.
+	// UID and GID are the ids of the program, as seen inside. -1: unchanged.
 	UID, GID int
-	// KillUID is the program's user as the init sees it, where there is no pid
-	// namespace and it has one; the one before it is the slot's other. -1: none.
+	// KillUID is the program's user id as seen by the init, if the program has one
+	// and no pid namespace. The id before it is the slot's other one. -1: none.
 	KillUID int
 	Network bool
-	// Cgroups is how many descriptors are the process lists of control groups
-	// to join. Those of mounts follow.
+	// Cgroups is the number of descriptors of process lists of control groups to
+	// join. The descriptors of mounts follow.
 	Cgroups int
 	Mounts  []Bind
 	Files   int // descriptors beyond initRest
 	TmpSize int64
 	Rules   []Rule
 	Rlimits []Rlimit
-	// Trial asks to set everything up and to say what does not hold, instead of starting a program.
+	// Trial makes the copy set up and report which layers are not in force, without starting a program.
 	Trial bool
-	// Bundle is what runsc is given, and Inside the folder of the root in which the program's own is. Empty without gVisor.
+	// Bundle is the container configuration for runsc, and Inside the folder of the program's root. Empty without gVisor.
 	Bundle, Inside string
-	// Name is the run's, in the path of each of its groups.
+	// Name is the name of the run in the paths of its groups.
 	Name string
-	// Until is when the init kills the run, a time of [monotime.Now]. Zero: never.
+	// Until is the time at which the init kills the run, by [monotime.Now]. Zero: never.
 	Until int64
 }
 
@@ -76,8 +76,8 @@ type Bind struct {
 	isolation.Mount
 	Writable bool
 	Device   bool
-	// File is which of the descriptors is the mount, already cloned by the
-	// worker because the program's user may not reach the source. -1: clone it here.
+	// File is the index of the descriptor of the mount, if the worker has cloned it
+	// because the program's user may have no access to the source. -1: clone it here.
 	File int
 }
 
@@ -86,18 +86,18 @@ type Rlimit struct {
 	Soft, Hard uint64
 }
 
-// Message is what the set-up copy says. Its end without a fault means that the program runs.
+// Message is the message of the set-up copy. If the pipe closes without a fault, the program runs.
 type Message struct {
 	Applied *Done      `json:",omitempty"`
 	Fault   *wireFault `json:",omitempty"`
-	Broken  []string   `json:",omitempty"` // of a trial: what does not hold
+	Broken  []string   `json:",omitempty"` // of a trial: what is not in force
 }
 
-// Done is what was applied, and sent only after it was.
+// Done is the applied isolation. It is sent after the application.
 type Done struct {
 	Layers   []isolation.Layer
 	Landlock int    // its ABI
-	Proc     string // why there is no /proc, where it was to be
+	Proc     string // why /proc is missing
 }
 
 type wireFault struct {
@@ -113,11 +113,11 @@ func (w *wireFault) Fault() *isolation.Fault {
 	return f
 }
 
-// Ending is how the program ended, told by the init.
+// Ending is the end of the program, as reported by the init.
 type Ending struct {
 	Status       unix.WaitStatus
 	User, System time.Duration
 	MaxRSS       int64
-	Failed       bool // it is not the program that ended, but what should have run it
-	Expired      bool // its time was over, and so the init killed it
+	Failed       bool // the process that should have started the program ended instead
+	Expired      bool // the init killed the program at its deadline
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/internal/guard"
 )
 
-// Registers of the programs. R0 to R5 are lost with every call.
+// Registers of the programs. Each call overwrites R0 to R5.
 const (
 	regContext = asm.R6
 	regHigh    = asm.R7 // an IPv4 address, or the first half of an IPv6 one
@@ -19,13 +19,13 @@ const (
 	regPort    = asm.R9 // 0: not known
 )
 
-// Where every program ends.
+// Labels of the ends of every program.
 const (
 	passes  = "passes"
 	refused = "refused"
 )
 
-// code is a program on its way.
+// code is a program that is being assembled.
 type code struct {
 	Guard
 	asm.Instructions
@@ -39,7 +39,7 @@ func (c *code) label() string {
 	return fmt.Sprint("label", c.labels)
 }
 
-// mark is where a label leads. It does nothing.
+// mark adds a label at an instruction without effect.
 func (c *code) mark(label string) { c.add(asm.Mov.Reg(regHigh, regHigh).WithSymbol(label)) }
 
 func (c *code) end() asm.Instructions {
@@ -75,7 +75,7 @@ func (e Guard) connect6() asm.Instructions {
 	return c.end()
 }
 
-// bind is for struct bpf_sock_addr. Port 0, with which resolvers begin, is any that is free.
+// bind is for struct bpf_sock_addr. It allows port 0, which means any free port and which resolvers use.
 func (e Guard) bind() asm.Instructions {
 	c := &code{Guard: e}
 	c.add(
@@ -92,25 +92,25 @@ const (
 	flags  = -56
 )
 
-// way is what is judged of a packet: where the far end stands in its headers.
-type way struct {
+// direction is the direction of packets: the places of the remote address and port in the headers.
+type direction struct {
 	address4, address6 int16
-	port               int32 // behind the IP header
+	port               int32 // after the IP header
 	arrives            bool
 }
 
 func (e Guard) leaving() asm.Instructions {
-	return e.packets(way{address4: 16, address6: 24, port: 2})
+	return e.packets(direction{address4: 16, address6: 24, port: 2})
 }
 func (e Guard) arriving() asm.Instructions {
-	return e.packets(way{address4: 12, address6: 8, port: 0, arrives: true})
+	return e.packets(direction{address4: 12, address6: 8, port: 0, arrives: true})
 }
 
 // packets is for struct __sk_buff, which begins with the IP header.
 //
-// Only protocols that programs need pass, and no header in between: a packet
-// that names a route goes elsewhere than its destination says.
-func (e Guard) packets(w way) asm.Instructions {
+// Only protocols that programs need pass, and no extension headers: a packet with
+// a route header goes elsewhere than its destination says.
+func (e Guard) packets(w direction) asm.Instructions {
 	c := &code{Guard: e}
 	c.add(asm.Mov.Reg(regContext, asm.R1), asm.Mov.Imm(asm.R2, 0), asm.Mov.Imm(regPort, 0))
 	c.read(header, 20, refused)
@@ -153,7 +153,7 @@ func (e Guard) packets(w way) asm.Instructions {
 	return c.end()
 }
 
-// read copies size bytes of the packet, from the place in R2.
+// read copies size bytes of the packet, from the offset in R2.
 func (c *code) read(to int16, size int32, otherwise string) {
 	c.add(
 		asm.Mov.Reg(asm.R1, regContext),
@@ -164,7 +164,7 @@ func (c *code) read(to int16, size int32, otherwise string) {
 	)
 }
 
-// refuseOpening refuses a TCP packet that asks for a connection.
+// refuseOpening refuses a TCP packet that opens a connection.
 func (c *code) refuseOpening(headerSize int32, protocol int16) {
 	const syn, ack = 0x02, 0x10
 	next := c.label()
@@ -180,14 +180,14 @@ func (c *code) refuseOpening(headerSize int32, protocol int16) {
 	c.mark(next)
 }
 
-// readPort is the port at a place in the packet.
+// readPort reads the port at an offset in the packet.
 func (c *code) readPort(at int32, otherwise string) {
 	c.add(asm.Mov.Imm(asm.R2, at))
 	c.read(port, 2, otherwise)
 	c.add(asm.LoadMem(regPort, asm.R10, port, asm.Half), asm.HostTo(asm.BE, regPort, asm.Half))
 }
 
-// protocols goes on for TCP and UDP, jumps for those without ports, and refuses all others.
+// protocols goes on for TCP and UDP, jumps for allowed protocols without ports, and refuses all others.
 func (c *code) protocols(portless string, protocols ...int32) {
 	for _, p := range protocols {
 		c.add(asm.JEq.Imm(asm.R1, p, portless))
@@ -235,8 +235,8 @@ func (c *code) rules4(address asm.Register, allowed string) {
 	c.rules(c.ipv4, allowed, func(p netip.Prefix, otherwise string) { c.unless4(address, p, otherwise) })
 }
 
-// rules end with the first that holds every address: what is behind could not
-// be reached, and the kernel takes no such program.
+// rules ends after the first rule for all addresses: the kernel refuses programs
+// with unreachable instructions.
 func (c *code) rules(rules []guard.Rule, allowed string, unless func(netip.Prefix, string)) {
 	for _, r := range rules {
 		next, end := c.label(), refused
@@ -252,7 +252,7 @@ func (c *code) rules(rules []guard.Rule, allowed string, unless func(netip.Prefi
 	}
 }
 
-// dnsPort is all that a name server may be asked at.
+// dnsPort is the only allowed port of a name server.
 const dnsPort = 53
 
 func (c *code) nameServer(unless func(otherwise string)) {
@@ -262,7 +262,7 @@ func (c *code) nameServer(unless func(otherwise string)) {
 	c.mark(next)
 }
 
-// unless4 jumps when the address is not in the range.
+// unless4 jumps if the address is not in the range.
 func (c *code) unless4(address asm.Register, p netip.Prefix, otherwise string) {
 	b := p.Addr().As4()
 	c.unlessBits(address, uint64(binary.BigEndian.Uint32(b[:])), 32, p.Bits(), otherwise)
@@ -274,7 +274,7 @@ func (c *code) unless6(p netip.Prefix, otherwise string) {
 	c.unlessBits(regLow, binary.BigEndian.Uint64(b[8:]), 64, max(p.Bits()-64, 0), otherwise)
 }
 
-// unlessBits compares the first bits of a number of so many.
+// unlessBits jumps unless the first bits of a number match; of is its size in bits.
 func (c *code) unlessBits(reg asm.Register, want uint64, of, bits int, otherwise string) {
 	if bits == 0 {
 		return

@@ -17,18 +17,18 @@ import (
 	"github.com/belfry-run/belfry/internal/guard"
 )
 
-// Guard is what a program reaches that has the machine's network: what
-// [guard.Check] lets through, and the machine's name servers at their port.
+// Guard limits a program with the machine's network to the addresses that
+// [guard.Check] allows, and the machine's name servers at their port.
 //
-// Its control group sees to that, by programs in the kernel. One judges every
-// packet that leaves a socket of the group, so it does not matter by which call
-// or protocol the packet came to be, nor what the program changes in its
-// memory meanwhile. Those of connecting are there because a connection whose
-// packets are dropped would only fail after minutes.
+// eBPF programs in the kernel enforce this for its control group. One checks
+// every packet that leaves a socket of the group, independent of the system call
+// and the protocol, and of later changes in the program's memory. Others check
+// connects, because a connection whose packets are dropped would only fail after
+// minutes.
 //
-// It cannot be reached in turn. It binds no port of its own choice, which might be
-// another's. Packets that arrive pass by their source as those that leave do by their
-// destination, and open no connection.
+// Others cannot connect to the program. It cannot bind a port of its own choice,
+// which may belong to another service. Incoming packets are checked by their
+// source, like outgoing ones by their destination, and may not open a connection.
 type Guard struct {
 	ipv4, ipv6 []guard.Rule
 	names      []netip.Addr
@@ -39,11 +39,11 @@ func New(reach []netip.Prefix) Guard {
 	return Guard{ipv4, ipv6, nameServers("/etc/resolv.conf")}
 }
 
-// mostNames is how many name servers the C libraries ask.
+// mostNames is how many name servers C libraries use.
 const mostNames = 3
 
-// nameServers are those that a program asks, as [Resolve] shows it that file.
-// They may stand in a range that is shut: in most clouds they do.
+// nameServers returns the name servers of a program, from the file that [Resolve]
+// mounts. They may be in a denied range, as in most clouds.
 func nameServers(file string) (names []netip.Addr) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -62,7 +62,7 @@ func nameServers(file string) (names []netip.Addr) {
 	return names
 }
 
-// Resolve are the files by which names of the network are found.
+// Resolve returns mounts of the files for name resolution.
 func Resolve(given []isolation.Mount) (mounts []isolation.Mount) {
 	for _, name := range []string{"/etc/resolv.conf", "/etc/hosts"} {
 		_, err := os.Stat(name)
@@ -75,7 +75,7 @@ func Resolve(given []isolation.Mount) (mounts []isolation.Mount) {
 	return mounts
 }
 
-// hook is one place in the kernel where a group is asked.
+// hook is a hook of the kernel for control groups.
 type hook struct {
 	kind ebpf.ProgramType
 	at   ebpf.AttachType
@@ -91,8 +91,8 @@ var hooks = []hook{
 	{ebpf.CGroupSockAddr, ebpf.AttachCGroupInet6Connect, Guard.connect6},
 }
 
-// Attach guards a group of version 2, until it is removed: also when the worker
-// is gone before its program.
+// Attach guards a group of version 2 until the group is removed, also if the
+// worker ends before the program.
 func (e Guard) Attach(dir string) error {
 	group, err := os.Open(dir)
 	if err != nil {
@@ -109,7 +109,7 @@ func (e Guard) hang(group *os.File, h hook) error {
 	if err != nil {
 		return err
 	}
-	// Besides those of the groups above, all of which must agree.
+	// In addition to programs of parent groups: all must allow a packet.
 	err = link.RawAttachProgram(link.RawAttachProgramOptions{Target: int(group.Fd()), Program: p, Attach: h.at, Flags: unix.BPF_F_ALLOW_MULTI})
 	return errors.Join(err, p.Close())
 }

@@ -1,3 +1,2 @@
-// Package isolation has the words that every part of the sandbox uses: tiers and layers, limits, mounts, and the
-// fault of a step.
+// Package isolation has the shared types of the sandbox: tiers and layers, limits, mounts, and the fault of a step.
 package isolation

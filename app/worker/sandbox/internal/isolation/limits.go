@@ -4,17 +4,17 @@ import (
 	"time"
 )
 
-// Limit is one limit and what holds it.
+// Limit is one limit and what enforces it.
 type Limit struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
-	// By is what enforces it: "cgroup v2", "cgroup v1", "rlimit" (each process
-	// for itself), "tmpfs", "watch" (looked at now and then, see [scratch.Watch]), or
-	// nothing when this machine cannot.
+	// By is what enforces the limit: "cgroup v2", "cgroup v1", "rlimit" (for each
+	// process), "tmpfs", "watch" (checked periodically, see [scratch.Watch]), or
+	// "" if this machine cannot enforce it.
 	By string `json:"by,omitempty"`
 }
 
-// Limits of a run. Zero is the default, -1 no limit.
+// Limits are the limits of a run. Zero is the default, -1 no limit.
 type Limits struct {
 	Memory    int64         // bytes, of all its processes with their files in /tmp; default 512 MiB
 	PIDs      int64         // processes and threads; default 256

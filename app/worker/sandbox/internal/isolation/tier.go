@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Tier is how strongly a program is kept apart. A higher one promises all that
-// a lower one does.
+// Tier is the strength of isolation. A higher tier has all guarantees of a lower
+// one.
 type Tier int
 
 // The tiers, weakest first.
@@ -37,7 +37,7 @@ func ParseTier(name string) (Tier, error) {
 	return Tier(i), nil
 }
 
-// MarshalText is the tier's name.
+// MarshalText returns the tier's name.
 func (t Tier) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // UnmarshalText reads the tier's name.
@@ -65,20 +65,20 @@ const (
 	LayerGVisor     Layer = "gvisor"     // runsc
 )
 
-// Finding is what was found out about a layer or a tier on this machine.
+// Finding is the result of the detection of a layer or a tier on this machine.
 type Finding struct {
 	Layer  Layer  `json:"layer"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail,omitempty"` // how it works, or why it does not
 }
 
-// Report is what a machine can do.
+// Report lists the tiers and layers that work on a machine.
 type Report struct {
 	Tier     Tier      `json:"tier"` // the strongest that works
 	Findings []Finding `json:"findings"`
 }
 
-// Without is the report as if some layers did not work.
+// Without returns the report as if some layers did not work.
 func (r Report) Without(off []Layer) Report {
 	r.Findings = slices.Clone(r.Findings)
 	for i, f := range r.Findings {
@@ -90,10 +90,10 @@ func (r Report) Without(off []Layer) Report {
 	return r
 }
 
-// Has tells if a layer works.
+// Has reports whether a layer works.
 func (r Report) Has(l Layer) bool { return r.Finding(l).OK }
 
-// Why says why a tier does not work here, or nothing.
+// Why returns why a tier does not work here, or "".
 func (r Report) Why(t Tier) string {
 	var missing []string
 	for _, l := range lacks(t, r.Has) {
@@ -106,7 +106,7 @@ func (r Report) Why(t Tier) string {
 	return strings.Join(missing, "; ")
 }
 
-// Finding is what was found out about a layer.
+// Finding returns the finding about a layer.
 func (r Report) Finding(l Layer) Finding {
 	for _, f := range r.Findings {
 		if f.Layer == l {
@@ -116,8 +116,8 @@ func (r Report) Finding(l Layer) Finding {
 	return Finding{Layer: l}
 }
 
-// lacks are the layers without which a tier does not keep its promise. Where
-// one of two would do, the first is named.
+// lacks returns the missing layers that a tier needs. If one of two would
+// suffice, it returns the first.
 func lacks(t Tier, has func(Layer) bool) (missing []Layer) {
 	need := func(l Layer, or ...Layer) {
 		if !has(l) && !slices.ContainsFunc(or, has) {
@@ -134,18 +134,18 @@ func lacks(t Tier, has func(Layer) bool) (missing []Layer) {
 		need(LayerScope, LayerUID)
 	case Namespaces:
 		need(LayerNamespaces)
-		need(LayerSeccomp) // or it makes namespaces of its own, in which it is root
+		need(LayerSeccomp) // prevents own namespaces, in which the program would be root
 		need(LayerUserNS, LayerUID)
 	case GVisor:
 		need(LayerGVisor)
-		need(LayerNamespaces) // runsc is only as dangerous as what it may do
+		need(LayerNamespaces) // limits the rights of runsc itself
 		need(LayerUserNS)
 		need(LayerUID)
 	}
 	return missing
 }
 
-// Strongest is the highest tier that lacks nothing.
+// Strongest returns the highest tier whose layers all work.
 func Strongest(has func(Layer) bool) Tier {
 	for t := GVisor; t > None; t-- {
 		if len(lacks(t, has)) == 0 {

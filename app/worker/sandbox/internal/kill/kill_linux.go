@@ -15,18 +15,18 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/raw"
 )
 
-// FirstUID is the least number that runs may get: below are people and daemons.
+// FirstUID is the least user id for runs: lower ids belong to people and daemons.
 const FirstUID = 65536
 
-// User kills every process of a run's user in one go, so that none can
-// fork itself away. other is the second of the run's numbers. It takes root,
-// and runs in a thread that gives everything up and then ends.
+// User kills all processes of a run's user at once, so that none can escape by
+// forking. other is the second user id of the run. User needs root, and runs in a
+// thread that drops all rights and then ends.
 //
-// kill(-1) reaches whatever the caller may signal. For root that is the whole
-// machine; and also for a process with root's real id, whatever its effective one
-// is. So the thread first becomes a user that has no right but this one, and
-// looks whether it did. The user's processes cannot fight back: a signal to
-// this thread takes its real or its saved id, and these are other's.
+// kill(-1) signals every process that the caller may signal. For root that is the
+// whole machine, and also for a process with root's real id and any effective id.
+// So the thread first becomes a user who has only this right, and verifies that.
+// The user's processes cannot signal this thread: that would need its real or
+// saved id, and these are other.
 func User(uid, other int) error {
 	if uid < FirstUID || other < FirstUID {
 		return fmt.Errorf("sandbox: user %d is not a run's", uid)
@@ -35,24 +35,24 @@ func User(uid, other int) error {
 	go func() {
 		runtime.LockOSThread() // for good: the thread ends with the goroutine
 		if unix.Gettid() == unix.Getpid() {
-			// The first thread cannot end, and the process is judged by it. While it
-			// is held here, another goroutine gets another thread.
+			// The first thread cannot end, and its ids count as those of the process.
+			// While it is locked here, another goroutine gets another thread.
 			result <- User(uid, other)
 			runtime.UnlockOSThread()
 			return
 		}
-		err := become(uid, other)
+		err := setUser(uid, other)
 		if err == nil {
-			err = ignoreNobody(unix.Kill(-1, unix.SIGKILL))
+			err = ignoreNoProcess(unix.Kill(-1, unix.SIGKILL))
 		}
 		result <- err
 	}()
 	return <-result
 }
 
-// become leaves this thread with the effective id uid, the other two other,
-// and no capability. It is an error if any of that is not so.
-func become(uid, other int) error {
+// setUser sets the effective id of this thread to uid, the real and saved ids to
+// other, and drops all capabilities. It verifies the result.
+func setUser(uid, other int) error {
 	group := uintptr(other)
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none, have [2]unix.CapUserData
@@ -75,16 +75,16 @@ func become(uid, other int) error {
 }
 
 // ignoreNobody: there was no process to kill.
-func ignoreNobody(err error) error {
+func ignoreNoProcess(err error) error {
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EPERM) {
 		return nil
 	}
 	return err
 }
 
-// Descendants kills all that came from this process, which must be the
-// one that orphans go to. They are stopped first, until no more turn up:
-// killed one by one, the rest would multiply meanwhile.
+// Descendants kills all descendants of this process, which must be the reaper of
+// orphans. It first stops them, until no new ones appear: otherwise the others
+// could fork while they are killed one by one.
 func Descendants() {
 	stopped := map[int]bool{}
 	for more := true; more; {
@@ -101,8 +101,8 @@ func Descendants() {
 	}
 }
 
-// descendants are the processes that come from this one, also those which have
-// ended: a program whose first thread is gone looks like that and lives on.
+// descendants returns the descendants of this process, including ended ones: a
+// program whose first thread has ended looks ended, but may live on.
 func descendants() (found []int) {
 	entries, _ := os.ReadDir("/proc")
 	children := map[int][]int{}

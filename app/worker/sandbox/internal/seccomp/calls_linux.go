@@ -4,8 +4,8 @@ package seccomp
 
 import "golang.org/x/sys/unix"
 
-// deniedCalls are refused with EPERM: no job needs them, and each is a way out
-// or a large piece of kernel to attack.
+// deniedCalls are refused with EPERM: no job needs them, and each is a way out of
+// the sandbox or a large attack surface of the kernel.
 var deniedCalls = []uint32{
 	// Namespaces, mounts and roots: another view of the machine.
 	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_CHROOT, unix.SYS_PIVOT_ROOT,
@@ -17,12 +17,12 @@ var deniedCalls = []uint32{
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE,
 	unix.SYS_PIDFD_GETFD, unix.SYS_KCMP, unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES,
 
-	// Machines inside the kernel, from which most of its faults are used.
+	// Virtual machines in the kernel, through which most of its faults are exploited.
 	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
-	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, // also makes calls that no filter sees
+	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, // also makes system calls that bypass the filter
 	unix.SYS_FANOTIFY_INIT, unix.SYS_LOOKUP_DCOOKIE,
 
-	// Keys: not kept apart by namespaces.
+	// Keys: namespaces do not isolate them.
 	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
 
 	// The kernel itself.
@@ -35,7 +35,7 @@ var deniedCalls = []uint32{
 	unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_ACCT, unix.SYS_VHANGUP, unix.SYS_NFSSERVCTL,
 }
 
-// sharedCalls make objects that outlive a program and count for no limit: memory,
-// queues and semaphores that all processes of the machine share. With an IPC
-// namespace they are the run's own and go with it.
+// sharedCalls create objects that outlive a program and count against no limit:
+// shared memory, queues and semaphores of the whole machine. With an IPC
+// namespace they belong to the run and end with it.
 var sharedCalls = []uint32{unix.SYS_SHMGET, unix.SYS_MSGGET, unix.SYS_SEMGET, unix.SYS_MQ_OPEN}

@@ -1,4 +1,4 @@
-// Package seccomp makes the filter of system calls that a program in a sandbox has: what no job needs is refused.
+// Package seccomp creates the filter of system calls for programs in a sandbox. It refuses calls that no job needs.
 package seccomp
 
 import (
@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Offsets in struct seccomp_data. Arguments are 64 bits; what is looked at
-// here are their low halves, which is all that the kernel uses of them.
+// Offsets in struct seccomp_data. Arguments have 64 bits. The filter reads their
+// low halves, because the kernel uses only these.
 const (
 	dataCall = 0
 	dataArch = 4
@@ -25,8 +25,9 @@ const (
 	kill    = unix.SECCOMP_RET_KILL_PROCESS
 )
 
-// namespaceFlags are those of clone that make a namespace: in a user namespace
-// of its own a program is root again, with most of the kernel to attack.
+// namespaceFlags are the flags of clone that create a namespace: in a user
+// namespace of its own a program would be root again, and could attack most of
+// the kernel.
 const namespaceFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
@@ -42,8 +43,8 @@ func (f *filter) answer(with uint32) {
 	*f = append(*f, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: with})
 }
 
-// when runs the block if what was loaded compares to value in the given way,
-// and goes on behind it if not. A block has at most 255 instructions.
+// when runs the block if the comparison of the loaded value holds, and otherwise
+// skips it. A block has at most 255 instructions.
 func (f *filter) when(compare uint16, value uint32, block func(*filter)) {
 	var then filter
 	block(&then)
@@ -51,7 +52,7 @@ func (f *filter) when(compare uint16, value uint32, block func(*filter)) {
 	*f = append(*f, then...)
 }
 
-// unless is when, the other way round.
+// unless is the opposite of when.
 func (f *filter) unless(compare uint16, value uint32, block func(*filter)) {
 	at := len(*f)
 	f.when(compare, value, block)
@@ -61,8 +62,8 @@ func (f *filter) unless(compare uint16, value uint32, block func(*filter)) {
 
 func answer(with uint32) func(*filter) { return func(f *filter) { f.answer(with) } }
 
-// assemble makes the filter. families are the kinds of sockets that may be
-// made, besides are calls that are refused like deniedCalls.
+// assemble returns the filter. families are the allowed families of sockets,
+// besides are further calls that are refused like deniedCalls.
 func assemble(families, besides []uint32) filter {
 	f := &filter{}
 	f.load(dataArch)
@@ -71,8 +72,8 @@ func assemble(families, besides []uint32) filter {
 	if foreignCalls != 0 {
 		f.when(unix.BPF_JGE, foreignCalls, answer(unknown))
 	}
-	// Its flags are behind a pointer, which a filter cannot follow. Everybody
-	// falls back to clone.
+	// The flags of clone3 are behind a pointer, which a filter cannot read. Callers
+	// fall back to clone.
 	f.when(unix.BPF_JEQ, unix.SYS_CLONE3, answer(unknown))
 	for _, call := range slices.Concat(deniedCalls, deniedHere, besides) {
 		f.when(unix.BPF_JEQ, call, answer(refuse))
@@ -82,7 +83,7 @@ func assemble(families, besides []uint32) filter {
 		f.when(unix.BPF_JSET, namespaceFlags, answer(refuse))
 		f.answer(allow)
 	})
-	// A terminal that is handed in must not be typed into.
+	// The program must not insert input into a terminal that it gets.
 	f.when(unix.BPF_JEQ, unix.SYS_IOCTL, func(f *filter) {
 		f.load(dataArg1)
 		f.when(unix.BPF_JEQ, unix.TIOCSTI, answer(refuse))
@@ -100,12 +101,12 @@ func assemble(families, besides []uint32) filter {
 	return *f
 }
 
-// sockets are the families that a program may use. Among the others are
-// those which reach past a network namespace (vsock) and rarely used ones in which
-// faults are found (packet, alg, tipc, can).
+// sockets returns the families of sockets that a program may use. Others are
+// refused, because they bypass a network namespace (vsock), or are rarely used
+// and often have faults (packet, alg, tipc, can).
 //
-// local sockets reach the machine's daemons: by their paths where there is no
-// root of its own, and by abstract names where the network is the machine's.
+// Local sockets reach the machine's daemons: by paths without a root of its own,
+// and by abstract names with the machine's network.
 func sockets(network, namespaces, scope bool) []uint32 {
 	var families []uint32
 	if network || namespaces {
@@ -120,8 +121,8 @@ func sockets(network, namespaces, scope bool) []uint32 {
 	return families
 }
 
-// allowed lets a socket of a family be made. Of netlink that is the one of addresses and routes, which C libraries ask: others
-// list the connections of the machine (sock_diag) or its firewall.
+// allowed allows sockets of a family. Of netlink it allows only the protocol for addresses and routes, which C libraries use:
+// others list the connections of the machine (sock_diag) or its firewall.
 func allowed(family uint32) func(*filter) {
 	if family != unix.AF_NETLINK {
 		return answer(allow)
@@ -133,7 +134,7 @@ func allowed(family uint32) func(*filter) {
 	}
 }
 
-// New makes the filter of a program that has the machine's network, namespaces, and a scope of Landlock.
+// New returns the filter for a program with or without the machine's network, namespaces, and a scope of Landlock.
 func New(network, namespaces, scope bool) *unix.SockFprog {
 	besides := sharedCalls
 	if namespaces {

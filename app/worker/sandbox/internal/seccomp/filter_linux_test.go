@@ -132,7 +132,7 @@ func TestTheFilterIsSmall(t *testing.T) {
 	}
 }
 
-func TestFamilies(t *testing.T) {
+func TestSocketFamiliesOfAProgram(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		got, want []uint32

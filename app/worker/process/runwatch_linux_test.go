@@ -25,7 +25,7 @@ func group(t *testing.T) *exec.Cmd {
 }
 
 // A watch that was not run for a while finds that a time is over and that it was put off, both at once.
-func TestWhatTheWatchHasNotReadCounts(t *testing.T) {
+func TestWatchReadsPendingMessagesBeforeItKills(t *testing.T) {
 	t.Parallel()
 	kept, late := group(t), group(t)
 	now := monotime.Now()
@@ -34,10 +34,10 @@ func TestWhatTheWatchHasNotReadCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = in.Close() }()
-	said := []watched{{Mark: "kept", Group: kept.Process.Pid, Until: now - 1}}
-	said = append(said, slices.Repeat([]watched{{Mark: "none"}}, 500)...) // more than is read at once
-	said = append(said, watched{Mark: "kept", Group: kept.Process.Pid, Until: now + int64(time.Hour)},
-		watched{Mark: "late", Group: late.Process.Pid, Until: now - 1})
+	said := []message{{Mark: "kept", Group: kept.Process.Pid, Until: now - 1}}
+	said = append(said, slices.Repeat([]message{{Mark: "none"}}, 500)...) // more than is read at once
+	said = append(said, message{Mark: "kept", Group: kept.Process.Pid, Until: now + int64(time.Hour)},
+		message{Mark: "late", Group: late.Process.Pid, Until: now - 1})
 	for _, m := range said {
 		line, err := json.Marshal(m)
 		if err == nil {
@@ -50,7 +50,7 @@ func TestWhatTheWatchHasNotReadCounts(t *testing.T) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		keepWatch(int(in.Fd()))
+		runWatch(int(in.Fd()))
 	}()
 	if _ = late.Wait(); late.ProcessState.Success() {
 		t.Error("a command whose time is over has ended by itself")
@@ -63,7 +63,7 @@ func TestWhatTheWatchHasNotReadCounts(t *testing.T) {
 	<-gone
 }
 
-func TestOnlyWhatIsToldLateMayHaveEndedACommand(t *testing.T) {
+func TestOnlyALateDeadlineMayHaveEndedACommand(t *testing.T) {
 	t.Parallel()
 	past, future := time.Now().Add(-time.Second), time.Now().Add(time.Hour)
 	for name, c := range map[string]struct {
@@ -75,14 +75,14 @@ func TestOnlyWhatIsToldLateMayHaveEndedACommand(t *testing.T) {
 		"over, and never put off": {past, past, true},
 		"without a session":       {time.Time{}, time.Time{}, false},
 	} {
-		f := follower{said: watched{Mark: "nothing", Until: instant(c.told)}, over: make(chan struct{})}
+		f := deadlineSender{said: message{Mark: "nothing", Until: instant(c.told)}, over: make(chan struct{})}
 		close(f.over)
 		f.follow(func() (time.Time, <-chan struct{}) { return c.now, nil })
 		if late := f.late || f.hasPassed(); late != c.late {
 			t.Errorf("%s: %v", name, late)
 		}
 	}
-	if err := theWatch.say(watched{Mark: "nothing", Over: true}); err != nil {
+	if err := theWatch.send(message{Mark: "nothing", Over: true}); err != nil {
 		t.Error(err)
 	}
 }

@@ -23,21 +23,21 @@ func TestALookSaysThatTheProcessHadNoTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := New(Options{})
-		starve := func() { n.pulse.note(n.pulse.beat.Load() + int64(beatEvery+beatLate+1)) }
-		run := func(how func(*Look)) task.CheckResult {
+		starve := func() { n.pulse.note(n.pulse.lastWake.Load() + int64(wakeEvery+wakeLate+1)) }
+		run := func(how func(*Check)) task.CheckResult {
 			time.Sleep(time.Second) // so that what was before is over
-			l := n.Begin(t.Context(), task.Task{})
-			m := l.Run(t.Context(), func(context.Context) *Fault { how(l); return nil })
+			c := n.Begin(t.Context(), task.Task{})
+			m := c.Run(t.Context(), func(context.Context) *Fault { how(c); return nil })
 			synctest.Wait()
 			return m
 		}
-		if m := run(func(*Look) {}); m.Starved || m.Outcome != task.CheckOK {
+		if m := run(func(*Check) {}); m.Starved || m.Outcome != task.CheckOK {
 			t.Errorf("%+v", m)
 		}
-		if m := run(func(*Look) { starve() }); !m.Starved || m.Outcome != task.CheckOK {
+		if m := run(func(*Check) { starve() }); !m.Starved || m.Outcome != task.CheckOK {
 			t.Errorf("%+v", m)
 		}
-		if m := run(func(l *Look) { l.Rest(); starve() }); m.Starved {
+		if m := run(func(c *Check) { c.StopStarvationWatch(); starve() }); m.Starved {
 			t.Errorf("starved by what is not measured: %+v", m)
 		}
 	})
@@ -45,9 +45,9 @@ func TestALookSaysThatTheProcessHadNoTime(t *testing.T) {
 
 func TestAPanicIsOurs(t *testing.T) {
 	t.Parallel()
-	l := New(Options{}).Begin(t.Context(), task.Task{})
-	l.Secrets.Add("verysecret")
-	m := l.Run(t.Context(), func(context.Context) *Fault { panic("at verysecret") })
+	c := New(Options{}).Begin(t.Context(), task.Task{})
+	c.Secrets.Add("verysecret")
+	m := c.Run(t.Context(), func(context.Context) *Fault { panic("at verysecret") })
 	if m.Outcome != task.CheckError || m.Code != task.CodeInternal || m.Message != "the check ended in a panic: at (secret)" {
 		t.Errorf("%+v", m)
 	}

@@ -9,14 +9,13 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Vet says what is wrong with a task that its own rules cannot see: whether
-// its expressions can be compiled, and its certificates be read. A task that
-// is edited has its secrets put back before.
+// Vet finds faults of a task that package task cannot check: expressions that do
+// not compile, and invalid certificates. The task must contain its secrets.
 func Vet(t task.Task) error {
 	t = t.WithDefaults()
 	faults := condition.Vet(t)
-	if k := kinds[t.Kind]; k.vet != nil && t.Kind.Info().Given(t) {
-		k.vet(t, func(field, message, hint string) {
+	if k := kinds[t.Kind]; k.validate != nil && t.Kind.Info().Given(t) {
+		k.validate(t, func(field, message, hint string) {
 			faults = append(faults, core.FieldError{Field: field, Message: message, Hint: hint})
 		})
 	}
@@ -26,7 +25,7 @@ func Vet(t task.Task) error {
 	return &core.Error{Code: core.Invalid, Message: "task cannot run as it is", Fields: faults}
 }
 
-// refusal takes what is wrong with a field.
+// refusal records the fault of a field.
 type refusal func(field, message, hint string)
 
 func (refuse refusal) ca(field, ca string) {
@@ -38,7 +37,7 @@ func (refuse refusal) ca(field, ca string) {
 	}
 }
 
-func vetHTTP(t task.Task, refuse refusal) {
+func validateHTTP(t task.Task, refuse refusal) {
 	h := t.HTTP
 	refuse.ca("http.ca", h.CA)
 	if a := h.Auth; a != nil && a.Cert != "" && a.Key != "" {
@@ -51,11 +50,11 @@ func vetHTTP(t task.Task, refuse refusal) {
 	}
 }
 
-func vetTLS(t task.Task, refuse refusal) { refuse.ca("tls.ca", t.TLS.CA) }
+func validateTLS(t task.Task, refuse refusal) { refuse.ca("tls.ca", t.TLS.CA) }
 
-func vetGRPC(t task.Task, refuse refusal) { refuse.ca("grpc.ca", t.GRPC.CA) }
+func validateGRPC(t task.Task, refuse refusal) { refuse.ca("grpc.ca", t.GRPC.CA) }
 
-func vetDNS(t task.Task, refuse refusal) {
+func validateDNS(t task.Task, refuse refusal) {
 	if _, f := questionOf(t.DNS); f != nil {
 		refuse("dns.name", f.Text, "")
 	}

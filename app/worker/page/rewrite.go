@@ -9,21 +9,21 @@ import (
 	"golang.org/x/net/html"
 )
 
-// maxNodes is how many nodes and attributes a document may become. One takes
-// about a hundred bytes.
+// maxNodes limits the nodes and attributes of a document. Each takes about 100
+// bytes.
 const maxNodes = 1_500_000
 
-// plain writes HTML anew, token by token: without comments and the insides of
-// scripts and styles, everything else escaped. So the parser finds the very
-// tokens that were counted here, whatever it takes its surroundings for.
+// rewriteHTML rewrites HTML, token by token: without comments and the content of
+// scripts and styles, and with everything else escaped. So the parser finds
+// exactly the tokens that were counted here, in any parser state.
 //
-// They are counted because of formatting elements that are not closed: those
-// the parser opens again, with all attributes, in every block that follows.
-// Half a kilobyte of them and a megabyte of <p>x would become a hundred
-// gigabytes. The count is never less than what the parser builds.
-func plain(ctx context.Context, text []byte) ([]byte, error) {
+// Tokens are counted because of unclosed formatting elements: the parser opens
+// them again, with all attributes, in every following block. Half a kilobyte of
+// them and a megabyte of <p>x would become 100 GB. The count is never less than
+// the number of nodes that the parser builds.
+func rewriteHTML(ctx context.Context, text []byte) ([]byte, error) {
 	z := html.NewTokenizer(&cancelReader{ctx, bytes.NewReader(text)})
-	p := plainer{z: z, starts: map[string]int{}}
+	p := htmlRewriter{z: z, starts: map[string]int{}}
 	p.out.Grow(len(text))
 	for {
 		kind := z.Next()
@@ -40,16 +40,16 @@ func plain(ctx context.Context, text []byte) ([]byte, error) {
 	}
 }
 
-type plainer struct {
+type htmlRewriter struct {
 	z      *html.Tokenizer
 	out    bytes.Buffer
 	nodes  int
-	raw    string // the element whose inside is raw, if one is open
-	isJSON bool   // and its type says that it holds data
+	raw    string // name of the open raw element, if any
+	isJSON bool   // the type of the raw element declares data
 	starts map[string]int
-	open   []formatting // at least what the parser may open again, see add
-	weight int          // of all that is open
-	border int          // the entries from here on came after the last border
+	open   []formatting // at least the elements that the parser may open again, see add
+	weight int          // of all open entries
+	border int          // index of the first entry after the last border
 }
 
 // formatting is an element that the parser opens again.
@@ -64,7 +64,7 @@ var isFormatting = set("a b big code em font i nobr s small strike strong tt u")
 // may do nothing.
 var isBorder = set("applet caption html marquee math object select svg table td template th frameset foreignobject desc title mi mo mn ms mtext annotation-xml")
 
-// isRaw holds elements in which the tokenizer sees no tags.
+// isRaw holds elements in which the tokenizer recognizes no tags.
 var isRaw = set("script style xmp iframe noembed noframes noscript plaintext")
 
 func set(names string) map[string]bool {
@@ -75,7 +75,7 @@ func set(names string) map[string]bool {
 	return m
 }
 
-func (p *plainer) token(t html.Token) {
+func (p *htmlRewriter) token(t html.Token) {
 	switch t.Type {
 	case html.TextToken:
 		p.text(t.Data)
@@ -88,9 +88,9 @@ func (p *plainer) token(t html.Token) {
 	}
 }
 
-// text is kept inside raw elements when it is data, as scripts of type
-// application/ld+json are: a less-than sign has another spelling there.
-func (p *plainer) text(text string) {
+// text writes a text. Within raw elements it is kept only if it is data, such as
+// scripts of type application/ld+json, where a less-than sign has another escape.
+func (p *htmlRewriter) text(text string) {
 	p.nodes += 1 + p.weight
 	switch {
 	case p.raw == "":
@@ -102,7 +102,7 @@ func (p *plainer) text(text string) {
 	}
 }
 
-func (p *plainer) start(t html.Token) {
+func (p *htmlRewriter) start(t html.Token) {
 	if !cleanName(t.Data) || t.Data == "plaintext" {
 		return
 	}
@@ -120,7 +120,7 @@ func (p *plainer) start(t html.Token) {
 	p.raw, p.isJSON = "", false
 	switch {
 	case isRaw[t.Data] && t.Type == html.SelfClosingTagToken && p.starts["svg"]+p.starts["math"] > 0:
-		p.z.NextIsNotRawText() // there it is an element like others
+		p.z.NextIsNotRawText() // in that context it is a normal element
 	case isRaw[t.Data]:
 		p.raw = t.Data
 		p.isJSON = t.Data == "script" && strings.Contains(attribute(attrs, "type"), "json")
@@ -133,11 +133,11 @@ func (p *plainer) start(t html.Token) {
 	}
 }
 
-// thin drops what the parser does not open again, among the entries from some
-// place on: all but three equal ones and all but one link. The parser looks
-// back to the last border that it took for one, which is not after ours; so
-// what is dropped here is dropped there. It says how many are left.
-func (p *plainer) thin(from int) int {
+// thin drops entries from an index on that the parser does not open again: all
+// but three equal ones, and all but one link. The parser searches back to the
+// last border that it recognized, which is not after ours; so it drops these
+// entries too. thin returns the number of remaining entries.
+func (p *htmlRewriter) thin(from int) int {
 	times := make(map[string]int, len(p.open)-from)
 	kept := len(p.open)
 	for i := len(p.open) - 1; i >= from; i-- {
@@ -156,13 +156,13 @@ func (p *plainer) thin(from int) int {
 	return len(p.open)
 }
 
-func (p *plainer) end(t html.Token) {
+func (p *htmlRewriter) end(t html.Token) {
 	p.raw, p.isJSON = "", false
 	if !cleanName(t.Data) {
 		return
 	}
 	if p.starts[t.Data] == 0 && t.Data != "p" && t.Data != "br" {
-		return // closes nothing: only texts around it would be put together
+		return // the tag closes nothing, and would only join the texts around it
 	}
 	p.starts[t.Data]--
 	p.nodes++
@@ -176,7 +176,7 @@ func (p *plainer) end(t html.Token) {
 	}
 }
 
-// cleanName refuses names in which markup could hide.
+// cleanName refuses names that could contain markup.
 func cleanName(name string) bool {
 	return name != "" && !strings.ContainsAny(name, "<>\"'=/`\x00")
 }

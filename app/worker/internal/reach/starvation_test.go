@@ -9,9 +9,9 @@ import (
 func TestACheckThatTheProcessHadNoTimeFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var p pulse
+		var s starvation
 		starved := func(during func()) (is bool) {
-			done := p.watch(time.Now(), func() { is = true })
+			done := s.watch(time.Now(), func() { is = true })
 			during()
 			done()
 			synctest.Wait()
@@ -22,12 +22,12 @@ func TestACheckThatTheProcessHadNoTimeFor(t *testing.T) {
 		}
 		// The goroutine that wakes is late by so much.
 		late := func(by time.Duration) func() {
-			return func() { p.note(p.beat.Load() + int64(beatEvery+by)) }
+			return func() { s.note(s.lastWake.Load() + int64(wakeEvery+by)) }
 		}
-		if starved(late(beatLate - 1)) {
+		if starved(late(wakeLate - 1)) {
 			t.Error("starved by little")
 		}
-		if !starved(late(beatLate + 1)) {
+		if !starved(late(wakeLate + 1)) {
 			t.Error("not starved by much")
 		}
 		time.Sleep(time.Second)

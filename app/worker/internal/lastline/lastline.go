@@ -1,5 +1,6 @@
-// Package said remembers the last words of a program, for its error text.
-package said
+// Package lastline keeps the last output of a program, for its error text.
+// [Writer] holds a bounded number of bytes.
+package lastline
 
 import (
 	"bytes"
@@ -7,16 +8,16 @@ import (
 	"sync"
 )
 
-// Tail is a writer that remembers the end of what was written, and never
-// fails. The zero value is ready.
-type Tail struct {
+// Writer is a writer that keeps the end of its input, and never fails. The zero
+// value is ready.
+type Writer struct {
 	mu   sync.Mutex
 	data []byte
 }
 
 const tailSize = 1 << 10
 
-func (t *Tail) Write(p []byte) (int, error) {
+func (t *Writer) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.data = append(t.data, p[max(0, len(p)-tailSize):]...)
@@ -26,8 +27,8 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// After is a text with the last line behind it that says something.
-func (t *Tail) After(text string) string {
+// After appends the last line that is not empty to a text.
+func (t *Writer) After(text string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	data := bytes.TrimSpace(t.data)
