@@ -13,17 +13,18 @@ import (
 
 // Options of a store. The zero value works.
 type Options struct {
-	// URL is where a folder's links lead: the address of its handler as clients
-	// reach it, such as https://belfry.example.org/artifacts. Default:
-	// /artifacts, a path of the server that gave the link. A bucket has its own.
+	// URL is the address of a folder's handler, as clients reach it, such as
+	// https://belfry.example.org/artifacts. Links of the folder lead there.
+	// Default: /artifacts, a path of the server that returned the link. A bucket
+	// ignores it.
 	URL string
-	// MaxSize of an artifact in bytes. Default: [DefaultMaxSize]. A bucket takes
-	// at most 5 GiB in one request.
+	// MaxSize is the maximum size of an artifact in bytes. Default:
+	// [DefaultMaxSize]. A bucket accepts at most 5 GiB in one request.
 	MaxSize int64
 	// KeepFree is how many bytes a folder leaves free on its disk, which it may
 	// share with the database. Default: 128 MiB. Negative: none.
 	KeepFree int64
-	// Logger is told what a folder's handler could not do. Default: none.
+	// Logger logs errors of a folder's handler. Default: none.
 	Logger *slog.Logger
 }
 
@@ -63,14 +64,14 @@ const addressHint = "folder:/var/lib/belfry/artifacts or s3://bucket/prefix?regi
 //	s3://bucket/prefix?region=eu-central-1
 //	s3://bucket?endpoint=http://minio:9000&public_endpoint=https://s3.example.org&path_style=true
 //
-// Of S3, region is found as the AWS tools find it when it is not given;
-// endpoint is a service other than AWS; public_endpoint is how clients reach
-// it, if that differs, and stands in links; path_style puts the bucket into the
-// path, by default with an endpoint. Credentials come from where the AWS tools
-// take them: the environment, the shared files, the role of the machine. Links
-// that were signed with a role's end with its session.
+// Options of S3: region has the default of the AWS tools. endpoint is a service
+// other than AWS. public_endpoint is the endpoint of clients, if it differs; it
+// appears in links. path_style puts the bucket into the path; it is the default
+// with an endpoint. Credentials come from the sources of the AWS tools: the
+// environment, the shared files, the role of the machine. Links that were signed
+// with the credentials of a role end with its session.
 //
-// A folder is an [http.Handler] as well, which must be reached at Options.URL.
+// A folder is also an [http.Handler], which must be served at Options.URL.
 func Open(ctx context.Context, address string, o Options) (Store, error) {
 	kind, rest, _ := strings.Cut(address, ":")
 	switch kind {
@@ -94,18 +95,18 @@ func openStore[S Store](st S, err error) (Store, error) {
 	return st, nil
 }
 
-// Place is where a bucket is.
+// Place is the location of a bucket.
 type Place struct {
 	Bucket         string
 	Prefix         string // of every key; without slashes at its ends
 	Region         string
-	Endpoint       string // the service, unless it is AWS
-	PublicEndpoint string // the service as clients reach it; default: Endpoint
+	Endpoint       string // of the service; empty: AWS
+	PublicEndpoint string // of the service, for clients; default: Endpoint
 	PathStyle      bool   // the bucket is in the path, not in the name of the host
 }
 
-// parsePlace reads what follows "s3:". It never repeats what it refuses, which
-// may hold a secret in the wrong place.
+// parsePlace reads the rest of an address after "s3:". Its errors do not repeat
+// the input, which may hold a secret in the wrong place.
 func parsePlace(rest string) (Place, error) {
 	u, err := url.Parse("s3:" + rest)
 	if err != nil || !strings.HasPrefix(rest, "//") || u.Fragment != "" {
@@ -148,7 +149,7 @@ func (p *Place) set(name, value string) (err error) {
 	return nil
 }
 
-// check refuses what could not work, or would make keys that lead elsewhere.
+// check refuses places that cannot work, and prefixes that would lead to other keys.
 func (p Place) check() error {
 	if !isBucket(p.Bucket) {
 		return badPlace("names no valid bucket")

@@ -22,25 +22,25 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Bucket keeps artifacts in an S3 service, under prefix/sha256/digest.
+// Bucket stores artifacts in an S3 service, under prefix/sha256/digest.
 type Bucket struct {
 	place   Place
 	options Options
 	client  *s3.Client
 	inner   *s3.PresignClient // links for Belfry itself
 	public  *s3.PresignClient // links for clients
-	outside *s3.Client        // with the options of those
+	outside *s3.Client        // with the options of public
 	sender  *http.Client
 	within  time.Duration // askWithin
 }
 
 var _ Store = (*Bucket)(nil)
 
-// maxPut is what S3 takes in one request.
+// maxPut is the maximum size of one PUT to S3.
 const maxPut = 5 << 30
 
-// OpenBucket finds the credentials and the region. It does not ask the service,
-// so that a node starts while that is away: see [Bucket.Check].
+// OpenBucket finds the credentials and the region. It does not call the service,
+// so that a node starts while the service is down: see [Bucket.Check].
 func OpenBucket(ctx context.Context, place Place, o Options) (*Bucket, error) {
 	o, err := o.filled()
 	if err != nil {
@@ -60,7 +60,7 @@ func OpenBucket(ctx context.Context, place Place, o Options) (*Bucket, error) {
 		return nil, core.Errorf(core.Invalid, "the settings of the AWS tools cannot be read: %w", err)
 	}
 	if settings.Region == "" && place.Endpoint != "" {
-		settings.Region = "us-east-1" // what services other than AWS take for granted
+		settings.Region = "us-east-1" // the default of services other than AWS
 	}
 	if settings.Region == "" {
 		return nil, badPlace("names no region, and the AWS tools have none set")
@@ -79,8 +79,8 @@ func OpenBucket(ctx context.Context, place Place, o Options) (*Bucket, error) {
 	}, nil
 }
 
-// apply sets the options of S3. Checksums that were not asked for break services
-// other than AWS; ours is always asked for.
+// apply sets the options of S3. Checksums are sent only where required: default
+// checksums break services other than AWS. Belfry's own checksum is always required.
 func (p Place) apply(o *s3.Options, endpoint string) {
 	o.UsePathStyle = p.PathStyle
 	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
@@ -90,11 +90,11 @@ func (p Place) apply(o *s3.Options, endpoint string) {
 	}
 }
 
-// askWithin bounds one question to the service, with the tries that the AWS tools
-// make of it. Bytes are read and sent under the deadline of the caller alone.
+// askWithin limits one call to the service, with the retries of the AWS SDK.
+// Transfers of bytes have only the deadline of the caller.
 const askWithin = time.Minute
 
-// ask asks the service within its time, and says what was wrong.
+// ask calls the service within askWithin, and translates its error.
 func (b *Bucket) ask(ctx context.Context, doing, digest string, how func(context.Context) error) error {
 	asking, cancel := context.WithTimeout(ctx, b.within)
 	defer cancel()
@@ -105,8 +105,8 @@ func (b *Bucket) ask(ctx context.Context, doing, digest string, how func(context
 	return b.fault(doing, digest, err)
 }
 
-// newSender follows no redirect: the body is gone by then, and the signature is
-// for another host.
+// newSender returns a client that follows no redirects: the body is already
+// sent, and the signature is for another host.
 func newSender() *http.Client {
 	return &http.Client{
 		Transport:     exchange.Transport{RoundTripper: http.DefaultTransport.(*http.Transport).Clone()},
@@ -114,26 +114,26 @@ func newSender() *http.Client {
 	}
 }
 
-// bounded is a client of the AWS tools whose calls end with their context.
+// bounded is an HTTP client for the AWS SDK whose calls end with their context.
 type bounded struct{ aws.HTTPClient }
 
 // Do implements [aws.HTTPClient].
 func (b bounded) Do(r *http.Request) (*http.Response, error) { return exchange.RoundTrip(b, r) }
 
-// RoundTrip makes a call that is not bounded.
+// RoundTrip sends a request with the inner client.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) { return b.HTTPClient.Do(r) }
 
 func (b *Bucket) key(digest string) *string { return aws.String(b.prefix() + digest) }
 
 func (b *Bucket) prefix() string {
 	if b.place.Prefix == "" {
-		return shelves + "/"
+		return shardRoot + "/"
 	}
-	return b.place.Prefix + "/" + shelves + "/"
+	return b.place.Prefix + "/" + shardRoot + "/"
 }
 
-// Stat says what is there. The service's SHA-256 counts only if
-// it is the digest.
+// Stat returns the metadata of an artifact. It is Verified only if the SHA-256
+// of the service equals the digest.
 func (b *Bucket) Stat(ctx context.Context, digest string) (Info, error) {
 	if err := task.CheckDigest(digest); err != nil {
 		return Info{}, err
@@ -154,9 +154,9 @@ func (b *Bucket) Stat(ctx context.Context, digest string) (Info, error) {
 	}, nil
 }
 
-// checksum is a digest as S3 writes it.
+// checksum returns a digest in the notation of S3.
 func checksum(digest string) string {
-	sum, _ := hex.DecodeString(digest) // a digest, which was checked
+	sum, _ := hex.DecodeString(digest) // the digest was checked before
 	return base64.StdEncoding.EncodeToString(sum)
 }
 
@@ -172,18 +172,18 @@ func (b *Bucket) Open(ctx context.Context, digest string) (io.ReadCloser, error)
 	return object.Body, nil
 }
 
-// putExpires is how long the link of a Put is good for: until the service
-// begins to read.
+// putExpires is the life of the link of a Put: the service must begin to read
+// within it.
 const putExpires = 15 * time.Minute
 
-// Put sends what r gives through a link, as a client does: the service checks
-// the same things, and r need not be read twice.
+// Put sends the bytes of r through a link, like a client: the service makes the
+// same checks, and r is read only once.
 func (b *Bucket) Put(ctx context.Context, up Upload, r io.Reader) error {
 	if err := checkUpload(up, b.options.MaxSize); err != nil {
 		return err
 	}
 	if info, err := b.Stat(ctx, up.Digest); err == nil {
-		if info.Size != up.Size { // of another upload: delete it first
+		if info.Size != up.Size { // another upload left wrong bytes, which must be deleted first
 			return notThese("the bucket holds %d bytes under the digest of %d", info.Size, up.Size)
 		}
 		return nil
@@ -193,20 +193,20 @@ func (b *Bucket) Put(ctx context.Context, up Upload, r io.Reader) error {
 		return err
 	}
 	body := newExact(ctx, r, up)
-	if up.Size == 0 { // no body is sent that could be refused
+	if up.Size == 0 { // without a body, exact cannot refuse it
 		if _, err := io.Copy(io.Discard, body); err != nil {
 			return err
 		}
 	}
 	err = signed.Send(ctx, b.sender, to, body)
 	switch core.CodeOf(err) {
-	case core.Forbidden, core.NotFound: // not the caller's fault
+	case core.Forbidden, core.NotFound: // not a fault of the caller
 		return core.Errorf(core.Unavailable, "the artifact cannot be kept: %w", err).WithHint(bucketHint)
 	}
 	return err
 }
 
-// Delete removes an artifact. A bucket that keeps versions keeps this one.
+// Delete deletes an artifact. A bucket with versioning keeps the old version.
 func (b *Bucket) Delete(ctx context.Context, digest string) error {
 	if err := task.CheckDigest(digest); err != nil {
 		return err
@@ -221,8 +221,8 @@ func (b *Bucket) Delete(ctx context.Context, digest string) error {
 	return err
 }
 
-// List returns artifacts in the order of their digests. Keys that are none are
-// passed over.
+// List returns artifacts in the order of their digests. It skips keys that are
+// not artifacts.
 func (b *Bucket) List(ctx context.Context, after string, n int) ([]Info, error) {
 	if err := checkPage(after, n); err != nil {
 		return nil, err
@@ -248,7 +248,7 @@ func (b *Bucket) List(ctx context.Context, after string, n int) ([]Info, error) 
 	return found, nil
 }
 
-// page is the next page of a list.
+// page returns the next page of a list.
 func (b *Bucket) page(ctx context.Context, doing string, pages *s3.ListObjectsV2Paginator) (page *s3.ListObjectsV2Output, err error) {
 	err = b.ask(ctx, doing, "", func(ctx context.Context) error {
 		page, err = pages.NextPage(ctx)
@@ -257,7 +257,7 @@ func (b *Bucket) page(ctx context.Context, doing string, pages *s3.ListObjectsV2
 	return page, err
 }
 
-// Check asks for the bucket.
+// Check checks that the bucket can be reached.
 func (b *Bucket) Check(ctx context.Context) error {
 	return b.ask(ctx, "look for bucket "+b.place.Bucket, "", func(ctx context.Context) error {
 		_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.place.Bucket})
@@ -265,7 +265,7 @@ func (b *Bucket) Check(ctx context.Context) error {
 	})
 }
 
-// Close ends connections that are not in use.
+// Close closes idle connections.
 func (b *Bucket) Close() error {
 	b.sender.CloseIdleConnections()
 	return nil

@@ -11,9 +11,12 @@ import (
 
 const bucketHint = "check the bucket, its region, the credentials and what they allow: s3:GetObject, s3:PutObject, s3:DeleteObject, s3:ListBucket"
 
-// fault translates what the SDK says, by status and code and never by text. A
-// digest says that 404 means the artifact and not the bucket; a look at the
-// head cannot tell the two apart.
+// reachHint is for a service that gave no answer, or was not asked for lack of credentials.
+const reachHint = "check the endpoint, its certificate, the network, and that this node has credentials: a private authority must be one that the system of the node trusts (SSL_CERT_FILE)"
+
+// fault translates an error of the SDK, by status and code, never by text. With
+// a digest, 404 means a missing artifact, not a missing bucket; the answer to
+// HEAD does not distinguish them.
 func (b *Bucket) fault(doing, digest string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -29,5 +32,5 @@ func (b *Bucket) fault(doing, digest string, err error) error {
 	case status != 0:
 		return core.Errorf(core.Unavailable, "%s: the service answers %d %s", doing, status, code)
 	}
-	return core.Errorf(core.Unavailable, "%s: %w", doing, awsfault.Bare(err)).WithHint(bucketHint)
+	return core.Errorf(core.Unavailable, "%s: %w", doing, awsfault.Bare(err)).WithHint(reachHint)
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// SignPut makes a link for these bytes. Length, checksum and If-None-Match are
-// headers of it: a request without them, or with others, is refused. Older
-// versions of the SDK moved the checksum to the query, where AWS accepts it and
-// does not compare it (aws/aws-sdk-go-v2#2610); a test watches over that.
+// SignPut returns a link for these bytes. Length, checksum and If-None-Match are
+// signed headers: a request without them, or with other values, is refused.
+// Older versions of the SDK moved the checksum to the query, where AWS accepts
+// it without a comparison (aws/aws-sdk-go-v2#2610); a test guards against that.
 func (b *Bucket) SignPut(ctx context.Context, up Upload, expires time.Duration) (SignedRequest, error) {
 	if err := cmp.Or(checkUpload(up, b.options.MaxSize), checkExpires(expires)); err != nil {
 		return SignedRequest{}, err
@@ -35,12 +35,12 @@ func (b *Bucket) signPut(ctx context.Context, by *s3.PresignClient, up Upload, e
 		return SignedRequest{}, b.fault("sign a link", "", err)
 	}
 	q := linkOf(signed, until)
-	// The signature leaves out a length of nothing; the checksum says as much.
+	// The signature does not cover a length of 0; the checksum implies it.
 	q.Headers["Content-Length"] = strconv.FormatInt(up.Size, 10)
 	return q, nil
 }
 
-// SignGet makes a link that gives the artifact.
+// SignGet returns a link to the artifact.
 func (b *Bucket) SignGet(ctx context.Context, digest string, expires time.Duration) (SignedRequest, error) {
 	if err := cmp.Or(task.CheckDigest(digest), checkExpires(expires)); err != nil {
 		return SignedRequest{}, err
@@ -55,8 +55,8 @@ func (b *Bucket) SignGet(ctx context.Context, digest string, expires time.Durati
 	return linkOf(signed, until), nil
 }
 
-// Origin is the scheme and host that links lead to, for pages that must say
-// beforehand where they may send something. It takes no credentials.
+// Origin returns the scheme and host of links, for the content security policy
+// of pages. It needs no credentials.
 func (b *Bucket) Origin(ctx context.Context) (string, error) {
 	o := b.outside.Options()
 	to, err := o.EndpointResolverV2.ResolveEndpoint(ctx, s3.EndpointParameters{
@@ -68,7 +68,7 @@ func (b *Bucket) Origin(ctx context.Context) (string, error) {
 	return to.URI.Scheme + "://" + to.URI.Host, nil
 }
 
-// linkOf leaves out the host, which every client sends by itself.
+// linkOf converts a signed request, without the header Host, which every client sends by itself.
 func linkOf(signed *v4.PresignedHTTPRequest, until time.Time) SignedRequest {
 	q := SignedRequest{Method: signed.Method, URL: signed.URL, Headers: make(map[string]string), Expires: until.Truncate(time.Second)}
 	for name := range signed.SignedHeader {

@@ -135,6 +135,9 @@ func TestAServiceThatIsAwaySaysNoSecret(t *testing.T) {
 	_, list := st.List(t.Context(), "", 1)
 	for _, err := range []error{stat, list, st.Check(t.Context()), st.Delete(t.Context(), up.Digest), st.Put(t.Context(), up, bytes.NewReader(program))} {
 		wantCode(t, err, core.Unavailable)
+		if !strings.Contains(err.Error(), "the network") { // each has a hint
+			t.Errorf("no way out: %v", err)
+		}
 		for _, secret := range []string{accessKey, secretKey, "Signature", gone} {
 			if strings.Contains(err.Error(), secret) {
 				t.Errorf("%q is in: %v", secret, err)

@@ -12,8 +12,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// exact reads exactly the bytes of an upload. It hands over the last of them
-// only when the whole is right, so a receiver that counts can never take a
+// exact reads exactly the bytes of an upload. It returns the last of them only
+// if length and digest match, so that a receiver that counts bytes never takes a
 // wrong artifact for a complete one.
 type exact struct {
 	ctx  context.Context
@@ -21,11 +21,11 @@ type exact struct {
 	up   Upload
 	left int64
 	sum  hash.Hash
-	err  error // io.EOF once all is read and right
+	err  error // io.EOF once all bytes are read and correct
 }
 
-// errWrong marks what was sent as not what was announced, which is the
-// sender's fault.
+// errWrong marks bytes that differ from the announced ones, which is a fault of
+// the sender.
 var errWrong = errors.New("not the announced bytes")
 
 func newExact(ctx context.Context, r io.Reader, up Upload) *exact {
@@ -56,7 +56,7 @@ func (e *exact) Read(p []byte) (int, error) {
 	return n, e.err
 }
 
-// ended judges the whole: nothing may follow, and the digest must match.
+// ended checks the end: no more bytes may follow, and the digest must match.
 func (e *exact) ended() error {
 	if n, err := io.ReadFull(e.r, make([]byte, 1)); n > 0 {
 		return wrong("more than the announced %d bytes were sent", e.up.Size)
@@ -72,7 +72,7 @@ func (e *exact) ended() error {
 	return io.EOF
 }
 
-// short says why it ended early.
+// short returns the error of an upload that ended early.
 func (e *exact) short(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return wrong("only %d of %d bytes were sent", e.up.Size-e.left, e.up.Size)
@@ -88,7 +88,7 @@ func notThese(format string, args ...any) error {
 	return &core.Error{Code: core.Conflict, Message: fmt.Sprintf(format, args...), Err: errWrong}
 }
 
-// asConflict tells of bytes that are kept, not sent.
+// asConflict turns an error of wrong bytes into one about stored bytes.
 func asConflict(err error) error {
 	if !errors.Is(err, errWrong) {
 		return err

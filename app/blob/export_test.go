@@ -18,7 +18,7 @@ func (f *Folder) SweepAt(now time.Time) { f.sweepSometimes(now) }
 // MakeKey makes a key, as a node does that found none.
 func (f *Folder) MakeKey() error { return f.makeKey() }
 
-// Abandoned is the age of what is swept.
+// Abandoned is the age from which files are swept.
 const Abandoned = abandoned
 
 // Hurry makes a bucket ask its service no longer than this.

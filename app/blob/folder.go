@@ -18,42 +18,42 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Folder keeps artifacts as files:
+// Folder stores artifacts as files:
 //
-//	key            what signs its links, made by the first that opens it
+//	key            signs its links; created by the first node that opens the folder
 //	sha256/ab/ab…  an artifact, under the first two digits of its digest
-//	tmp/…          what is on its way
+//	tmp/…          uploads in progress
 //
-// Several nodes may share one folder. It serves its own links: see
+// Several nodes may share one folder. A folder serves its own links: see
 // [Folder.ServeHTTP].
 type Folder struct {
-	root    *os.Root // nothing outside of the folder can be reached through it
+	root    *os.Root // gives no access outside of the folder
 	path    string
 	key     []byte
 	options Options
 	log     *slog.Logger
-	coming  chan struct{} // one for each upload under way
+	coming  chan struct{} // one slot for each upload in progress
 	swept   atomic.Int64  // when tmp was last swept, in Unix seconds
 
-	// Limits of a connection; tests make them less.
-	patience time.Duration // to send the next piece
-	slowest  int64         // bytes per second that an exchange makes on the whole
+	// Limits of a connection; tests lower them.
+	patience time.Duration // for the next piece
+	slowest  int64         // minimum average rate of a transfer, in bytes per second
 }
 
 const (
-	shelves = "sha256" // folder of artifacts
-	coming  = "tmp"    // folder of what is on its way
+	shardRoot = "sha256" // folder of artifacts
+	coming    = "tmp"    // folder of uploads in progress
 
 	dirMode  = 0o700
 	fileMode = 0o600
 
-	// maxComing is how many uploads a node takes at once by links.
+	// maxComing is the maximum number of concurrent uploads through links of a node.
 	maxComing = 64
 )
 
 var _ Store = (*Folder)(nil)
 
-// OpenFolder opens or makes a folder.
+// OpenFolder opens or creates a folder.
 func OpenFolder(path string, o Options) (*Folder, error) {
 	o, err := o.filled()
 	if err != nil {
@@ -82,20 +82,20 @@ func OpenFolder(path string, o Options) (*Folder, error) {
 	return f, nil
 }
 
-// prepare makes what is missing. All shelves are made and synced now, so that
-// an upload has one folder to sync and not two.
+// prepare creates missing folders. It creates and syncs all shards, so that an
+// upload syncs one folder, not two.
 func (f *Folder) prepare() error {
-	for _, dir := range []string{shelves, coming} {
+	for _, dir := range []string{shardRoot, coming} {
 		if err := f.mkdir(dir); err != nil {
 			return err
 		}
 	}
 	for i := range 256 {
-		if err := f.mkdir(shelf(i)); err != nil {
+		if err := f.mkdir(shardDir(i)); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(f.syncDir(shelves), f.syncDir(".")); err != nil {
+	if err := errors.Join(f.syncDir(shardRoot), f.syncDir(".")); err != nil {
 		return err
 	}
 	f.sweep(time.Now())
@@ -109,14 +109,14 @@ func (f *Folder) mkdir(dir string) error {
 	return nil
 }
 
-func shelf(i int) string { return fmt.Sprintf("%s/%02x", shelves, i) }
+func shardDir(i int) string { return fmt.Sprintf("%s/%02x", shardRoot, i) }
 
-// place is the file of a digest that was checked.
-func place(digest string) string { return shelves + "/" + digest[:2] + "/" + digest }
+// place returns the file of a checked digest.
+func place(digest string) string { return shardRoot + "/" + digest[:2] + "/" + digest }
 
 // syncDir makes the names in a folder survive a power cut.
 func (f *Folder) syncDir(dir string) error {
-	if runtime.GOOS == "windows" { // has no such thing
+	if runtime.GOOS == "windows" { // cannot sync a folder
 		return nil
 	}
 	d, err := f.root.Open(dir)
@@ -126,14 +126,14 @@ func (f *Folder) syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Stat says what is there.
+// Stat returns the metadata of an artifact.
 func (f *Folder) Stat(ctx context.Context, digest string) (Info, error) {
 	if err := cmp.Or(ctx.Err(), task.CheckDigest(digest)); err != nil {
 		return Info{}, err
 	}
 	file, err := f.root.Lstat(place(digest))
 	if err == nil && !file.Mode().IsRegular() {
-		err = fs.ErrNotExist // not one of ours
+		err = fs.ErrNotExist // not an artifact
 	}
 	if err != nil {
 		return Info{}, missing(digest, err)
@@ -162,7 +162,7 @@ func (f *Folder) Open(ctx context.Context, digest string) (io.ReadCloser, error)
 }
 
 func (f *Folder) open(ctx context.Context, digest string) (*os.File, error) {
-	// The look before keeps a pipe in its place from being waited for.
+	// Stat refuses a pipe at this path, whose open would block.
 	if _, err := f.Stat(ctx, digest); err != nil {
 		return nil, err
 	}
@@ -173,28 +173,28 @@ func (f *Folder) open(ctx context.Context, digest string) (*os.File, error) {
 	return file, nil
 }
 
-// Delete removes an artifact. Reads under way go on to the end.
+// Delete deletes an artifact. Reads in progress go on to the end.
 func (f *Folder) Delete(ctx context.Context, digest string) error {
 	if err := cmp.Or(ctx.Err(), task.CheckDigest(digest)); err != nil {
 		return err
 	}
-	// Not synced: what a power cut brings back is collected again.
+	// Not synced: a file that a power cut brings back is collected again.
 	if err := f.root.Remove(place(digest)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove artifact %s: %w", digest, err)
 	}
 	return nil
 }
 
-// Check says whether the folder can be used now.
+// Check reports whether the folder can be used now.
 func (f *Folder) Check(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if _, err := f.root.Stat(shelves); err != nil {
+	if _, err := f.root.Stat(shardRoot); err != nil {
 		return core.Errorf(core.Unavailable, "the folder of artifacts cannot be read: %w", err)
 	}
 	return f.room(0)
 }
 
-// Close lets the folder go.
+// Close closes the folder.
 func (f *Folder) Close() error { return f.root.Close() }

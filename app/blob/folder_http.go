@@ -13,13 +13,13 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// ServeHTTP serves the folder's links. Mount it where Options.URL leads, for
-// all paths below; it asks for nothing but the link. A wrapper of the
-// ResponseWriter must have an Unwrap method, or nothing is served: deadlines
-// could not be set, and a slow client would be waited for without end.
+// ServeHTTP serves the folder's links. Mount it at Options.URL, for all paths
+// below; a link needs no other authorization. A wrapper of the ResponseWriter
+// must have an Unwrap method, or nothing is served: without it, deadlines cannot
+// be set, and a slow client could hold a connection forever.
 //
-// Like S3 it answers 412 to a PUT of what is there, and 403 to a link that is
-// not valid.
+// Like S3 it answers 412 to a PUT of an existing artifact, and 403 to an invalid
+// link.
 func (f *Folder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "private, no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -39,8 +39,8 @@ func (f *Folder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hurry bounds how long a body is waited for that is refused: net/http reads
-// some of it before it sends the answer.
+// hurry limits the wait for the body of a refused request: net/http reads some
+// of it before it sends the answer.
 func (f *Folder) hurry(w http.ResponseWriter, r *http.Request) error {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
@@ -58,7 +58,7 @@ func (f *Folder) take(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	up := Upload{Digest: l.digest, Size: l.size}
-	if err := checkUpload(up, f.options.MaxSize); err != nil { // the limit may have come down
+	if err := checkUpload(up, f.options.MaxSize); err != nil { // the limit may have been lowered
 		return err
 	}
 	if r.ContentLength < 0 {
@@ -114,13 +114,13 @@ func (f *Folder) give(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// longest is how long an exchange of so many bytes may take.
+// longest is the time limit of a transfer of so many bytes.
 func (f *Folder) longest(size int64) time.Duration {
 	return f.patience + time.Duration(size/f.slowest)*time.Second
 }
 
-// paced bounds how long a client may take, for each piece and for the whole.
-// The answer gets its time after that.
+// paced limits the time of a client, for each piece and for the whole transfer.
+// The answer has a time limit of its own after that.
 func (f *Folder) paced(w http.ResponseWriter, body io.Reader, size int64) (io.Reader, error) {
 	p := &paced{r: body, control: http.NewResponseController(w), patience: f.patience, end: time.Now().Add(f.longest(size))}
 	if err := p.control.SetWriteDeadline(p.end.Add(f.patience)); err != nil {
@@ -147,26 +147,25 @@ func (p *paced) Read(b []byte) (int, error) {
 	return p.r.Read(b)
 }
 
-// Faults that only HTTP can have.
+// Errors of HTTP alone.
 var (
 	errThere    = errors.New("the artifact is there")
 	errBusy     = errors.New("too many artifacts are being sent: try again")
 	errNoLength = errors.New("say the length of the artifact: Content-Length")
 )
 
-// refuse answers with a sentence. Only what is our fault is logged, and no
-// link ever.
+// refuse answers with the text of an error. It logs only faults of the server,
+// and never a link.
 func (f *Folder) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status := statusOf(err)
 	message := http.StatusText(status)
 	var ours *core.Error
 	switch {
-	case r.Context().Err() != nil: // the client has left
+	case r.Context().Err() != nil: // the client has disconnected
 		f.log.Debug("serve an artifact", "method", r.Method, "error", err)
 	case status == http.StatusInternalServerError:
 		f.log.Error("serve an artifact", "method", r.Method, "error", err)
 	case errors.Is(err, errFull):
-		f.log.Error("no space left for artifacts", "error", errors.Unwrap(err))
 		message = err.Error()
 	case errors.As(err, &ours):
 		message = ours.Error()
@@ -191,7 +190,7 @@ func statusOf(err error) int {
 		return http.StatusInsufficientStorage
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return http.StatusRequestTimeout
-	case errors.Is(err, context.Canceled) || errors.Is(err, net.ErrClosed): // the client has left
+	case errors.Is(err, context.Canceled) || errors.Is(err, net.ErrClosed): // the client has disconnected
 		return http.StatusBadRequest
 	}
 	switch core.CodeOf(err) {

@@ -91,7 +91,7 @@ func TestAnotherSizeIsRefusedBeforeABodyIsRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsThereIsNotSentAgain(t *testing.T) {
+func TestFolderUploadsOfStoredBytesAreSkipped(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir(), blob.Options{})
 	for _, size := range []int{0, 1, 100_000, 256 << 10, 300_000, 5 << 20} {
@@ -243,7 +243,7 @@ func TestPathsThatLeadElsewhere(t *testing.T) {
 	}
 }
 
-func TestWhatIsGivenCannotActAsAPage(t *testing.T) {
+func TestFolderDownloadsCannotActAsAPage(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir(), blob.Options{})
 	up := s.put(t, []byte("<script>alert(1)</script>"))
@@ -277,10 +277,10 @@ func TestWhatIsGivenCannotActAsAPage(t *testing.T) {
 	}
 }
 
-// unwrapped is a ResponseWriter of somebody who forgot Unwrap.
+// unwrapped is a ResponseWriter without an Unwrap method.
 type unwrapped struct{ http.ResponseWriter }
 
-func TestNothingIsServedWithoutDeadlines(t *testing.T) {
+func TestFolderRequestsHaveDeadlines(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir(), blob.Options{})
 	up := s.put(t, program)

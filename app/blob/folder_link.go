@@ -23,9 +23,9 @@ import (
 
 const keyFile = "key"
 
-// loadKey reads the key of the folder, or makes it. It is kept with what it
-// guards: who can read it can read and write the artifacts anyway. To end all
-// links at once, remove it and start again.
+// loadKey reads the key of the folder, or creates it. The key is in the folder
+// itself: a process that can read it can read and write the artifacts anyway. To
+// revoke all links at once, delete the key and restart the nodes.
 func (f *Folder) loadKey() error {
 	key, err := f.root.ReadFile(keyFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,8 +43,8 @@ func (f *Folder) loadKey() error {
 	return nil
 }
 
-// makeKey links a whole file to its name, which fails if another node was
-// first: then the other's key is the key.
+// makeKey writes a complete file and links it to its name. If another node was
+// first, the link fails, and that node's key is used.
 func (f *Folder) makeKey() (err error) {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
@@ -70,7 +70,7 @@ func (f *Folder) sync(name string) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// SignPut makes a link for these bytes.
+// SignPut returns a link for these bytes.
 func (f *Folder) SignPut(ctx context.Context, up Upload, expires time.Duration) (SignedRequest, error) {
 	if err := cmp.Or(ctx.Err(), checkUpload(up, f.options.MaxSize), checkExpires(expires)); err != nil {
 		return SignedRequest{}, err
@@ -80,7 +80,7 @@ func (f *Folder) SignPut(ctx context.Context, up Upload, expires time.Duration) 
 	return q, nil
 }
 
-// SignGet makes a link that gives the artifact.
+// SignGet returns a link to the artifact.
 func (f *Folder) SignGet(ctx context.Context, digest string, expires time.Duration) (SignedRequest, error) {
 	if err := cmp.Or(ctx.Err(), task.CheckDigest(digest), checkExpires(expires)); err != nil {
 		return SignedRequest{}, err
@@ -88,7 +88,7 @@ func (f *Folder) SignGet(ctx context.Context, digest string, expires time.Durati
 	return f.sign(link{method: http.MethodGet, digest: digest}, expires), nil
 }
 
-// link is what a signature covers: all of it.
+// link is a link to an artifact. The signature covers all fields.
 type link struct {
 	method  string
 	digest  string
@@ -107,15 +107,15 @@ func (f *Folder) sign(l link, expires time.Duration) SignedRequest {
 	return SignedRequest{Method: l.method, URL: to, Expires: time.Unix(l.expires, 0)}
 }
 
-// mac signs a link. None of its parts can hold the line feed between them.
+// mac signs a link. No field can contain the line feed that separates them.
 func (f *Folder) mac(l link) []byte {
 	m := hmac.New(sha256.New, f.key)
 	fmt.Fprintf(m, "belfry artifact link 1\n%s\n%s\n%d\n%d", l.method, l.digest, l.size, l.expires)
 	return m.Sum(nil)
 }
 
-// permitted reads the link of a request. Every fault of it is answered alike,
-// but its age only to who holds a valid one.
+// permitted reads and verifies the link of a request. All faults have the same
+// answer, except the expiry of a link with a valid signature.
 func (f *Folder) permitted(r *http.Request) (link, error) {
 	l, mac, err := readLink(r)
 	if err != nil || !hmac.Equal(mac, f.mac(l)) {
@@ -127,8 +127,8 @@ func (f *Folder) permitted(r *http.Request) (link, error) {
 	return l, nil
 }
 
-// readLink takes the digest from the end of the path: what is before it is the
-// business of the handler that it is mounted below.
+// readLink takes the digest from the end of the path. The path before it depends
+// on where the handler is mounted.
 func readLink(r *http.Request) (l link, mac []byte, err error) {
 	query := r.URL.Query()
 	l = link{method: r.Method, digest: r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]}

@@ -11,18 +11,18 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// List returns artifacts in the order of their digests. It reads one shelf
-// after another, each a 256th of all.
+// List returns artifacts in the order of their digests. It reads one shard
+// after another, each with 1/256 of all artifacts.
 func (f *Folder) List(ctx context.Context, after string, n int) ([]Info, error) {
 	if err := checkPage(after, n); err != nil {
 		return nil, err
 	}
 	var page []Info
-	for i := firstShelf(after); i < 256 && len(page) < n; i++ {
+	for i := firstShard(after); i < 256 && len(page) < n; i++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		found, err := f.shelf(i, after)
+		found, err := f.listShard(i, after)
 		if err != nil {
 			return nil, fmt.Errorf("list artifacts: %w", err)
 		}
@@ -31,17 +31,17 @@ func (f *Folder) List(ctx context.Context, after string, n int) ([]Info, error) 
 	return page, nil
 }
 
-// firstShelf is where what follows a digest begins.
-func firstShelf(after string) int {
+// firstShard returns the shard that holds the next artifact after a digest.
+func firstShard(after string) int {
 	if after == "" {
 		return 0
 	}
-	i, _ := strconv.ParseUint(after[:2], 16, 8) // a digest, which was checked
+	i, _ := strconv.ParseUint(after[:2], 16, 8) // the digest was checked before
 	return int(i)
 }
 
-func (f *Folder) shelf(i int, after string) ([]Info, error) {
-	entries, err := fs.ReadDir(f.root.FS(), shelf(i)) // in the order of their names
+func (f *Folder) listShard(i int, after string) ([]Info, error) {
+	entries, err := fs.ReadDir(f.root.FS(), shardDir(i)) // sorted by name
 	if err != nil {
 		return nil, err
 	}

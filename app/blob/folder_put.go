@@ -13,7 +13,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Put keeps what r gives. Where it waits for r, the context does not end it.
+// Put stores the bytes of r. The context does not interrupt a read of r.
 func (f *Folder) Put(ctx context.Context, up Upload, r io.Reader) error {
 	if err := cmp.Or(ctx.Err(), checkUpload(up, f.options.MaxSize)); err != nil {
 		return err
@@ -24,17 +24,22 @@ func (f *Folder) Put(ctx context.Context, up Upload, r io.Reader) error {
 	return f.receive(ctx, up, r)
 }
 
-// has says that nothing needs to be sent. A file of another size was damaged
-// from outside; it is replaced when its bytes come again.
+// has reports whether the artifact exists with the right size. A file of another
+// size was damaged from outside; the next upload replaces it.
 func (f *Folder) has(ctx context.Context, up Upload) bool {
 	info, err := f.Stat(ctx, up.Digest)
 	return err == nil && info.Size == up.Size
 }
 
-// receive writes to a file apart and renames it when all of it is right and on
-// the disk. Two that bring the same bytes rename over each other, which changes
-// nothing: both were compared with the digest.
+// receive writes to a temporary file, and renames it once its content is correct
+// and on the disk. Two uploads of the same bytes replace each other's file, which
+// is harmless: both match the digest.
 func (f *Folder) receive(ctx context.Context, up Upload, r io.Reader) (err error) {
+	defer func() {
+		if errors.Is(err, errFull) {
+			f.log.Error("no space left for artifacts", "error", errors.Unwrap(err))
+		}
+	}()
 	f.sweepSometimes(time.Now())
 	if err := f.room(up.Size); err != nil {
 		return err
@@ -46,7 +51,7 @@ func (f *Folder) receive(ctx context.Context, up Upload, r io.Reader) (err error
 	}
 	defer func() {
 		if err != nil {
-			_ = f.root.Remove(name) // what stays is swept
+			_ = f.root.Remove(name) // a remaining file is swept later
 		}
 	}()
 	from := newExact(ctx, r, up)
@@ -57,16 +62,16 @@ func (f *Folder) receive(ctx context.Context, up Upload, r io.Reader) (err error
 	if err := errors.Join(err, file.Close()); err != nil {
 		return kept(err)
 	}
-	// The bytes are on the disk before the name is, or a power cut could leave
+	// The bytes must be on the disk before the name, or a power cut could leave
 	// the name with other bytes.
 	if err := f.root.Rename(name, place(up.Digest)); err != nil {
 		return kept(err)
 	}
-	return kept(f.syncDir(shelves + "/" + up.Digest[:2]))
+	return kept(f.syncDir(shardRoot + "/" + up.Digest[:2]))
 }
 
-// room refuses what would fill the disk, which the folder may share with the
-// database.
+// room refuses an upload that would fill the disk, which the folder may share
+// with the database.
 func (f *Folder) room(size int64) error {
 	if f.options.KeepFree < 0 {
 		return nil
@@ -78,7 +83,7 @@ func (f *Folder) room(size int64) error {
 	return full(fmt.Errorf("%d bytes are free, %d are to stay free: %w", free, f.options.KeepFree, errFull))
 }
 
-// errFull is what the operating system says when a disk has no room.
+// errFull is the error of a full disk.
 var errFull = errors.New("no space left")
 
 func full(cause error) error {
@@ -88,7 +93,7 @@ func full(cause error) error {
 	}
 }
 
-// kept explains an error of the disk. An error of the sender stays as it is.
+// kept explains an error of the disk. It returns errors of the sender unchanged.
 func kept(err error) error {
 	var ours *core.Error
 	switch {
@@ -100,11 +105,11 @@ func kept(err error) error {
 	return fmt.Errorf("keep artifact: %w", err)
 }
 
-// abandoned is the age from which a file in tmp is abandoned. It counts from
-// the last write, and no connection may be silent for so long.
+// abandoned is the age since the last write at which a file in tmp is deleted.
+// No connection may be silent for so long.
 const abandoned = time.Hour
 
-// sweepSometimes needs no caller of its own: only uploads leave anything to sweep.
+// sweepSometimes sweeps once in a while. It is called by uploads, because only they leave files to sweep.
 func (f *Folder) sweepSometimes(now time.Time) {
 	last := f.swept.Load()
 	if now.Unix()-last >= int64(abandoned/time.Second) && f.swept.CompareAndSwap(last, now.Unix()) {
@@ -112,18 +117,18 @@ func (f *Folder) sweepSometimes(now time.Time) {
 	}
 }
 
-// sweep removes what uploads left behind that died with their process.
+// sweep deletes the files of uploads whose process has died.
 func (f *Folder) sweep(now time.Time) {
 	f.swept.Store(now.Unix())
 	dir, err := f.root.Open(coming)
 	if err != nil {
-		f.log.Warn("sweep unfinished uploads", "error", err)
+		f.log.Warn("cannot remove unfinished uploads", "error", err)
 		return
 	}
 	defer func() { _ = dir.Close() }() // only read
 	files, err := dir.ReadDir(-1)
 	if err != nil {
-		f.log.Warn("sweep unfinished uploads", "error", err)
+		f.log.Warn("cannot remove unfinished uploads", "error", err)
 	}
 	for _, file := range files {
 		info, err := file.Info()

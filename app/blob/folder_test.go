@@ -54,7 +54,7 @@ func serve(t *testing.T, path string, o blob.Options) served {
 	return served{Folder: f, path: path, url: o.URL, log: &log, stop: server.Close}
 }
 
-// Short names for what the suite uses too.
+// Short names of helpers that the suite shares.
 var (
 	must     = blobtest.Must
 	wantCode = blobtest.WantCode
@@ -152,7 +152,7 @@ func TestADamagedFileIsReplaced(t *testing.T) {
 	must(t, blob.Verify(t.Context(), s, up))
 }
 
-func TestWhatIsNoFileIsNoArtifact(t *testing.T) {
+func TestFolderRefusesArtifactsThatAreNoFiles(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir(), blob.Options{})
 	outside := filepath.Join(t.TempDir(), "outside")
@@ -217,7 +217,7 @@ func TestAFolderLeavesRoomOnItsDisk(t *testing.T) {
 		t.Errorf("%d", got)
 	}
 	s.stop()
-	if log := s.log.String(); !strings.Contains(log, "no space left") || strings.Contains(log, "signature") {
+	if log := s.log.String(); strings.Count(log, `msg="no space left for artifacts"`) != 2 || strings.Contains(log, "signature") { // of Put and of the link
 		t.Errorf("log: %s", log)
 	}
 }

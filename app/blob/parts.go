@@ -15,10 +15,10 @@ import (
 )
 
 // A part is a store below the address of another. Parts share no bytes: bytes
-// sent to one are not there in the next, for any caller. One that belongs to
-// an owner so tells no other what it holds.
+// that are sent to one part do not exist in another. So the part of one owner
+// reveals nothing to other owners.
 
-// Part is the address of the part of a name, which [core.ValidName] accepts.
+// Part returns the address of a part. [core.ValidName] must accept its name.
 func Part(address, name string) (string, error) {
 	if err := core.ValidName("part", name); err != nil {
 		return "", err
@@ -38,7 +38,7 @@ func Part(address, name string) (string, error) {
 	return "", core.InvalidField("artifacts", "", "the address names neither a folder nor a bucket", addressHint)
 }
 
-// Parts lists the names of the parts that are there, in the order of their
+// Parts returns the names of the existing parts, in the order of their
 // addresses.
 func Parts(ctx context.Context, address string) ([]string, error) {
 	kind, rest, _ := strings.Cut(address, ":")
@@ -94,8 +94,8 @@ func (b *Bucket) parts(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// partFile writes capitals as = and the small letter: a disk may take Alpha and
-// alpha for one.
+// partFile writes a capital letter as = and the small letter: a disk may ignore
+// case.
 func partFile(name string) string {
 	var b strings.Builder
 	for _, c := range []byte(name) {
@@ -108,7 +108,7 @@ func partFile(name string) string {
 	return b.String()
 }
 
-// partName is the name that partFile wrote.
+// partName reverses partFile.
 func partName(file string) (name string, is bool) {
 	var b strings.Builder
 	for i := 0; i < len(file); i++ {

@@ -2,9 +2,9 @@
 
 package blob
 
-// freeBytes is not known here.
+// freeBytes is unknown on this platform.
 func freeBytes(string) (free int64, known bool) { return 0, false }
 
-// isFull is not known here either. An upload to a full disk is an error without
-// a name, and leaves nothing behind all the same.
+// isFull is unknown on this platform. An upload to a full disk gets a general
+// error, and still leaves nothing behind.
 func isFull(error) bool { return false }

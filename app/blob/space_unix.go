@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freeBytes is what is free on the disk of a folder for this process.
+// freeBytes returns the free bytes for this process on the disk of a folder.
 func freeBytes(path string) (free int64, known bool) {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(path, &disk); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/internal/nearest"
 )
 
-// Place is where something stands in a text. Lines and columns count from 1.
+// Place is a position in a text. Lines and columns count from 1.
 type Place struct {
 	File         string
 	Line, Column int
@@ -21,22 +21,22 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Fault is one thing that is wrong, where it stands, and the lines around it.
+// Fault is a fault with its place and the lines around it.
 type Fault struct {
 	Place   Place
 	Excerpt string
 	core.FieldError
 }
 
-// maxFaults bounds how many faults of one input are told.
+// maxFaults limits how many faults of one input are reported.
 const maxFaults = 20
 
-// FileError is everything that is wrong with what was read from files. In an
-// error chain it also is a [core.Error] with code invalid.
+// FileError holds all faults of an input. In an error chain it is also a
+// [core.Error] with code invalid.
 type FileError struct {
 	What   string // such as "manifest"
 	Faults []Fault
-	More   int // faults that are not told
+	More   int // number of faults that are not listed
 }
 
 func (e *FileError) Error() string {
@@ -68,7 +68,7 @@ func (e *FileError) Unwrap() error {
 	return be
 }
 
-// faults collects what is wrong with one input.
+// faults collects the faults of one input.
 type faults struct {
 	list []Fault
 	more int
@@ -82,7 +82,7 @@ func (fs *faults) add(f Fault) {
 	fs.list = append(fs.list, f)
 }
 
-// full reports that one more is counted and not shown. It needs no excerpt, for which the whole file is looked through.
+// full reports whether further faults are only counted. They need no excerpt, which would cost a search of the whole file.
 func (fs *faults) full() bool { return len(fs.list) >= maxFaults }
 
 func (fs *faults) err(what string) error {
@@ -92,7 +92,7 @@ func (fs *faults) err(what string) error {
 	return &FileError{What: what, Faults: fs.list, More: fs.more}
 }
 
-// excerpt is the line of a place with two lines before and one after it, and a
+// excerpt returns the line of a place with two lines before and one after, and a
 // caret under the column.
 func excerpt(text string, at Place) string {
 	lines := strings.Split(text, "\n")
@@ -117,26 +117,26 @@ func excerpt(text string, at Place) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// hidden is the secrets of what was read. The lines around a fault go to logs
-// of builds, where they do not belong.
+// hidden collects the secrets of an input. They must not appear in the lines
+// around a fault, which end up in logs of builds.
 type hidden struct{ lines []string }
 
-// leastHidden is the shortest text that is hidden, in bytes. Shorter ones are no
-// secrets, and stand in many a word.
+// leastHidden is the minimum length of hidden texts, in bytes. Shorter ones are
+// not secrets, and are parts of many words.
 const leastHidden = 4
 
 func (h *hidden) add(secret string) {
 	if secret == string(core.Redacted) {
 		return
 	}
-	for line := range strings.Lines(secret) { // a key is one of several
+	for line := range strings.Lines(secret) { // a private key has several lines
 		if line = strings.TrimSpace(line); len(line) >= leastHidden {
 			h.lines = append(h.lines, line)
 		}
 	}
 }
 
-// mask takes the secrets out of what is shown of faults.
+// mask hides the secrets in the texts of faults.
 func (h *hidden) mask(faults []Fault) {
 	if len(h.lines) == 0 || len(faults) == 0 {
 		return
@@ -148,7 +148,7 @@ func (h *hidden) mask(faults []Fault) {
 	}
 }
 
-// pad is as wide as the first n characters of line, tabs kept.
+// pad returns blanks as wide as the first n characters of line; it keeps tabs.
 func pad(line string, n int) string {
 	var b strings.Builder
 	for i, r := range []rune(line) {
@@ -164,7 +164,7 @@ func pad(line string, n int) string {
 	return b.String()
 }
 
-// maxShown bounds a line of an excerpt, in characters.
+// maxShown limits a line of an excerpt, in characters.
 const maxShown = 160
 
 func shorten(line string) string {
@@ -174,6 +174,6 @@ func shorten(line string) string {
 	return line
 }
 
-// Suggest is the known word that was probably meant by an unknown one, or
-// empty when none is near.
+// Suggest returns the known word that is most similar to an unknown one, or ""
+// if none is near.
 func Suggest(word string, known []string) string { return nearest.Of(word, known) }

@@ -22,7 +22,7 @@ func said(t *testing.T, err error) string {
 	return text
 }
 
-// What stands where it does not belong may be a secret, and the log of a build has the error.
+// A value at a wrong place may be a secret, and errors end up in logs of builds.
 func TestNoSecretIsSaidWithAFault(t *testing.T) {
 	t.Parallel()
 	manifests := map[string]string{

@@ -16,17 +16,17 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// DefaultFile is read from the current directory when no file is named.
+// DefaultFile is read from the current directory if no file is named.
 const DefaultFile = "belfry.config.yaml"
 
-// Key is one thing that can be set.
+// Key describes one setting.
 type Key struct {
 	Name    string   // in the file
 	Env     string   // in the environment
 	Flag    string   // on the command line, without dashes
 	Default string   // as text
 	Doc     string   // one sentence
-	Groups  []string // node, worker, client: whom it concerns
+	Groups  []string // programs that use it: node, worker, client
 	Secret  bool
 	Bool    bool // a flag without a value
 	field   int
@@ -34,7 +34,7 @@ type Key struct {
 
 var keys = makeKeys()
 
-// Keys lists everything that can be set, in the order of [Config].
+// Keys lists all settings, in the order of [Config].
 func Keys() []Key { return keys }
 
 func makeKeys() []Key {
@@ -54,8 +54,8 @@ func makeKeys() []Key {
 
 func (k Key) value(c *Config) reflect.Value { return reflect.ValueOf(c).Elem().Field(k.field) }
 
-// set reads a value from text, as the environment and flags carry it: lists
-// and tables with commas.
+// set reads a value in the notation of the environment and flags: lists and
+// tables with commas.
 func (k Key) set(c *Config, text string) error {
 	v := k.value(c)
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
@@ -95,8 +95,8 @@ func setTable(v reflect.Value, text string) error {
 	return nil
 }
 
-// Text is the value of the key in c, as a flag would give it, with secrets
-// hidden.
+// Text returns the value of the key in c, in the notation of a flag, with
+// secrets hidden.
 func (k Key) Text(c Config) string {
 	v := k.value(&c)
 	switch x := v.Interface().(type) {
@@ -138,21 +138,21 @@ func (k Key) masked(text string) string {
 	return text
 }
 
-// Input is where the configuration comes from.
+// Input holds the sources of a configuration.
 type Input struct {
-	File  string // named by --config; BELFRY_CONFIG and DefaultFile come after it
+	File  string // from --config; if empty, BELFRY_CONFIG or DefaultFile
 	Env   func(string) string
 	Flags map[string]string // given flags by key name, as text
 }
 
-// Loaded is a configuration and where each of its values came from.
+// Loaded is a configuration with the source of each value.
 type Loaded struct {
 	Config
 	File    string            // the file that was read, or empty
 	sources map[string]string // by key name
 }
 
-// Source says where a value came from: "default", "file PATH:LINE",
+// Source returns the source of a value: "default", "file PATH:LINE",
 // "environment NAME" or "flag --name".
 func (l Loaded) Source(key string) string {
 	if s := l.sources[key]; s != "" {
@@ -164,8 +164,8 @@ func (l Loaded) Source(key string) string {
 // Given reports whether the key was set.
 func (l Loaded) Given(key string) bool { return l.sources[key] != "" }
 
-// Load puts together flags, environment, file and defaults, in this order of
-// precedence, and says everything that is wrong with the result.
+// Load merges flags, environment, file and defaults, in this order of
+// precedence, and returns all faults of the result.
 func Load(in Input) (Loaded, error) {
 	l := Loaded{Config: Default(), sources: map[string]string{}}
 	if err := l.file(in); err != nil {
@@ -223,8 +223,8 @@ func (l *Loaded) document(src Source) error {
 	if err := d.err("configuration"); err != nil {
 		return err
 	}
-	// Faults of values are told with their line as long as only the file can
-	// be the cause; what flags and environment replace is checked after that.
+	// Here only the file can cause a fault, so its line is reported. Values of the
+	// environment and of flags are checked after that.
 	if err := l.check(); err != nil {
 		defs := Definitions{places: d.places, sources: map[string]string{src.Name: string(src.Text)}, hidden: *d.hidden}
 		return renamed(defs.Locate(err), "configuration")
@@ -240,7 +240,7 @@ func renamed(err error, what string) error {
 	return err
 }
 
-// texts applies environment and flags.
+// texts applies the environment and flags.
 func (l *Loaded) texts(in Input) error {
 	e := &core.Error{Code: core.Invalid, Message: "configuration"}
 	apply := func(k Key, text, source string) {
@@ -267,7 +267,7 @@ func (l *Loaded) texts(in Input) error {
 	return nil
 }
 
-// check validates and names the source of what is refused.
+// check validates the values, and adds the source to each fault.
 func (l *Loaded) check() error {
 	err := CheckDatabase(l.Database)
 	if err == nil {

@@ -185,7 +185,7 @@ func TestServerURL(t *testing.T) {
 	}
 }
 
-func TestWithDefaultsFillsOnlyWhatIsEmpty(t *testing.T) {
+func TestWithDefaultsFillsOnlyEmptyFields(t *testing.T) {
 	t.Parallel()
 	c := Config{Listen: "127.0.0.1:1", Roles: []string{RoleAPI}}.WithDefaults()
 	if c.Listen != "127.0.0.1:1" || c.Has(RoleEngine) || c.Database != "sqlite:belfry.db" || c.SQLitePath() != "belfry.db" {

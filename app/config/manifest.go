@@ -15,7 +15,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Definitions is a manifest as it was read, and where each part of it stands.
+// Definitions is a manifest with the place of each part of it.
 type Definitions struct {
 	view.Manifest
 	places  map[string]Place
@@ -74,7 +74,7 @@ func readSource(path string, stdin io.Reader) ([]Source, error) {
 	return srcs, nil
 }
 
-// ReadFile reads one file up to the limit and a byte.
+// ReadFile reads one file, up to one byte more than the limit.
 func ReadFile(path string) (Source, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -88,7 +88,7 @@ func ReadFile(path string) (Source, error) {
 	return Source{Name: path, Text: text}, nil
 }
 
-// fileError turns a fault of the file system into one of the input.
+// fileError turns an error of the file system into one of the input.
 func fileError(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return core.InvalidField("file", path, "does not exist", "check the path, it counts from the current directory")
@@ -100,9 +100,9 @@ func fileError(path string, err error) error {
 	return core.InvalidField("file", path, "cannot be read: "+err.Error(), "")
 }
 
-// ParseManifest reads the documents of all sources as one manifest and says
-// everything that is wrong with it, place by place. An object that names no namespace
-// is checked as if it were in the given one, and left as it was written.
+// ParseManifest reads the documents of all sources as one manifest, and returns
+// all faults with their places. An object without a namespace is checked as if it
+// were in the given one, but stays without a namespace.
 func ParseManifest(srcs []Source, namespace string) (Definitions, error) {
 	defs := Definitions{places: map[string]Place{}, sources: map[string]string{}}
 	var all faults
@@ -124,8 +124,8 @@ func (defs *Definitions) read(src Source, all *faults) {
 	d := decoder{src: src, places: defs.places, hidden: &defs.hidden}
 	whole := reflect.ValueOf(&defs.Manifest).Elem()
 	for _, doc := range d.parse() {
-		// A later document goes on where the one before ended, list by list,
-		// and so do the paths of its entries.
+		// The lists of a later document are appended to those before, and the paths
+		// of entries count on.
 		part := reflect.New(whole.Type()).Elem()
 		d.base = map[string]int{}
 		for name, field := range fieldsOf(whole.Type()) {
@@ -142,8 +142,8 @@ func (defs *Definitions) read(src Source, all *faults) {
 	all.more += d.more
 }
 
-// Locate says where in the files the fields of an error stand. An error
-// without fields, or about fields that are not in the files, stays as it is.
+// Locate adds the places in the files to the fields of an error. An error
+// without fields, or about fields that are not in the files, is unchanged.
 func (defs *Definitions) Locate(err error) error {
 	var be *core.Error
 	if !errors.As(err, &be) || len(be.Fields) == 0 {
@@ -167,8 +167,8 @@ func (defs *Definitions) Locate(err error) error {
 	return all.err("manifest")
 }
 
-// Locate says where in a text that [Decode] reads into v the fields of an error
-// stand, as [Definitions.Locate] does for files.
+// Locate adds places to the fields of an error, like [Definitions.Locate], for a
+// text that [Decode] reads into v.
 func Locate(src Source, v any, err error) error {
 	d := decoder{src: src, places: map[string]Place{}, hidden: new(hidden)}
 	if docs := d.parse(); len(docs) > 0 {
@@ -178,7 +178,7 @@ func Locate(src Source, v any, err error) error {
 	return defs.Locate(err)
 }
 
-// at is the place of the longest part of a path that stands in a file.
+// at returns the place of the longest prefix of a path that is in a file.
 func (defs *Definitions) at(path string) (Place, bool) {
 	for path != "" {
 		if at, ok := defs.places[path]; ok {

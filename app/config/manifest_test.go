@@ -40,7 +40,7 @@ func faultsOf(t *testing.T, texts ...string) []Fault {
 	return fe.Faults
 }
 
-func TestManifestReadsWhatPeopleWrite(t *testing.T) {
+func TestManifestReadsCommonSpellings(t *testing.T) {
 	t.Parallel()
 	defs, err := parse(t, `
 # queues first
@@ -332,7 +332,7 @@ func TestALongListIsNotDeep(t *testing.T) {
 	}
 }
 
-func TestHintsNameWhatPeopleWrite(t *testing.T) {
+func TestHintsListOnlyWritableFields(t *testing.T) {
 	t.Parallel()
 	_, err := ParseManifest([]Source{{Name: "a.yaml", Text: []byte("tasks:\n  - name: a\n    zzzzzzzz: 5m\n    created: 1\n")}}, core.DefaultNamespace)
 	if err == nil || !strings.Contains(err.Error(), "known here: ") || !strings.Contains(err.Error(), ", timeout") {

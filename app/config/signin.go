@@ -9,12 +9,12 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// WebLimits is how long a person stays signed in to the web interface.
+// WebLimits returns the time limits of sessions in the web interface.
 func (c Config) WebLimits() access.WebSessionLimits {
 	return access.WebSessionLimits{Idle: c.ConsoleIdle, Life: c.ConsoleLife}
 }
 
-// Admission is who gets in through the provider.
+// Admission returns which users of the provider may sign in.
 func (c Config) Admission() (a access.Admission, err error) {
 	if a.Default, err = access.ParseGrants("oidc_default", c.OIDCDefault); err != nil {
 		return a, err
@@ -28,7 +28,7 @@ func (c Config) Admission() (a access.Admission, err error) {
 	return a, nil
 }
 
-// checkSignIn sees to oidc_*. Nothing of it counts without an issuer.
+// checkSignIn checks oidc_*. Without an issuer, these settings have no effect.
 func (c Config) checkSignIn() (bad []core.FieldError) {
 	say := func(field, value, message, hint string) {
 		bad = append(bad, core.FieldError{Field: field, Value: value, Message: message, Hint: hint})
@@ -62,12 +62,12 @@ func (c Config) checkSignIn() (bad []core.FieldError) {
 		}
 	}
 	if _, err := c.Admission(); err != nil {
-		bad = append(bad, err.(*core.Error).Fields...) //nolint:errorlint // made just now
+		bad = append(bad, err.(*core.Error).Fields...) //nolint:errorlint // created by the call above
 	}
 	return bad
 }
 
-// confidential reports whether messages to u cannot be read on the way.
+// confidential reports whether the connection to u is encrypted or local.
 func confidential(u *url.URL) bool {
 	return u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && IsLoopback(u.Host))
 }

@@ -9,26 +9,26 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// GivenToken is a token whose secret the operator chose, so that an installation
-// starts by itself.
+// GivenToken is a token with a secret that the operator chose, for unattended
+// installation.
 type GivenToken struct {
 	Name      string         `json:"name"`
-	Namespace string         `json:"namespace"` // default: default; * for everywhere
+	Namespace string         `json:"namespace"` // default: default; * for all
 	Scopes    []access.Scope `json:"scopes"`
 	Secret    core.Secret    `json:"secret"`
 }
 
-// Token is the token without its secret.
+// Token returns the token without its secret.
 func (g GivenToken) Token() access.Token {
 	return access.Token{Name: g.Name, Namespace: g.Namespace, Scopes: g.Scopes}.WithDefaults()
 }
 
-// givenSecret is what a chosen secret must look like: as long and as hard to
-// guess as one that Belfry makes, since only a plain hash of it is kept.
+// givenSecret matches chosen secrets. They must be as hard to guess as generated
+// ones, because the database holds only an unsalted hash.
 var givenSecret = regexp.MustCompile(`^belfry_[A-Za-z0-9_-]{43,128}$`)
 
 // ReadTokens reads a file of tokens: a document with a list "tokens". Errors
-// name the file and the field and hold no secret.
+// contain the file and the field, but no secret.
 func ReadTokens(path string) ([]GivenToken, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

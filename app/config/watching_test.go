@@ -46,7 +46,7 @@ status_pages:
     sections: [{title: Shop, monitors: site, tags: [shop]}]
 `
 
-func TestManifestReadsWhatIsWatched(t *testing.T) {
+func TestManifestReadsWatchedFields(t *testing.T) {
 	t.Parallel()
 	defs, err := parse(t, watching, "monitors:\n  - {name: more, check: {tcp: {address: 'example.com:443'}}}\n")
 	if err != nil {
@@ -68,7 +68,7 @@ func TestManifestReadsWhatIsWatched(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrittenIsReadAsTheSame(t *testing.T) {
+func TestWatchedConfigurationIsReadAsWritten(t *testing.T) {
 	t.Parallel()
 	defs, err := parse(t, watching)
 	if err != nil {
@@ -90,7 +90,7 @@ func TestWhatIsWrittenIsReadAsTheSame(t *testing.T) {
 	}
 }
 
-func TestFaultsOfWhatIsWatchedHaveTheirPlace(t *testing.T) {
+func TestFaultsOfWatchedConfigurationHaveTheirPlace(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"monitors:\n  - name: a\n    check:\n      http: {url: 'ftp://x'}\n":                                                   "a.yaml:4:19: monitors[0].check.http.url",

@@ -13,8 +13,8 @@ import (
 
 // WriteYAML writes v as YAML, with the names and the order of its JSON.
 //
-// What it writes, [Decode] reads as the same: a text is written without quotes
-// only when it cannot be taken for anything but a text.
+// [Decode] reads the output as the same value: a text is written without quotes
+// only if no reader can take it for another type.
 func WriteYAML(w io.Writer, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -35,8 +35,8 @@ type yamlWriter struct {
 	out bytes.Buffer
 }
 
-// value writes what comes next. depth is its indentation in steps of two;
-// inline says that it stands behind a key or dash on the same line.
+// value writes the next value. depth is its indentation in steps of two;
+// inline reports whether it is on the line of its key or dash.
 func (y *yamlWriter) value(depth int, inline bool) error {
 	t, err := y.in.Token()
 	if err != nil {
@@ -70,8 +70,8 @@ func (y *yamlWriter) lead(inline bool, text string) {
 	y.out.WriteString(text)
 }
 
-// object writes keys and values. Behind a dash the first key stands on its
-// line; behind a key it begins a line of its own.
+// object writes keys and values. After a dash, the first key is on the same
+// line; after a key, it begins a new line.
 func (y *yamlWriter) object(depth int, inline bool) error {
 	afterDash := inline && bytes.HasSuffix(y.out.Bytes(), []byte("-"))
 	switch {
@@ -114,7 +114,7 @@ func (y *yamlWriter) list(depth int, inline bool) error {
 
 func (y *yamlWriter) indent(depth int) { y.out.WriteString(strings.Repeat("  ", depth)) }
 
-// quote is a text as a value, with the end of its line.
+// quote returns a text as a value, with the end of its line.
 func quote(s string, depth int) string {
 	if strings.Contains(s, "\n") && literal(s) {
 		return block(s, depth)
@@ -122,7 +122,7 @@ func quote(s string, depth int) string {
 	return quoteLine(s)
 }
 
-// quoteLine is a text on one line: plain, or as JSON, which YAML reads.
+// quoteLine returns a text on one line: plain, or as JSON, which is valid YAML.
 func quoteLine(s string) string {
 	if plain(s) {
 		return s + "\n"
@@ -130,22 +130,22 @@ func quoteLine(s string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string always can be
+	_ = e.Encode(s) // encoding a string cannot fail
 	return b.String()
 }
 
-// plainRule is a text that begins with a letter or a slash and holds no
-// character that ends a plain text somewhere.
+// plainRule matches a text that begins with a letter or a slash and has no
+// character that can end a plain scalar.
 var plainRule = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9 _./,;+=()@$*"'?&|<>!~%^-]*(:[A-Za-z0-9_/.,;+=()@$?&%~-]+)*$`)
 
-// words that YAML, of one version or another, takes for something else.
+// words are the plain scalars that a version of YAML reads as another type than text.
 var words = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n", "inf", "nan"}
 
 func plain(s string) bool {
 	return plainRule.MatchString(s) && !strings.HasSuffix(s, " ") && !slices.Contains(words, strings.ToLower(s))
 }
 
-// literal reports whether a text of several lines can stand as it is in a
+// literal reports whether a text of several lines can be written as a literal
 // block.
 func literal(s string) bool {
 	if s[0] == ' ' || s[0] == '\n' || s[0] == '\t' {
@@ -153,7 +153,7 @@ func literal(s string) bool {
 	}
 	for line := range strings.SplitSeq(s, "\n") {
 		if strings.HasSuffix(line, " ") || strings.HasSuffix(line, "\t") {
-			return false // readers differ about what ends a line
+			return false // parsers differ in which characters end a line
 		}
 	}
 	return !strings.ContainsFunc(s, func(r rune) bool {
@@ -161,8 +161,8 @@ func literal(s string) bool {
 	})
 }
 
-// block is a text as a literal block. The indicator says how many ends of line
-// belong to it.
+// block returns a text as a literal block. The indicator states how many line
+// breaks at its end belong to it.
 func block(s string, depth int) string {
 	var b strings.Builder
 	body := strings.TrimRight(s, "\n")

@@ -20,13 +20,13 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// MaxFile bounds a file, in bytes. It holds [view.MaxManifest] definitions.
+// MaxFile limits a file, in bytes. A file of this size can hold [view.MaxManifest] definitions.
 const MaxFile = 32 << 20
 
-// maxDepth bounds the nesting of a file. The parser recurses.
+// maxDepth limits the nesting of a file, because the parser recurses.
 const maxDepth = 64
 
-// Source is a text and what to call it.
+// Source is a text and its name for errors.
 type Source struct {
 	Name string
 	Text []byte
@@ -48,17 +48,17 @@ func Decode(src Source, what string, v any) error {
 }
 
 // decoder reads the documents of one source into Go values by their json tags.
-// Scalars are read from their text, not from what YAML 1.1 or 1.2 take them
-// for: an environment variable "yes" stays yes, and a name 0755 stays 0755.
+// Scalars are read from their text, not by the types of YAML 1.1 or 1.2: an
+// environment variable "yes" stays yes, and a name 0755 stays 0755.
 type decoder struct {
 	src    Source
-	places map[string]Place // where each value stands, by its path
-	base   map[string]int   // for top-level lists: entries that came before
+	places map[string]Place // place of each value, by its path
+	base   map[string]int   // of top-level lists: number of entries in earlier documents
 	hidden *hidden
 	faults
 }
 
-// parse answers the documents of the source that hold anything.
+// parse returns the documents of the source that are not empty.
 func (d *decoder) parse() []ast.Node {
 	if len(d.src.Text) > MaxFile {
 		d.add(Fault{Place: Place{File: d.src.Name}, FieldError: core.FieldError{
@@ -91,11 +91,11 @@ func (d *decoder) parse() []ast.Node {
 	return docs
 }
 
-// likelySecret is the rest of a line after a name that is one of a secret.
+// likelySecret matches the rest of a line after a name that suggests a secret.
 var likelySecret = regexp.MustCompile(`(?i)(?:token|secret|password|bearer|key)["']?[ \t]*:[ \t]*([^\r\n]+)`)
 
 func (d *decoder) syntax(err error) {
-	for _, secret := range likelySecret.FindAllSubmatch(d.src.Text, -1) { // nothing of the file is known
+	for _, secret := range likelySecret.FindAllSubmatch(d.src.Text, -1) { // the file could not be parsed
 		d.hidden.add(string(secret[1]))
 	}
 	var ye yaml.Error
@@ -106,12 +106,12 @@ func (d *decoder) syntax(err error) {
 	d.add(Fault{Place: Place{File: d.src.Name}, FieldError: core.FieldError{Message: err.Error()}})
 }
 
-// tooDeep is the token at which nesting gets deeper than the parser can take,
-// or nil. Levels are counted by the columns that lines begin in: the lexer's
-// own count grows with every entry of a list that is not indented.
+// tooDeep returns the token at which the nesting exceeds maxDepth, or nil.
+// Levels are counted by the columns in which lines begin: the lexer's own count
+// grows with every entry of a list that is not indented.
 func tooDeep(tokens token.Tokens) *token.Token {
 	flow, entries, line := 0, 0, 0
-	var columns []int // in which the enclosing lines begin
+	var columns []int // of the first characters of the enclosing lines
 	for _, t := range tokens {
 		if t.Position.Line != line {
 			line, entries = t.Position.Line, 0
@@ -134,8 +134,8 @@ func tooDeep(tokens token.Tokens) *token.Token {
 	return nil
 }
 
-// enclosing is the columns of the lines that a line which begins in column is
-// inside of, and its own.
+// enclosing returns the columns of the lines that enclose a line, and the column
+// of the line itself.
 func enclosing(columns []int, column int) []int {
 	for len(columns) > 0 && columns[len(columns)-1] >= column {
 		columns = columns[:len(columns)-1]
@@ -199,7 +199,7 @@ func (d *decoder) value(node ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// first is the token at which a node begins, as a reader sees it.
+// first returns the token at which a node begins for a reader.
 func first(node ast.Node) *token.Token {
 	switch n := node.(type) {
 	case *ast.MappingNode:
@@ -212,7 +212,7 @@ func first(node ast.Node) *token.Token {
 	return node.GetToken()
 }
 
-// plain refuses what makes YAML more than data.
+// plain refuses anchors, aliases, merge keys and tags.
 func (d *decoder) plain(node ast.Node, path string) bool {
 	switch node.Type() {
 	case ast.AnchorType, ast.AliasType, ast.MergeKeyType:
@@ -225,7 +225,7 @@ func (d *decoder) plain(node ast.Node, path string) bool {
 	return true
 }
 
-// pairs is the entries of a mapping, or a fault.
+// pairs returns the entries of a mapping; for other nodes it records a fault.
 func (d *decoder) pairs(node ast.Node, path string) ([]*ast.MappingValueNode, bool) {
 	var values []*ast.MappingValueNode
 	switch n := node.(type) {
@@ -248,7 +248,7 @@ func (d *decoder) pairs(node ast.Node, path string) ([]*ast.MappingValueNode, bo
 	return values, true
 }
 
-// key is the text of a mapping's key.
+// key returns the text of a mapping key.
 func key(pair *ast.MappingValueNode) string {
 	if s, ok := pair.Key.(*ast.StringNode); ok {
 		return s.Value
@@ -271,14 +271,14 @@ func (d *decoder) structure(node ast.Node, v reflect.Value, path string) {
 			d.unknown(pair, name, path, written(v.Type(), fields))
 		case v.Type().FieldByIndex(field).Tag.Get("readOnly") == "true":
 			// Output of show -o yaml may be applied again. Fields that only Belfry
-			// sets are passed over, as the API does.
+			// sets are ignored, as in the API.
 		default:
 			d.value(pair.Value, v.FieldByIndex(field), sub)
 		}
 	}
 }
 
-// written is the names of the fields that people write. Fields that only Belfry sets are passed over: they help no reader.
+// written returns the names of the fields that people write. It omits fields that only Belfry sets.
 func written(t reflect.Type, fields map[string][]int) (names []string) {
 	for name, field := range fields {
 		if t.FieldByIndex(field).Tag.Get("readOnly") != "true" {
@@ -298,15 +298,15 @@ func (d *decoder) unknown(pair *ast.MappingValueNode, name, path string, names [
 	d.fault(pair.Key.GetToken(), join(path, name), "", "is not a known key", hint)
 }
 
-// hide keeps the texts of a value out of what is shown of faults. It stands where it does not belong, so it is unknown
-// whether it is a secret. Short ones are words such as http, which are in many a line.
+// hide hides the texts of a value in faults. The value is at an unknown place, so it may be a secret. Short texts are not
+// hidden: they are words such as http, which occur in many lines.
 func (d *decoder) hide(node ast.Node) {
 	ast.Walk(hiding{d.hidden}, node)
 }
 
 type hiding struct{ *hidden }
 
-// leastUnknown is the shortest text that is hidden without being a secret for sure, in bytes.
+// leastUnknown is the minimum length, in bytes, of a hidden text that may not be a secret.
 const leastUnknown = 8
 
 func (h hiding) Visit(node ast.Node) ast.Visitor {
@@ -316,8 +316,8 @@ func (h hiding) Visit(node ast.Node) ast.Visitor {
 	return h
 }
 
-// fieldsOf is the json names of a struct's fields and where they are, those of
-// embedded structs included.
+// fieldsOf returns the indexes of a struct's fields by their json names,
+// including those of embedded structs.
 func fieldsOf(t reflect.Type) map[string][]int {
 	fields := map[string][]int{}
 	for _, f := range reflect.VisibleFields(t) {
@@ -336,7 +336,7 @@ func (d *decoder) list(node ast.Node, v reflect.Value, path string) {
 	case node.Type() == ast.NullType:
 		return
 	case isScalar(node) && isScalarType(v.Type().Elem()):
-		// One instant or one code needs no list around it.
+		// A single value, such as an instant or a code, may stand without a list.
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		d.value(node, v.Index(0), path+"[0]")
 		return

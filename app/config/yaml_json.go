@@ -12,8 +12,8 @@ import (
 	yamltoken "github.com/goccy/go-yaml/token"
 )
 
-// number is a number of YAML 1.2 (section 10.3.2). The parser takes some of them for texts: those with an exponent and no
-// point, and those of more than 64 bits.
+// number matches a number of YAML 1.2 (section 10.3.2). The parser reads some numbers as texts: those with an exponent and
+// no point, and those of more than 64 bits.
 var number = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 
 // raw reads any node as JSON.

@@ -32,7 +32,7 @@ func (d *decoder) scalar(node ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// setText puts what text says into a value of a plain kind.
+// setText sets a scalar value from its text.
 func setText(v reflect.Value, text string) error {
 	switch v.Kind() {
 	case reflect.String:
@@ -96,7 +96,7 @@ func isScalarType(t reflect.Type) bool {
 	return t.Kind() != reflect.Struct && t.Kind() != reflect.Slice && t.Kind() != reflect.Map
 }
 
-// scalarText is what a person wrote for a scalar.
+// scalarText returns the text of a scalar as written.
 func scalarText(node ast.Node) (string, bool) {
 	switch n := node.(type) {
 	case *ast.StringNode:

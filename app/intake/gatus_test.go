@@ -404,10 +404,10 @@ func TestGatusIsBounded(t *testing.T) {
 	if l := r.Lines[0]; l.Err == nil || !strings.Contains(l.Err.Message, "alias more than can be followed") {
 		t.Errorf("%+v", l)
 	}
-	long := "x-body: &b \"" + strings.Repeat("y", 400_000) + "\"\nendpoints:\n" + strings.Repeat("  - {name: x, url: \"https://x\", body: *b}\n", 100)
+	long := "x-body: &b \"" + strings.Repeat("y", 200_000) + "\"\nendpoints:\n" + strings.Repeat("  - {name: x, url: \"https://x\", body: *b}\n", 200)
 	r = read(t, intake.Gatus, long)
-	if n := len(r.Manifest.Monitors); n == 0 || n > 50 {
-		t.Errorf("%d monitors of a body that 100 share", n)
+	if n := len(r.Manifest.Monitors); n == 0 || n > 100 {
+		t.Errorf("%d monitors of a body that 200 share", n)
 	}
 	for _, tc := range []struct {
 		text string

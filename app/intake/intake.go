@@ -1,20 +1,19 @@
-// Package intake reads what other schedulers and monitors were told and says it
-// in Belfry's words: whole crontabs, CronJobs of Kubernetes, the configuration
-// of Gatus and the backup of Uptime Kuma.
+// Package intake imports definitions of other schedulers and monitors into
+// Belfry: whole crontabs, CronJobs of Kubernetes, the configuration of Gatus and
+// the backup of Uptime Kuma.
 //
-// Each entry of a file becomes one [Line]: what it means in plain words, when
-// it runs next, what it became, such as a task and a schedule, or a monitor, and
-// notes on what Belfry does otherwise. A faulty entry is a Line with its fault, by line and column,
-// and does not keep the others from being read; it is not in the manifest. The
+// Each entry of a file becomes one [Line]: its meaning in plain words, its next
+// times, its definitions, such as a task and a schedule, or a monitor, and notes
+// on differences in Belfry. A faulty entry is a Line with its fault, by line and
+// column. It is not in the manifest, and the other entries are still read. The
 // manifest is always valid, and applying it twice changes nothing.
 //
-// Imported entries behave as they did, not as Belfry's defaults would have
-// it: an entry of a crontab may overlap with itself, is not retried, is not
-// made up for and has the longest timeout there is, because cron does no more.
-// Names are made of the commands, and those of monitors of their names, so the
-// same file gives the same names.
+// Imported entries behave as before, not by Belfry's defaults: as in cron, an
+// entry of a crontab may overlap with itself, is not retried and not caught up,
+// and has the longest possible timeout. Names are derived from the commands, and
+// those of monitors from their names, so the same file gives the same names.
 //
-// Nothing here does I/O but for the reader it is given, which is read up to
+// The package does no I/O except on the given reader, which is read up to
 // [MaxSize] or [MaxBackup] bytes.
 package intake
 
@@ -26,8 +25,8 @@ import (
 	"github.com/belfry-run/belfry/app/intake/internal/base"
 )
 
-// Read reads a file that is either: CronJobs when it looks like YAML or JSON
-// of Kubernetes, and otherwise a crontab.
+// Read reads CronJobs if the file looks like YAML or JSON of Kubernetes, and
+// otherwise a crontab.
 func Read(r io.Reader, o Options) (Result, error) {
 	text, err := base.ReadAll(r)
 	if err != nil {
@@ -39,7 +38,7 @@ func Read(r io.Reader, o Options) (Result, error) {
 	return Crontab(bytes.NewReader(text), o)
 }
 
-// looksLikeYAML goes by the first line that says anything.
+// looksLikeYAML decides by the first line that is not empty or a comment.
 func looksLikeYAML(text []byte) bool {
 	for line := range strings.Lines(strings.TrimPrefix(string(text), "\ufeff")) {
 		line = strings.TrimSpace(line)

@@ -12,21 +12,21 @@ import (
 // Limits of a file.
 const (
 	MaxSize   = base.MaxSize   // bytes
-	MaxBackup = base.MaxBackup // bytes of a backup of Uptime Kuma, which is wordy
+	MaxBackup = base.MaxBackup // bytes of a backup of Uptime Kuma, which is verbose
 	MaxLines  = base.MaxLines  // lines of a crontab, CronJobs, or monitors
 	MaxFiles  = gatus.MaxFiles // files of one configuration of Gatus
 )
 
 type (
-	// Options says what a file does not. The zero value works.
+	// Options sets facts that a file does not contain. The zero value works.
 	Options = base.Options
-	// Format is which kind of crontab a file is.
+	// Format is the kind of a crontab.
 	Format = base.Format
-	// Result is a file as Belfry understood it.
+	// Result is the result of reading a file.
 	Result = base.Result
 	// Line is one entry of a file.
 	Line = base.Line
-	// File is one of several that make a configuration.
+	// File is one of several files of a configuration.
 	File = gatus.File
 )
 
@@ -37,13 +37,13 @@ const (
 	FormatSystem = base.FormatSystem
 )
 
-// Crontab reads a whole crontab of Vixie cron and its heirs (cronie, Debian,
-// the BSDs). An error is about the file as a whole: it is too large, or it is
-// unclear whether its lines name users. Everything else is in the lines.
+// Crontab reads a whole crontab of Vixie cron and its descendants (cronie,
+// Debian, the BSDs). An error is about the file as a whole: it is too large, or
+// it is unclear whether its lines name users. Other faults are in the lines.
 //
-// Variables count from where they are set. CRON_TZ moves the times, TZ only
-// the command, as in cronie. An unescaped % ends the command; what follows is
-// its standard input, one line for each % more.
+// Variables apply from the line that sets them. CRON_TZ changes the times, TZ
+// only the command, as in cronie. An unescaped % ends the command; the rest is
+// its standard input, with one line for each further %.
 func Crontab(r io.Reader, o Options) (Result, error) { return crontab.Crontab(r, o) }
 
 // CronJobs reads CronJobs of Kubernetes (batch/v1) from YAML or JSON: one
@@ -51,9 +51,9 @@ func Crontab(r io.Reader, o Options) (Result, error) { return crontab.Crontab(r,
 // kinds are left out with a note. An error is about the file as a whole: it is
 // too large, or it holds no CronJob.
 //
-// Belfry runs a command on a worker, and not a container in a cluster. So an
-// entry becomes the command of its single container, and what belongs to the
-// container around it is a note.
+// Belfry runs a command on a worker, not a container in a cluster. So an entry
+// becomes the command of its single container, with notes about the settings of
+// the container.
 func CronJobs(r io.Reader, o Options) (Result, error) { return crontab.CronJobs(r, o) }
 
 // Gatus reads the configuration of Gatus (config.yaml): its endpoints and
@@ -61,17 +61,18 @@ func CronJobs(r io.Reader, o Options) (Result, error) { return crontab.CronJobs(
 // the alerts of its endpoints alert rules, and its maintenance windows. An
 // error is about the file as a whole: it is too large, or it holds no endpoint.
 //
-// Endpoints keep the thresholds of their alerts, and are looked at again only
-// in their turn, as there. A condition that cannot be said is a note, and the
-// monitor has the others. Variables such as ${TOKEN} have the values of
-// [Options.Env]. An endpoint whose variable has none is a fault, or, where no
-// values are given at all, a note. In a channel such a variable stands as a
-// secret that is kept, so that a channel that exists keeps its own.
+// Endpoints keep the thresholds of their alerts. As in Gatus, a failed endpoint
+// is checked again only after its interval. A condition that Belfry cannot
+// express is a note; the monitor has the other conditions. Variables such as
+// ${TOKEN} have the values of [Options.Env]. An endpoint with an unset variable
+// is a fault or, if no values are given at all, a note. In a channel, an unset
+// variable becomes the mark of an unchanged secret, so that an existing channel
+// keeps its own.
 func Gatus(r io.Reader, o Options) (Result, error) { return gatus.Gatus(r, o) }
 
 // GatusFiles is [Gatus] for a configuration of several files, as Gatus reads a
-// folder: endpoints of one may tell the channels of another. Lines have the name
-// of their file.
+// folder: endpoints of one file may use the channels of another. Lines have the
+// name of their file.
 func GatusFiles(files []File, o Options) (Result, error) { return gatus.GatusFiles(files, o) }
 
 // Kuma reads a backup of Uptime Kuma 1 (Settings, Backup, Export), and the list
@@ -81,5 +82,5 @@ func GatusFiles(files []File, o Options) (Result, error) { return gatus.GatusFil
 // alert rules. An error is about the file as a whole: it is too large, it is
 // not JSON, or it holds no monitor.
 //
-// Secrets that stand in the file are carried over.
+// Secrets in the file are kept in the definitions.
 func Kuma(r io.Reader, o Options) (Result, error) { return kuma.Kuma(r, o) }

@@ -8,19 +8,18 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Address says where a broker is: scheme://host/name?option=value.
+// Address is the address of a broker: scheme://host/name?option=value.
 type Address struct {
 	Scheme, Host string
 	Name         string // the path without its slash
 	Options      map[string]string
 }
 
-// addressHint shows the forms there are.
+// addressHint shows the forms of addresses.
 const addressHint = "such as sqs://eu-central-1/render or nats://nats.internal:4222/RENDER?creds=/etc/belfry/nats.creds"
 
-// ParseAddress reads an address that may have these options, each once. It
-// never repeats what it refuses, which may hold a secret in the
-// wrong place.
+// ParseAddress reads an address that may have these options, each once. Its
+// errors do not repeat the input, which may hold a secret in the wrong place.
 func ParseAddress(text string, options ...string) (Address, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Opaque != "" || u.Host == "" || u.Fragment != "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// message is what a broker carries. Fields that are not known are ignored, so
-// that nodes may be newer than workers.
+// message is the message of a ticket. Unknown fields are ignored, so that nodes
+// may be newer than workers.
 type message struct {
 	Version int `json:"v"`
 	job.Ticket
@@ -27,8 +27,8 @@ func Encode(t job.Ticket) []byte {
 	return text
 }
 
-// Decode reads what a broker brought. Its error says what is wrong and shows
-// nothing of the message.
+// Decode reads a message of a broker. Its error contains nothing of the
+// message.
 func Decode(text []byte) (job.Ticket, error) {
 	var m message
 	if len(text) > MaxMessage {

@@ -21,7 +21,7 @@ func TestMessagesComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoMessageIsRefusedWithoutRepeatingIt(t *testing.T) {
+func TestMalformedMessagesAreRefusedWithoutTheirText(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"", "hunter2", "null", "[]", `{"v":1}`, `{"v":1,"job_id":1}`, `{"v":1,"secret":"hunter2"}`, `{"v":2,"job_id":1,"secret":"hunter2"}`,

@@ -9,41 +9,41 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Desk makes tickets. *store.Store has it.
+// Desk creates tickets. *store.Store implements it.
 type Desk interface {
-	// MakeTickets makes tickets for at most n jobs of a queue that are due and were
-	// not rung for, or so long ago that the bell was not heard. Two nodes that ask
-	// at once are not given the same jobs. It never waits for other nodes.
+	// MakeTickets creates tickets for at most n due jobs of a queue that have no
+	// ticket, or whose ticket was not used in time. Concurrent calls of two nodes
+	// get different jobs. It never waits for other nodes.
 	MakeTickets(ctx context.Context, queue string, n int) ([]job.Ticket, error)
-	// Ready returns a channel that is closed when the queue may have more jobs to
-	// ring for. Take it before asking for tickets.
+	// Ready returns a channel that is closed when the queue may have more jobs for
+	// tickets. Take the channel before calling MakeTickets.
 	Ready(queue string) <-chan struct{}
 }
 
-// Observer is told numbers.
+// Observer receives numbers for metrics.
 type Observer interface {
-	// Rang says how many tickets of a queue the broker has taken. A failed try has
-	// an error, and may have taken some.
+	// Rang reports how many tickets of a queue the broker accepted. After an error
+	// it may have accepted a part of them.
 	Rang(queue string, tickets int, took time.Duration, err error)
 }
 
-// Ringer publishes the tickets of one queue. Any number of nodes may ring for
-// the same queue. Publisher, Desk and Queue are needed.
+// Ringer publishes the tickets of one queue. Any number of nodes may run a
+// ringer for the same queue. Publisher, Desk and Queue are required.
 //
-// A ticket is made, and its row committed, before it is published: a crash in
-// between, like a broker that loses messages, is healed by the desk, which lets
-// ring again for jobs that were not claimed in time. Refused tickets are
-// kept and tried again, and until they are gone no more tickets are made: a
-// ringer holds one batch.
+// A ticket is created, and its row committed, before it is published. After a
+// crash in between, or if the broker loses a message, the desk creates another
+// ticket for a job that was not claimed in time. Refused tickets are kept and
+// published again. Until then no more tickets are created: a ringer holds one
+// batch.
 type Ringer struct {
 	Queue     string
 	Desk      Desk
 	Publisher Publisher
-	// Batch is how many tickets are made and published at once, 1 to 1000.
+	// Batch is how many tickets are created and published at once, 1 to 1000.
 	// Default: 100.
 	Batch int
-	// Look is how often the desk is asked although nothing woke the ringer, and so
-	// how late a ticket that was not heard may be rung again. Default: 5s.
+	// Look is the interval at which the desk is asked without a wake-up. An unused
+	// ticket may be renewed late by this time. Default: 5s.
 	Look time.Duration
 	// Observer receives numbers for metrics. Default: none.
 	Observer Observer
@@ -52,11 +52,11 @@ type Ringer struct {
 	Logger *slog.Logger
 }
 
-// publishWait is how long one batch may take to be published.
+// publishWait is the time limit to publish one batch.
 const publishWait = 30 * time.Second
 
-// Run rings until the context ends. It outlives every fault of the desk and of
-// the broker, with growing pauses.
+// Run publishes tickets until the context ends. After errors of the desk or the
+// broker it goes on, with growing pauses.
 func (r Ringer) Run(ctx context.Context) error {
 	r = r.filled()
 	b := batch{
@@ -68,7 +68,7 @@ func (r Ringer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		woken := r.Desk.Ready(r.Queue)
 		more, some, err := b.ring(ctx)
-		if some { // a broker that takes a part is not away
+		if some { // a broker that accepts a part is up
 			pause.Reset()
 		}
 		if err != nil {
@@ -83,15 +83,16 @@ func (r Ringer) Run(ctx context.Context) error {
 	return nil
 }
 
-// batch is what a ringer holds.
+// batch holds the tickets of a ringer.
 type batch struct {
 	Ringer
-	left            []job.Ticket // made and not yet published
+	left            []job.Ticket // created and not yet published
 	making, ringing patience.Outage
 }
 
-// ring publishes what is left or, if nothing is, what the desk makes. It says
-// whether the desk may have more, and whether some were published.
+// ring publishes the remaining tickets or, if there are none, new tickets of the
+// desk. It reports whether the desk may have more, and whether some were
+// published.
 func (b *batch) ring(ctx context.Context) (more, some bool, err error) {
 	if len(b.left) == 0 {
 		b.left, err = b.Desk.MakeTickets(ctx, b.Queue, b.Batch)
@@ -106,7 +107,7 @@ func (b *batch) ring(ctx context.Context) (more, some bool, err error) {
 	return n >= b.Batch, len(b.left) < n, err
 }
 
-// saw takes notice of an error, but for those that our own end caused.
+// saw records an error in the outage, unless the end of ctx caused it.
 func saw(ctx context.Context, o *patience.Outage, err error) {
 	if ctx.Err() == nil {
 		o.Saw(err)
@@ -137,7 +138,7 @@ func (r Ringer) publish(ctx context.Context, ts []job.Ticket) (left []job.Ticket
 	return left, err
 }
 
-// rest waits for news. Wake-ups are hints, so it looks after a while anyway.
+// rest waits for a wake-up. Wake-ups can be lost, so it also ends after Look.
 func (r Ringer) rest(ctx context.Context, woken <-chan struct{}) {
 	timer := time.NewTimer(r.Look)
 	defer timer.Stop()

@@ -16,8 +16,8 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// desk has jobs to ring for.
-type desk struct {
+// readyJobs has jobs to ring for.
+type readyJobs struct {
 	mu    sync.Mutex
 	due   []int64
 	made  int
@@ -26,7 +26,7 @@ type desk struct {
 	ready chan struct{}
 }
 
-func (d *desk) MakeTickets(_ context.Context, queue string, n int) (ts []job.Ticket, err error) {
+func (d *readyJobs) MakeTickets(_ context.Context, queue string, n int) (ts []job.Ticket, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked++
@@ -42,20 +42,20 @@ func (d *desk) MakeTickets(_ context.Context, queue string, n int) (ts []job.Tic
 	return ts, nil
 }
 
-func (d *desk) Ready(string) <-chan struct{} {
+func (d *readyJobs) Ready(string) <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.ready
 }
 
-// with changes the desk under its lock.
-func (d *desk) with(change func()) {
+// with changes readyJobs under its lock.
+func (d *readyJobs) with(change func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	change()
 }
 
-func (d *desk) add(ids ...int64) {
+func (d *readyJobs) add(ids ...int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.due = append(d.due, ids...)
@@ -96,11 +96,11 @@ func (b *broker) Close() error { return nil }
 func (b *broker) Rang(_ string, tickets int, _ time.Duration, _ error) {}
 
 // ringing runs a ringer under a fake clock.
-func ringing(t *testing.T, test func(d *desk, b *broker, log *bytes.Buffer)) {
+func ringing(t *testing.T, test func(d *readyJobs, b *broker, log *bytes.Buffer)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d, b, log := &desk{ready: make(chan struct{})}, &broker{}, &bytes.Buffer{}
+		d, b, log := &readyJobs{ready: make(chan struct{})}, &broker{}, &bytes.Buffer{}
 		ctx, cancel := context.WithCancel(t.Context())
 		r := transport.Ringer{Queue: "render", Desk: d, Publisher: b, Batch: 3, Observer: b, Logger: slog.New(slog.NewTextHandler(log, nil))}
 		ended := make(chan error, 1)
@@ -115,7 +115,7 @@ func ringing(t *testing.T, test func(d *desk, b *broker, log *bytes.Buffer)) {
 }
 
 func TestARingerRingsAtOnceAndInBatches(t *testing.T) {
-	ringing(t, func(d *desk, b *broker, _ *bytes.Buffer) {
+	ringing(t, func(d *readyJobs, b *broker, _ *bytes.Buffer) {
 		d.add(1, 2, 3, 4, 5, 6, 7)
 		synctest.Wait()
 		b.mu.Lock()
@@ -135,7 +135,7 @@ func TestARingerRingsAtOnceAndInBatches(t *testing.T) {
 }
 
 func TestARingerLooksAlthoughNothingWokeIt(t *testing.T) {
-	ringing(t, func(d *desk, b *broker, _ *bytes.Buffer) {
+	ringing(t, func(d *readyJobs, b *broker, _ *bytes.Buffer) {
 		d.with(func() { d.due = append(d.due, 1) })
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
@@ -145,9 +145,9 @@ func TestARingerLooksAlthoughNothingWokeIt(t *testing.T) {
 	})
 }
 
-func TestWhatABrokerRefusesIsTriedAgainAndNothingElseIsMade(t *testing.T) {
+func TestTicketsThatABrokerRefusesAreSentAgain(t *testing.T) {
 	away := errors.New("no broker")
-	ringing(t, func(d *desk, b *broker, log *bytes.Buffer) {
+	ringing(t, func(d *readyJobs, b *broker, log *bytes.Buffer) {
 		b.failBy(func(call int, ts []job.Ticket) ([]job.Ticket, error) {
 			if call == 1 {
 				return ts[1:], away // one of three arrived
@@ -180,7 +180,7 @@ func TestWhatABrokerRefusesIsTriedAgainAndNothingElseIsMade(t *testing.T) {
 
 // What is left of a call waits no longer for those before it.
 func TestABrokerThatTakesAPartIsNotWaitedForLonger(t *testing.T) {
-	ringing(t, func(d *desk, b *broker, _ *bytes.Buffer) {
+	ringing(t, func(d *readyJobs, b *broker, _ *bytes.Buffer) {
 		b.failBy(func(_ int, ts []job.Ticket) ([]job.Ticket, error) {
 			return ts[1:], errors.New("throttled")
 		})
@@ -199,7 +199,7 @@ func TestABrokerThatTakesAPartIsNotWaitedForLonger(t *testing.T) {
 }
 
 func TestARingerOutlivesItsDesk(t *testing.T) {
-	ringing(t, func(d *desk, b *broker, log *bytes.Buffer) {
+	ringing(t, func(d *readyJobs, b *broker, log *bytes.Buffer) {
 		d.with(func() { d.fail = errors.New("no database") })
 		d.add(1)
 		time.Sleep(time.Hour)

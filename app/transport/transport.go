@@ -1,22 +1,22 @@
-// Package transport rings for workers: it carries tickets from the server to
-// workers elsewhere through a broker, such as SQS (package sqs) or NATS
-// JetStream (package nats).
+// Package transport wakes remote workers: it sends tickets from the server to
+// workers through a broker, such as SQS (package sqs) or NATS JetStream (package
+// nats).
 //
-// A broker is a doorbell and nothing more. A ticket says that a job is ready and
-// lets its bearer claim it once; the row in the database is the lease, and no
-// acknowledgement of a broker ends or keeps one. So a message may come twice,
-// late, in any order, or not at all:
+// A broker only notifies, like a doorbell. A ticket says that a job is ready,
+// and its holder may claim the job once. The row in the database is the lease;
+// no acknowledgement at a broker ends or keeps a lease. So a message may come
+// twice, late, in any order, or not at all:
 //
-//   - a second message of a job finds its ticket void, and is dropped;
-//   - a lost one is rung again by [Ringer], because its job is still ready;
-//   - one that cannot be read is put aside where a person finds it.
+//   - a second message of a job has a void ticket, and is dropped;
+//   - after a lost message, [Ringer] sends another, because the job is still ready;
+//   - an unreadable message is put aside for the operator.
 //
-// Workers acknowledge a message right after the claim and long before the job
-// ends, so no limit of a broker on how long a message may be held matters.
+// Workers acknowledge a message right after the claim, long before the job
+// ends. So a broker's limit on how long a message may be held does not matter.
 //
-// A message of a broker says nothing about the job, and is of no use without
-// a worker's session. Credentials come from where the tools of the broker
-// take them, and never from an address, so that addresses may be logged.
+// A message of a broker contains nothing of the job, and is useless without
+// a worker's session. Credentials come from the sources of the broker's tools,
+// never from an address, so that addresses may be logged.
 package transport
 
 import (
@@ -26,51 +26,51 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Publisher is the server's end.
+// Publisher is the side of the server.
 type Publisher interface {
-	// Publish sends tickets, each as a message. It answers those which did not
-	// arrive, or for which it does not know; there are some exactly if there is an
-	// error, and they may be sent again.
+	// Publish sends tickets, each as a message. It returns the tickets that did not
+	// arrive, or may not have arrived; they may be sent again. There is an error if
+	// and only if such tickets are left.
 	Publish(ctx context.Context, ts []job.Ticket) (left []job.Ticket, err error)
 	Close() error
 }
 
-// Source is the worker's end.
+// Source is the side of the worker.
 type Source interface {
-	// Receive waits for the first message, up to wait, and answers at most n that
-	// are there. None is no error. The messages belong to the caller for
-	// [Hold], and are delivered again unless they are acknowledged before.
+	// Receive waits up to wait for the first message, and returns at most n
+	// messages. No message is no error. The messages belong to the caller for
+	// [Hold]; unless they are acknowledged in that time, they are delivered again.
 	Receive(ctx context.Context, n int, wait time.Duration) ([]job.Ring, error)
-	// Ack says that messages need not come again.
+	// Ack acknowledges messages, so that they are not delivered again.
 	Ack(ctx context.Context, rs []job.Ring) error
-	// Later lets messages come again after d, which is bounded by [MaxLater].
+	// Later delivers messages again after d, at most [MaxLater].
 	Later(ctx context.Context, rs []job.Ring, d time.Duration) error
 	Close() error
 }
 
-// Carrier is both ends of the way to the workers of one queue, and what an
-// operator does to it.
+// Carrier is both sides of the broker of one queue, with its check and setup for
+// the operator.
 type Carrier interface {
 	Publisher
 	Source
-	// Check says whether the broker is as Belfry needs it: [core.Invalid] if a
-	// person must do something, [core.Unavailable] if it cannot be asked now.
+	// Check checks that the broker is set up for Belfry: [core.Invalid] if a
+	// person must mend it, [core.Unavailable] if it cannot be reached now.
 	Check(ctx context.Context) error
-	// Setup makes what is missing at the broker, and leaves alone what is there.
+	// Setup creates missing resources at the broker, and leaves existing ones unchanged.
 	Setup(ctx context.Context) error
 }
 
-// How brokers are used.
+// Limits of messages at brokers.
 const (
-	// Hold is how long a message that was received is kept from others. It covers
+	// Hold is how long a received message is hidden from other workers. It covers
 	// a claim, not a job.
 	Hold = 30 * time.Second
-	// MaxLater is how far a message can be put off.
+	// MaxLater is the longest delay of a message.
 	MaxLater = 15 * time.Minute
-	// MinDeliveries is how often a broker must at least deliver a message before
-	// it puts it aside as poison. Workers drop what they could not use long before,
-	// because the server rings again; what reaches the limit kills workers.
+	// MinDeliveries is the minimum number of deliveries before a broker puts a
+	// message aside as poison. Workers drop useless messages much earlier, because
+	// the server sends others. A message that reaches the limit kills workers.
 	MinDeliveries = 10
-	// MaxMessage is the size of a message that is looked at, in bytes.
+	// MaxMessage is the maximum size of a message that is read, in bytes.
 	MaxMessage = 4 << 10
 )

@@ -51,7 +51,7 @@ func add(name string, run func(*bench)) {
 	}{name, run})
 }
 
-// bench is what a case works with.
+// bench is the environment of a case.
 type bench struct {
 	*testing.T
 	blob.Store
@@ -66,7 +66,7 @@ func newClient(t *testing.T) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// some makes bytes that differ by their name, and what announces them.
+// some makes bytes that differ by their name, and their announcement.
 func some(name string, size int) ([]byte, blob.Upload) {
 	seed := sha256.Sum256([]byte(name))
 	b := make([]byte, size)
@@ -146,7 +146,7 @@ func (b *bench) holds(up blob.Upload, body []byte) {
 	b.ok(blob.Verify(b.ctx, b.Store, up))
 }
 
-// empty makes sure that nothing is left of what was refused.
+// empty expects that nothing is left of refused bytes.
 func (b *bench) empty() {
 	b.Helper()
 	all, err := b.List(b.ctx, "", blob.MaxList)

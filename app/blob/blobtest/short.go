@@ -9,10 +9,10 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Program is what most tests send.
+// Program is the artifact of most tests.
 var Program = []byte("\x7fELF and so on")
 
-// Announce is what is said of bytes before they are sent.
+// Announce is the announcement of bytes before they are sent.
 func Announce(body []byte) blob.Upload {
 	sum := sha256.Sum256(body)
 	return blob.Upload{Digest: hex.EncodeToString(sum[:]), Size: int64(len(body))}

@@ -35,7 +35,7 @@ func open(t *testing.T, place, options string) blob.Store {
 	return st
 }
 
-// Short names for what the suite uses too.
+// Short names of helpers that the suite shares.
 var (
 	must     = blobtest.Must
 	wantCode = blobtest.WantCode
@@ -92,7 +92,7 @@ func TestKeysOfOthersArePassedOver(t *testing.T) {
 	}
 }
 
-func TestWhatTheServiceDidNotCompareIsRead(t *testing.T) {
+func TestUploadsWithoutAServiceChecksumAreRead(t *testing.T) {
 	t.Parallel()
 	bucket := newBucket(t)
 	st := open(t, bucket, "")

@@ -92,7 +92,7 @@ func TestAReceiveEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotAcknowledgedComesAgain(t *testing.T) {
+func TestMessagesWithoutAcknowledgementComeAgain(t *testing.T) {
 	onEach(t, brief, func(t *testing.T, p *place, c transport.Carrier) {
 		_, err := c.Publish(t.Context(), tickets(1, 12))
 		must(t, err)
@@ -134,7 +134,7 @@ func TestALateAcknowledgementHarmsNothing(t *testing.T) {
 	})
 }
 
-func TestLaterIsNotNow(t *testing.T) {
+func TestAPostponedTicketIsNotDeliveredNow(t *testing.T) {
 	onEach(t, long, func(t *testing.T, _ *place, c transport.Carrier) {
 		_, err := c.Publish(t.Context(), tickets(1, 11))
 		must(t, err)

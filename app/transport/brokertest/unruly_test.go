@@ -30,7 +30,7 @@ func newUnruly(c transport.Carrier, seed uint64) *unruly {
 	return &unruly{Carrier: c, rnd: rand.New(rand.NewPCG(seed, 11))}
 }
 
-// Publish says that all went well, whatever became of them.
+// Publish reports success for all messages, whatever became of them.
 func (u *unruly) Publish(ctx context.Context, ts []job.Ticket) (left []job.Ticket, err error) {
 	left, err = u.Carrier.Publish(ctx, u.spoil(ts))
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 // stateWait is how long the client may take to say whether it is connected: it does not while it shakes hands.
 const stateWait = time.Second
 
-// connected says that the server is away, and why.
+// connected reports that the server is away, and why.
 func (s *Stream) connected(ctx context.Context) error {
 	state := make(chan error, 1)
 	go func() { state <- s.state() }()
@@ -48,7 +48,7 @@ func (s *Stream) state() error {
 	return core.Errorf(core.Unavailable, "stream %s: NATS is not connected", s.place.Stream).WithHint(accessHint)
 }
 
-// fault translates what the client says.
+// fault translates an error of the client.
 func (s *Stream) fault(doing string, err error) error {
 	switch {
 	case err == nil:

@@ -33,7 +33,7 @@ import (
 
 // Options of a stream. The zero value works.
 type Options struct {
-	// Name is what the server calls this client. Default: "belfry".
+	// Name is the name of this client at the server. Default: "belfry".
 	Name string
 	// Hold is how long a message that was received is kept from others, as Setup
 	// writes it down. Default: [transport.Hold].
@@ -61,7 +61,7 @@ const (
 	consumer = "workers"
 	// publishing is how many messages may be under way at the same time.
 	publishing = 256
-	// shortWait is how long the server may take to answer what needs no waiting.
+	// shortWait is how long the server may take for an answer without waiting.
 	shortWait = 10 * time.Second
 )
 
@@ -197,8 +197,8 @@ func await(ctx context.Context, f jetstream.PubAckFuture) error {
 	}
 }
 
-// messageID tells tickets apart without their secrets. One that is made again is another message: the stream drops what
-// repeats, also where it has lost the first.
+// messageID identifies tickets without their secrets. A ticket that is made again gets another id: the stream drops a repeated
+// one, also if it has lost the first.
 func messageID(t job.Ticket) string {
 	sum := sha256.Sum256([]byte(t.Secret))
 	return strconv.FormatInt(t.JobID, 10) + "." + hex.EncodeToString(sum[:8]) + "." + strconv.FormatInt(t.Made, 10)
@@ -215,8 +215,8 @@ func (s *Stream) Receive(ctx context.Context, n int, wait time.Duration) (rings 
 	if err != nil || len(rings) > 0 || wait <= 0 {
 		return rings, s.lost(err)
 	}
-	// The first that comes, and then what came with it: waiting for n would hold
-	// the first back.
+	// The first message, and then those that came with it: a wait for n would delay
+	// the first.
 	first, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	rings, err = s.take(ctx, func() (jetstream.MessageBatch, error) {
@@ -246,7 +246,7 @@ func (s *Stream) take(ctx context.Context, fetch func() (jetstream.MessageBatch,
 	return nil, s.ended(ctx, batch.Error())
 }
 
-// ended takes the end of a wait for what it is.
+// ended tells the normal end of a wait from a fault.
 func (s *Stream) ended(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return ctx.Err()
@@ -279,7 +279,7 @@ func (s *Stream) bury(ctx context.Context, m jetstream.Msg, sequence uint64, why
 	if err == nil {
 		err = m.TermWithReason(why.Error())
 	}
-	s.log.Warn("message of broker cannot be read and is moved to the stream of the dead",
+	s.log.Warn("message of broker cannot be read and is moved to the dead-letter stream",
 		"stream", s.place.Stream, "sequence", sequence, "why", why, "error", err)
 }
 
@@ -316,7 +316,7 @@ func (s *Stream) lost(err error) error {
 	return err
 }
 
-// Ack says that messages need not come again. Those that come nevertheless,
+// Ack acknowledges messages, which then need not come again. Those that come nevertheless,
 // because this was lost, find their tickets void.
 func (s *Stream) Ack(ctx context.Context, rs []job.Ring) error {
 	return s.reply(ctx, rs, "+ACK")

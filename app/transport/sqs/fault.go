@@ -17,7 +17,7 @@ const (
 	accessHint = "check the region, the credentials and what they allow: sqs:GetQueueUrl, and sqs:SendMessage for nodes; sqs:ReceiveMessage, sqs:DeleteMessage and sqs:ChangeMessageVisibility for workers"
 )
 
-// fault translates what the SDK says.
+// fault translates an error of the SDK.
 func (q *Queue) fault(doing string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err

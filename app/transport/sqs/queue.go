@@ -152,7 +152,7 @@ func (q *Queue) Receive(ctx context.Context, n int, wait time.Duration) ([]job.R
 		ask := min(left, maxBatch)
 		out, err := q.ask(ctx, url, ask, min(wait, maxWait))
 		if err != nil && len(rings) > 0 {
-			return rings, nil // what is here must be used; the error will come again
+			return rings, nil // received messages must be used; the error will come again
 		}
 		if err != nil {
 			return nil, q.fault("receive from", err)

@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// redrive is what SQS calls the way to the dead-letter queue.
+// redrive is the redrive policy of SQS, which leads to the dead-letter queue.
 type redrive struct {
 	Target string `json:"deadLetterTargetArn"`
 	Most   atoi   `json:"maxReceiveCount"`

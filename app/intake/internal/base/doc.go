@@ -1,2 +1,3 @@
-// Package base has what the importers share: what they are given and return, and how an entry becomes a definition.
+// Package base has the shared parts of the importers: their options and results, and the conversion of an entry into a
+// definition.
 package base

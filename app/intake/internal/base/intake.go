@@ -25,16 +25,16 @@ const (
 	MaxLines  = 10_000  // lines of a crontab, CronJobs, or monitors
 )
 
-// MaxGrown bounds what variables add to the entries of a file, in bytes. A
+// MaxGrown bounds the bytes that variables add to the entries of a file. A
 // small file would otherwise make a manifest that no memory holds.
 const MaxGrown = 16 * MaxSize
 
 // nextShown is how many of its next times a line has.
 const nextShown = 3
 
-// Options says what a file does not. The zero value works.
+// Options are the settings that a file lacks. The zero value works.
 type Options struct {
-	Namespace string            // of what is made; default: none is written, and apply decides
+	Namespace string            // of the definitions; default: none is written, and apply decides
 	Zone      string            // where times are read that have no zone of their own; default: UTC
 	Format    Format            // of a crontab; default: found out
 	Queue     string            // lane of the tasks, or of the checks of monitors; default: default, or checks
@@ -106,7 +106,7 @@ func ReadUpTo(r io.Reader, limit int) ([]byte, error) {
 	return bytes.TrimPrefix(text, []byte("\ufeff")), nil
 }
 
-// Prepare fills what was left out and refuses what makes no sense.
+// Prepare fills empty fields and refuses invalid ones.
 func (o Options) Prepare() (Options, error) {
 	if o.Zone == "" {
 		o.Zone = "UTC"
@@ -144,7 +144,7 @@ type Builder struct {
 	Res       Result
 	Schedules names
 	tasks     names
-	sameTask  map[[sha256.Size]byte]string // what a task does, and the name it has
+	sameTask  map[[sha256.Size]byte]string // name of a task by the digest of its work
 	Grown     int                          // bytes that variables have added
 }
 
@@ -152,7 +152,7 @@ func NewBuilder(o Options) *Builder {
 	return &Builder{Options: o, Schedules: newNames(), tasks: newNames(), sameTask: map[[sha256.Size]byte]string{}}
 }
 
-// Fault puts what is wrong into a line. The first fault stays.
+// Fault sets the fault of a line. The first fault stays.
 func (l *Line) Fault(at tree.Place, field, value, message, hint string) {
 	if l.Err != nil {
 		return
@@ -181,7 +181,7 @@ func (b *Builder) Notef(format string, args ...any) {
 	b.Res.Notes = append(b.Res.Notes, fmt.Sprintf(format, args...))
 }
 
-// CronFault takes over what the time engine says about a text that stands in
+// CronFault sets the fault that package cron found in a text, which stands in
 // the file from the given place on.
 func (l *Line) CronFault(at tree.Place, err error) {
 	var ce *cron.Error
@@ -199,7 +199,7 @@ func (l *Line) CronFault(at tree.Place, err error) {
 	l.Fault(at, ce.Field, ce.Value, message, ce.Hint)
 }
 
-// Explain says when a schedule runs, whether or not its entry has a fault
+// Explain returns when a schedule runs, whether or not its entry has a fault
 // elsewhere. The name matters: hashes are taken of it.
 func (b *Builder) Explain(l *Line, s schedule.Schedule, at tree.Place) bool {
 	s = s.WithDefaults()

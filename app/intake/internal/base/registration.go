@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Registration is what a monitor of a domain watches. Monitors that agree in it share one.
+// Registration is the watched registration of a domain. Monitors with the same one share a monitor of it.
 type Registration struct {
 	Domain   string
 	FailDays int

@@ -24,7 +24,7 @@ func Clip(s string) string {
 
 func Truth(t *tree.Tree) bool { return strings.EqualFold(t.Text, "true") }
 
-// CheckVariable says why a variable cannot be set for a command, or nothing.
+// CheckVariable returns why a variable cannot be set for a command, or nothing.
 func CheckVariable(name string) string {
 	switch {
 	case name == "" || strings.ContainsAny(name, "=\x00"):
@@ -55,7 +55,7 @@ func Slug(text string) string {
 	return strings.Trim(b.String(), "-._")
 }
 
-// CutText shortens a plain text; what is cut never leaves a bad end of a name.
+// CutText shortens a plain text to a valid end of a name.
 func CutText(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -81,7 +81,7 @@ func Addresses(text string) []string {
 	return list
 }
 
-// Whole is a whole number from 0, or what stands in for it.
+// Whole is a whole number from 0, or the default.
 func Whole(t *tree.Tree, otherwise int) int {
 	n, err := strconv.ParseFloat(t.Text, 64)
 	if err != nil || n < 0 || n > math.MaxInt32 || n != math.Trunc(n) {
@@ -92,7 +92,7 @@ func Whole(t *tree.Tree, otherwise int) int {
 
 func IsTrue(t *tree.Tree) bool { return Truth(t) || t.Text == "1" }
 
-// WithHeader adds a header, unless it is there in whatever spelling.
+// WithHeader adds a header, unless it is there in any spelling.
 func WithHeader(h map[string]string, name, value string) map[string]string {
 	for known := range h {
 		if textproto.CanonicalMIMEHeaderKey(known) == textproto.CanonicalMIMEHeaderKey(name) {
@@ -106,7 +106,7 @@ func WithHeader(h map[string]string, name, value string) map[string]string {
 	return h
 }
 
-// Authorize takes who asks out of the headers, where everybody sees it.
+// Authorize moves credentials out of the headers, where all readers see them.
 func Authorize(h *task.HTTP) {
 	for name, value := range h.Headers {
 		if !strings.EqualFold(name, "Authorization") || h.Auth != nil {
@@ -138,7 +138,7 @@ func Authorize(h *task.HTTP) {
 // Inverted is why a condition that wants a target to be broken is refused.
 const Inverted = "wants the target not to answer, which no monitor of Belfry means by up"
 
-// Pinged is the host of what is to be pinged, which some write as a URL.
+// Pinged is the host to ping, from a host or a URL.
 func Pinged(text string) string {
 	if _, rest, isURL := strings.Cut(text, "://"); isURL {
 		text = HostOf("http://" + rest)

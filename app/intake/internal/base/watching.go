@@ -77,7 +77,7 @@ func (e *Entry) refuse(err error) {
 	e.Fault(e.At, field, l.Err.Value, l.Err.Message, l.Err.Hint)
 }
 
-// Leave notes what a mapping holds besides the known keys.
+// Leave notes the keys of a mapping besides the known ones.
 func (e *Entry) Leave(t *tree.Tree, path string, known ...string) {
 	var left []string
 	for _, key := range t.Keys {
@@ -91,13 +91,13 @@ func (e *Entry) Leave(t *tree.Tree, path string, known ...string) {
 	}
 }
 
-// Done is the end of an entry, whatever became of it.
+// Done ends an entry, with or without a fault.
 func (w *Watching) Done(e *Entry) { w.Res.Lines = append(w.Res.Lines, *e.Line) }
 
 // maxStem is the length of the names that are made, before they are numbered.
 const maxStem = 80
 
-// Stem is a name made of a text of a person, or of what stands in for it.
+// Stem is a name made of a text, or of its default.
 func Stem(text, otherwise string) string {
 	return OrWord(CutText(Slug(CutText(text, 4*maxStem)), maxStem), otherwise)
 }
@@ -144,7 +144,7 @@ func (w *Watching) Add(e *Entry, m monitor.Monitor) bool {
 	return e.Err == nil
 }
 
-// describe says in a plain sentence what a monitor does.
+// describe describes a monitor in a sentence.
 func describe(m monitor.Monitor) string {
 	what := "A call is to come"
 	if t := m.Check.Target(); m.Heartbeat == nil {
@@ -153,7 +153,7 @@ func describe(m monitor.Monitor) string {
 	return what + " every " + m.Every.String() + "."
 }
 
-// Bare is a URL without what may be secret in it.
+// Bare is a URL without its parts that may be secret.
 func Bare(text string) string {
 	text, _, _ = strings.Cut(text, "?")
 	if scheme, rest, hasScheme := strings.Cut(text, "://"); hasScheme {

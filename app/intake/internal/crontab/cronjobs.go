@@ -24,8 +24,8 @@ import (
 // too large, or it holds no CronJob.
 //
 // Belfry runs a command on a worker, and not a container in a cluster. So an
-// entry becomes the command of its single container, and what belongs to the
-// container around it is a note.
+// entry becomes the command of its single container, and other settings of the
+// container become notes.
 func CronJobs(r io.Reader, o base.Options) (base.Result, error) {
 	o, err := o.Prepare()
 	if err != nil {
@@ -60,7 +60,7 @@ type cronJobs struct {
 	unzoned bool // one has no timeZone
 }
 
-// object takes in whatever a document or an entry of a list holds.
+// object reads a document or an entry of a list.
 func (k *cronJobs) object(t *tree.Tree) {
 	kind := t.Get("kind")
 	switch {
@@ -83,7 +83,7 @@ func (k *cronJobs) object(t *tree.Tree) {
 // reading is one CronJob while it is read.
 type reading struct {
 	*base.Line
-	left []string // what is not carried over, by path
+	left []string // paths that are not carried over
 }
 
 func (k *cronJobs) cronJob(t *tree.Tree) {
@@ -107,7 +107,7 @@ func (k *cronJobs) cronJob(t *tree.Tree) {
 	} else if rules := k.rules(r, when, s); rules != nil {
 		s.Rules = rules
 		if k.Explain(r.Line, s, when.At) && base.Truth(spec.Get("suspend")) {
-			// A definition cannot say that it is paused, and what was suspended must not start to run.
+			// A definition cannot be paused, and a suspended CronJob must not start to run.
 			r.Notef("it is suspended: its rule is left out, so that it runs only when triggered; write it into the schedule to let it run: cron: %q", rules[0].Cron)
 			s.Rules = nil
 		}
@@ -133,7 +133,7 @@ func (k *cronJobs) freeName(name, namespace string) string {
 	return k.Schedules.Free(base.CutText(name, 120))
 }
 
-// leave notes what a mapping holds besides the known keys.
+// leave notes the keys of a mapping besides the known ones.
 func (r *reading) leave(t *tree.Tree, path string, known ...string) {
 	for _, key := range t.Keys {
 		if sub := t.Table[key]; !slices.Contains(known, key) && !sub.Empty() && len(r.left) < 100 {
@@ -190,7 +190,7 @@ func (r *reading) number(t *tree.Tree, field string) (int64, bool) {
 	return n, true
 }
 
-// between is so many seconds, within what Belfry allows.
+// between limits a number of seconds to the range that Belfry allows.
 func (r *reading) between(what string, seconds int64, least, most core.Duration) core.Duration {
 	d := core.Duration(min(seconds, math.MaxInt64/int64(time.Second))) * core.Duration(time.Second)
 	if within := min(max(d, least), most); within != d {
@@ -368,8 +368,8 @@ func (r *reading) texts(t *tree.Tree, field string) []*tree.Tree {
 }
 
 // expand puts variables in the place of $(NAME), as Kubernetes does: $$ is a
-// $, and what is not known stays. Values that hold each other grow fast, so
-// what one file may grow by is bounded.
+// $, and unknown names stay. Values that hold each other grow fast, so the growth
+// of one file is bounded.
 func (k *cronJobs) expand(r *reading, t *tree.Tree, text string, env map[string]string) string {
 	var b strings.Builder
 	last := strings.LastIndexByte(text, ')')
@@ -399,7 +399,7 @@ func (k *cronJobs) expand(r *reading, t *tree.Tree, text string, env map[string]
 	return b.String()
 }
 
-// fileNotes says once what is true of every CronJob.
+// fileNotes adds, once, the notes that hold for every CronJob.
 func (k *cronJobs) fileNotes() {
 	if len(k.Res.Manifest.Tasks) > 0 && k.unzoned && k.Zone == "UTC" {
 		k.Notef("times without a timeZone are read in UTC; Kubernetes reads them in the zone of its controller, which is UTC in most clusters")

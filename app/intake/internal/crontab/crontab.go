@@ -21,8 +21,8 @@ import (
 // the BSDs). An error is about the file as a whole: it is too large, or it is
 // unclear whether its lines name users. Everything else is in the lines.
 //
-// Variables count from where they are set. CRON_TZ moves the times, TZ only
-// the command, as in cronie. An unescaped % ends the command; what follows is
+// Variables count from their line on. CRON_TZ moves the times, TZ only the
+// command, as in cronie. An unescaped % ends the command; the text after it is
 // its standard input, one line for each % more.
 func Crontab(r io.Reader, o base.Options) (base.Result, error) {
 	o, err := o.Prepare()
@@ -52,7 +52,7 @@ func Crontab(r io.Reader, o base.Options) (base.Result, error) {
 type crontab struct {
 	*base.Builder
 	system bool
-	vars   map[string]string // what the lines so far have set
+	vars   map[string]string // variables set by the lines so far
 	size   int               // bytes of them
 	zone   string
 	zoned  bool          // CRON_TZ has been set
@@ -82,7 +82,7 @@ func (c *crontab) line(number int, text string) {
 }
 
 // variableRule is an assignment. A quote around a name or value may be single
-// or double; what is not quoted loses the blanks around it.
+// or double; without quotes the blanks around are dropped.
 var variableRule = regexp.MustCompile(`^("[^"]*"|'[^']*'|[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(.*?)[ \t]*$`)
 
 func variable(text string) (name, value string, ok bool) {
@@ -156,7 +156,7 @@ func (c *crontab) parseOptions() cron.Options {
 	return cron.Options{Zone: zone, After: c.Now}
 }
 
-// freeBSD is what FreeBSD has beside the usual macros.
+// freeBSD are the macros of FreeBSD beside the usual ones.
 var freeBSD = map[string]string{"@every_minute": "* * * * *", "@every_second": "* * * * * *"}
 
 // rules is the times of an entry, or nil and a fault.
@@ -223,7 +223,7 @@ func spread(when string) (text string, changed bool) {
 	return strings.Join(words, " "), true
 }
 
-// task is what an entry runs.
+// task is the task of an entry.
 func (c *crontab) task(l *base.Line, e entryParts) task.Task {
 	command, stdin, cut := percent(e.command)
 	if cut {
@@ -255,7 +255,7 @@ func (c *crontab) task(l *base.Line, e entryParts) task.Task {
 	}
 }
 
-// percent cuts a command at its first % and writes what follows as cron does:
+// percent cuts a command at its first %, and reads the text after it as cron does:
 // \% is %, % is a line break, and \ before anything else is itself.
 func percent(text string) (command, stdin string, cut bool) {
 	var b strings.Builder
@@ -286,7 +286,7 @@ func input(text string) string {
 	return text
 }
 
-// fileNotes says once what is true of every line.
+// fileNotes adds, once, the notes that hold for every line.
 func (c *crontab) fileNotes() {
 	if len(c.Res.Manifest.Tasks) == 0 {
 		return

@@ -14,7 +14,7 @@ import (
 func (c *crontab) entry(l *base.Line, text string, start int) {
 	e, ok := c.split(l, text, start)
 	s := schedule.Schedule{
-		// As cron does: it starts at its time or never, whatever runs.
+		// As in cron: it starts at its time or never, also beside an earlier run.
 		Zone: c.zone, Overlap: schedule.OverlapAllow, Catchup: schedule.CatchupNone, Jitter: c.delay,
 	}
 	if ok {
@@ -86,7 +86,7 @@ func (c *crontab) split(l *base.Line, text string, start int) (e entryParts, ok 
 	return e, true
 }
 
-// flags takes off what the BSDs allow in front of a command.
+// flags cuts off the flags that the BSDs allow in front of a command.
 func (c *crontab) flags(l *base.Line, e *entryParts, text string, at int) int {
 	for at+2 < len(text) && text[at] == '-' && strings.IndexByte("nqs", text[at+1]) >= 0 && text[at+2] == ' ' {
 		if text[at+1] == 's' {

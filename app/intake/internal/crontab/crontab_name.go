@@ -8,8 +8,8 @@ import (
 	"github.com/belfry-run/belfry/app/intake/internal/base"
 )
 
-// commandSlug is a name for what a command does: the program, without the
-// shell words and wrappers around it, and what it is told first.
+// commandSlug is a name for a command: the program, without shell words and
+// wrappers around it, and its first argument.
 func commandSlug(command string) string {
 	command, _, _ = percent(command)
 	var parts []string
@@ -47,7 +47,7 @@ var durationRule = regexp.MustCompile(`^[0-9]+[smhd]?$`)
 // wrappers run another program, which is the one to be named.
 var wrappers = words("sudo nice ionice nohup exec time chronic env eatmydata timeout flock run-one then do sh bash dash zsh php python python2 python3 perl ruby node setsid systemd-cat")
 
-// baseName is the last part of a path, without what says the language.
+// baseName is the last part of a path, without the suffix of a language.
 func baseName(word string) string {
 	word = strings.TrimRight(word, "/")
 	word = word[strings.LastIndexByte(word, '/')+1:]

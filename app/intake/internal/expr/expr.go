@@ -1,5 +1,6 @@
-// Package expr writes what the files of other monitors say as expressions of Belfry's conditions, as paths of jq, and as
-// regular expressions.
+// Package expr translates conditions of other monitors into expressions of
+// Belfry's conditions, paths of jq, and regular expressions. The packages gatus and
+// kuma share it. All functions are pure.
 package expr
 
 import (
@@ -63,10 +64,10 @@ func Value(path, text string) string {
 	return Text(path)
 }
 
-// Text is a value of the body as Gatus compares it: as text, whatever it is.
+// Text is a value of the body as Gatus compares it: as text, of any type.
 func Text(path string) string { return "jq(" + Quote(Join(path, "tostring")) + ")" }
 
-// Number is a value as Gatus orders it: what is no number is 0.
+// Number is a value as Gatus orders it: other types count as 0.
 func Number(path string) string { return "jq(" + Quote(Join(path, "tonumber? // 0")) + ")" }
 
 // Call is the list of arguments of a function.
@@ -123,7 +124,7 @@ func GlobRule(pattern string) (*regexp.Regexp, bool) {
 	return rule, err == nil
 }
 
-// Wanted is a regular expression for what is to come back.
+// Wanted is a regular expression for the expected answer.
 func Wanted(text string) (string, bool) {
 	if inner, called := strings.CutPrefix(text, "pat("); called && strings.HasSuffix(inner, ")") {
 		rule, ok := globText(strings.TrimSuffix(inner, ")"))

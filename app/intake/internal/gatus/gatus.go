@@ -37,7 +37,7 @@ type gatus struct {
 	labeled   int // lines that have the name of their file
 }
 
-// instance is what is about the program and not about what it watches.
+// instance are the keys about Gatus itself, not about its endpoints.
 var instance = []string{"announcements", "connectivity", "remote", "security", "tunneling"}
 
 func (g *gatus) root(root *tree.Tree) {
@@ -135,7 +135,7 @@ func (g *gatus) externalEndpoint(t *tree.Tree) {
 	}
 }
 
-// gatusKey is what an endpoint is called in URLs there.
+// gatusKey is the name of an endpoint in URLs of Gatus.
 func gatusKey(group, name string) string {
 	plain := func(text string) string {
 		return strings.NewReplacer("/", "-", "_", "-", ".", "-", ",", "-", " ", "-", "#", "-").Replace(strings.ToLower(strings.TrimSpace(text)))
@@ -203,7 +203,7 @@ func (g *gatus) secret(e *base.Entry, t *tree.Tree, path string) core.Secret {
 	return core.Secret(filled)
 }
 
-// fileNotes says once what is true of many entries.
+// fileNotes adds, once, the notes that hold for many entries.
 func (g *gatus) fileNotes() {
 	if g.latency {
 		g.Notef("RESPONSE_TIME ends with the head of an answer, and latency with its last byte: a slow body counts")

@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/monitor"
 )
 
-// receiver is one alert of an endpoint: a channel and what it is notified of.
+// receiver is one alert of an endpoint: a channel and its types of notifications.
 type receiver struct {
 	channel string
 	on      []alert.NotificationType
@@ -35,8 +35,8 @@ func (g *gatus) tellAll(monitor string, list []receiver) {
 	}
 }
 
-// alerts reads who is told of an endpoint, and after how many failures. Belfry
-// counts them once for a monitor, and not for each alert.
+// alerts reads the receivers of an endpoint, and the number of failures before an
+// alert. Belfry counts failures once for a monitor, and not for each alert.
 func (g *gatus) alerts(e *base.Entry, t *tree.Tree, group string, m *monitor.Monitor) []receiver {
 	var list []receiver
 	failures, passes := map[int]bool{}, map[int]bool{}

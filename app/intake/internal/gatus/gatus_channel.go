@@ -13,7 +13,7 @@ import (
 type provider struct {
 	kind     string
 	base     *tree.Tree
-	groups   map[string]*tree.Tree // what is otherwise for a group
+	groups   map[string]*tree.Tree // overrides by group
 	channels map[string]string
 }
 
@@ -49,8 +49,8 @@ func (g *gatus) provider(p *provider, group string, override *tree.Tree) {
 	g.Done(e)
 }
 
-// channel is the name of the channel that tells of a group, perhaps with what
-// an alert says otherwise. It is made when it is not there.
+// channel returns the name of the channel of a group, with the overrides of an
+// alert. It makes the channel if it is missing.
 func (g *gatus) channel(e *base.Entry, p *provider, group string, a *tree.Tree) (string, bool) {
 	override := p.groups[group]
 	key := fmt.Sprintf("%p %p", override, a)
@@ -77,7 +77,7 @@ func (g *gatus) channel(e *base.Entry, p *provider, group string, a *tree.Tree) 
 	return p.channels[key], p.channels[key] != ""
 }
 
-// layered is what a provider says, with what overrides it in front.
+// layered is the configuration of a provider, with its overrides in front.
 type layered []*tree.Tree
 
 func (l layered) get(keys ...string) *tree.Tree {
@@ -89,7 +89,7 @@ func (l layered) get(keys ...string) *tree.Tree {
 	return &tree.Tree{At: l[len(l)-1].At}
 }
 
-// left notes what stands there besides the known keys.
+// left notes the keys besides the known ones.
 func (l layered) left(e *base.Entry, known ...string) {
 	known = append(known, "default-alert", "overrides", "group")
 	for _, t := range l {

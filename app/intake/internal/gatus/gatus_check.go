@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// check is what an endpoint looks at: the scheme of its URL says how. It may want a domain to be registered besides.
+// check is the check of an endpoint, by the scheme of its URL. It may add a check of the registration of a domain.
 func (g *gatus) check(e *base.Entry, t *tree.Tree, target, name, group string) (tk task.Task, ending *base.Registration) {
 	scheme, rest, _ := strings.Cut(target, "://")
 	body := g.body(e, t, target, name, group)
@@ -49,7 +49,7 @@ func (g *gatus) check(e *base.Entry, t *tree.Tree, target, name, group string) (
 	return tk, g.conditions(e, t, &tk, base.HostOf(target))
 }
 
-// body is what is sent, with the placeholders that are known beforehand.
+// body is the sent body, with the placeholders that are known beforehand.
 func (g *gatus) body(e *base.Entry, t *tree.Tree, target, name, group string) string {
 	text := g.text(e, t.Get("body"), "body")
 	text = strings.NewReplacer("[ENDPOINT_NAME]", name, "[ENDPOINT_GROUP]", group, "[ENDPOINT_URL]", target).Replace(text)
@@ -85,7 +85,7 @@ func (g *gatus) headers(e *base.Entry, t *tree.Tree) map[string]string {
 	return h
 }
 
-// escaped writes what is sent as a text of Go, without its quotes.
+// escaped writes sent bytes as a text of Go, without its quotes.
 func escaped(text string) string {
 	quoted := strconv.Quote(text)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
@@ -113,8 +113,8 @@ func (g *gatus) dns(e *base.Entry, t *tree.Tree, server string) *task.DNS {
 	return d
 }
 
-// handwork is what a client of Gatus can do and a file of definitions cannot
-// say, and what is to be done about it.
+// handwork are settings of a client of Gatus without an equivalent in a file of
+// definitions, each with its manual step.
 var handwork = []struct{ key, advice string }{
 	{"oauth2", "the request goes without its token, so that it may be refused; give the check a token that lasts, as auth.bearer"},
 	{"identity-aware-proxy", "the request goes without its token, so that it may be refused"},
@@ -162,7 +162,7 @@ func (g *gatus) client(e *base.Entry, t *tree.Tree, tk *task.Task) {
 	e.Leave(t, "client.", known...)
 }
 
-// conditions are what makes an answer a good one.
+// conditions reads the conditions of a good answer.
 func (g *gatus) conditions(e *base.Entry, t *tree.Tree, tk *task.Task, host string) *base.Registration {
 	j := &judging{host: host, kind: tk.WithDefaults().Kind, mail: tk.DNS != nil && tk.DNS.Type == "MX", loose: map[string]bool{}, fits: g.fits}
 	for i, c := range t.Get("conditions").List {

@@ -10,14 +10,14 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// judging is what the conditions of one endpoint of Gatus become.
+// judging has the settings made from the conditions of one endpoint of Gatus.
 type judging struct {
 	kind   task.Kind
 	status *codes // codes that are right; nil: nothing was said of them
 	exprs  []string
 	mail   bool     // of DNS: the answers are those of an MX
-	answer []string // of DNS: what must be among the answers
-	expect string   // of TCP and WebSocket: what must come back
+	answer []string // of DNS: required answers
+	expect string   // of TCP and WebSocket: required answer
 	days   int      // of a certificate
 	host   string   // whose domain may have to be registered
 	ending *base.Registration
@@ -178,7 +178,7 @@ func (j *judging) one(l side, op, text string) string {
 	return j.pathIs(l, op, text)
 }
 
-// means drops a condition that says what Belfry takes for granted.
+// means drops a condition that Belfry checks by default.
 func means(op, text, granted, otherwise string) string {
 	if op == "==" && strings.EqualFold(text, granted) || op == "!=" && granted == "true" && strings.EqualFold(text, "false") {
 		return ""

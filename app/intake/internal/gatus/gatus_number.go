@@ -39,8 +39,8 @@ func (j *judging) lasts(op, text string) string {
 	return ""
 }
 
-// certificate compares days. Belfry counts whole ones: what ends in 2 days and
-// 5 hours has 2 left, so more than 48h is at least 2.
+// certificate compares days. Belfry counts whole ones: a certificate that ends in 2
+// days and 5 hours has 2 left, so more than 48h is at least 2.
 func (j *judging) certificate(op, text string) string {
 	n, ok := integer(text)
 	switch {
@@ -152,8 +152,8 @@ func fitting(op, text string) *codes {
 	return &right
 }
 
-// statusRanges writes the codes that are right, as short as it goes. Without a
-// word on them every one is right, which is not what Belfry takes for granted.
+// statusRanges writes the accepted codes as short as possible. Without a condition
+// on them, Gatus accepts every code, which is not Belfry's default.
 func (j *judging) statusRanges() []string {
 	if j.status == nil {
 		return []string{"100-599"}

@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// bodyIs compares the whole of what came back.
+// bodyIs compares the whole body.
 func (j *judging) bodyIs(op, text string) string {
 	switch j.kind {
 	case task.KindDNS:

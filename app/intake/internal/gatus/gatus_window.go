@@ -51,7 +51,7 @@ func (g *gatus) windowsOf(e *base.Entry, t *tree.Tree) []monitor.Window {
 
 var startRule = regexp.MustCompile(`^([01][0-9]|2[0-3]):([0-5][0-9])$`)
 
-// rested is what a time of maintenance was read as.
+// rested is a maintenance window as it was read.
 type rested struct {
 	window monitor.Window
 	on     bool

@@ -243,7 +243,7 @@ func (k *kuma) tellOf(t *tree.Tree, monitor string, remind core.Duration) {
 	}
 }
 
-// unnotified says of an entry which of its notifications are not sent.
+// unnotified reports of an entry which of its notifications are not sent.
 func (k *kuma) unnotified(e *base.Entry, t *tree.Tree) {
 	for _, id := range notified(t) {
 		k.unheard = k.unheard || !k.telling
@@ -273,7 +273,7 @@ func notified(t *tree.Tree) []string {
 	return ids
 }
 
-// fileNotes says once what is true of many entries.
+// fileNotes adds, once, the notes that hold for many entries.
 func (k *kuma) fileNotes() {
 	if k.unheard {
 		k.Notef("the file has no notifications, which its monitors have: make channels, and rules that name the monitors")

@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// check is what a monitor looks at.
+// check is the check of a monitor.
 func (k *kuma) check(e *base.Entry, t *tree.Tree, kind string) task.Task {
 	tk := task.Task{Timeout: k.timeout(e, t)}
 	host := t.Get("hostname").Text
@@ -40,7 +40,7 @@ func (k *kuma) check(e *base.Entry, t *tree.Tree, kind string) task.Task {
 	return tk
 }
 
-// hintFor says what comes nearest to a kind that Belfry does not have.
+// hintFor returns the nearest equivalent of a kind that Belfry does not have.
 func hintFor(kind string) string {
 	switch kind {
 	case "docker":
@@ -75,7 +75,7 @@ func (k *kuma) http(e *base.Entry, t *tree.Tree) *task.HTTP {
 		MaxRedirects: base.Whole(t.Get("maxredirects"), task.DefaultMaxRedirects),
 	}
 	h.URL, h.Auth = base.SplitUser(t.Get("url").Text)
-	switch h.MaxRedirects { // what Belfry takes for granted need not be said
+	switch h.MaxRedirects { // the default of Belfry needs no setting
 	case 0:
 		h.MaxRedirects = -1
 	case task.DefaultMaxRedirects:
@@ -147,7 +147,7 @@ func (k *kuma) headers(e *base.Entry, t *tree.Tree, h *task.HTTP) {
 	base.Authorize(h)
 }
 
-// auth is who asks. Old versions have no method, and a user when there is one.
+// auth reads the credentials. Old versions have no method, and a user if there are any.
 func (k *kuma) auth(e *base.Entry, t *tree.Tree, h *task.HTTP) {
 	user, password := t.Get("basic_auth_user").Text, core.Secret(t.Get("basic_auth_pass").Text)
 	switch method := t.Get("authMethod").Text; method {
@@ -192,7 +192,7 @@ func (k *kuma) proxy(e *base.Entry, t *tree.Tree) string {
 	return ""
 }
 
-// judge is what must be in an answer.
+// judge reads the conditions of an answer.
 func (k *kuma) judge(e *base.Entry, t *tree.Tree, kind string) []string {
 	var list []string
 	switch kind {

@@ -6,14 +6,14 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// maxCopied bounds what aliases stand for in one document, in values. A small
+// maxCopied bounds the values that aliases add to one document. A small
 // file would otherwise make work without end.
 const maxCopied = 1 << 20
 
 // grower makes data of the nodes of one document.
 type grower struct {
 	before int              // lines in front of the document
-	known  map[string]*Tree // what anchors stand for; nil: they are not read
+	known  map[string]*Tree // values of anchors; nil: they are not read
 	copied int              // values that aliases have stood for
 }
 
@@ -124,7 +124,7 @@ func (g *grower) mapping(t *Tree, pairs []*ast.MappingValueNode) (*Tree, *misrea
 		}
 		t.Keys, t.Table[key], t.size = append(t.Keys, key), sub, t.size+sub.size
 	}
-	for _, from := range merged { // what is written counts before what is merged
+	for _, from := range merged { // written keys override merged ones
 		for _, key := range from.Keys {
 			if t.Table[key] == nil {
 				t.Keys, t.Table[key], t.size = append(t.Keys, key), from.Table[key], t.size+from.Table[key].size

@@ -21,7 +21,7 @@ const maxDepth = 64
 const maxKeys = 5000
 
 // Tree is a document as data: a mapping, a list or a text, and where it
-// begins. Texts are what a person wrote, not what YAML takes them for.
+// begins. Texts are as a person wrote them, not as YAML reads them.
 type Tree struct {
 	At       Place
 	Kind     treeKind
@@ -54,7 +54,7 @@ func (t *Tree) Get(keys ...string) *Tree {
 	return t
 }
 
-// document is one YAML document of a file, and what is wrong with it.
+// document is one YAML document of a file, with its fault.
 type document struct {
 	Root  *Tree
 	First string // line of it that says anything
@@ -70,7 +70,7 @@ type misread struct {
 
 func (m *misread) Error() string { return m.Message }
 
-// anchors says whether the anchors, aliases and merge keys of YAML are read.
+// anchors reports whether the anchors, aliases and merge keys of YAML are read.
 type anchors bool
 
 const (
@@ -224,7 +224,7 @@ func tooMany(tokens token.Tokens) *token.Token {
 	line, column, entry := 0, 0, false
 	for _, t := range tokens {
 		if t.Position.Line != line || entry {
-			if column = t.Position.Column; !entry { // an entry of a list ends what is deeper than its dash
+			if column = t.Position.Column; !entry { // an entry of a list ends all values deeper than its dash
 				maps.DeleteFunc(keys, func(c, _ int) bool { return c > column })
 			}
 			line, entry = t.Position.Line, false
