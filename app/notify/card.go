@@ -11,8 +11,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// card is a message made ready to be written: its texts are plain, and nothing
-// is said twice.
+// card is a message that is prepared for a channel: its texts are plain, and
+// nothing is repeated.
 type card struct {
 	title    string
 	text     string
@@ -34,8 +34,7 @@ type item struct {
 // fact is a name and a value.
 type fact struct{ name, value string }
 
-// Limits of a card, before a channel's own. A reader who wants all of it follows
-// the link.
+// Limits of a card, before those of a channel. The link shows the whole message.
 const (
 	maxTitle = 250
 	maxText  = 3000
@@ -44,10 +43,10 @@ const (
 	maxTags  = 10
 )
 
-// newCard shows at most so many notifications.
+// newCard returns a card with at most so many notifications.
 func newCard(m alert.Message, most int) card {
 	c := card{title: headline(m), url: link(m.URL), severity: severityOf(m)}
-	if len(m.Notifications) == 0 { // or its text says what they say
+	if len(m.Notifications) == 0 { // with notifications, the text only repeats them
 		c.text = clip(plain(m.Text), maxText)
 	}
 	for _, n := range m.Notifications[:min(len(m.Notifications), most)] {
@@ -71,7 +70,7 @@ func headline(m alert.Message) string {
 	return title
 }
 
-// titleOf is what a notification says, or else what it is.
+// titleOf returns the title of a notification, or else a description of its type.
 func titleOf(n alert.Notification) string {
 	if title := line(n.Title); title != "" {
 		return title
@@ -89,7 +88,7 @@ func subjectOf(n alert.Notification) string {
 	return n.Namespace
 }
 
-// link is an address that may be shown as one.
+// link returns an address if it may be shown as a link, or "".
 func link(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || len(u.String()) > maxURL {
@@ -105,7 +104,7 @@ func newItem(n alert.Notification) item {
 	}
 }
 
-// unsaid are the facts of a notification that neither its title nor its text says.
+// unsaid returns the facts of a notification that its title and text do not contain.
 func unsaid(n alert.Notification) []fact {
 	said := words(titleOf(n)) + words(n.Text)
 	return slices.DeleteFunc(factsOf(n), func(f fact) bool { return strings.Contains(said, words(f.value)) })
@@ -150,8 +149,8 @@ func factsOf(n alert.Notification) []fact {
 	return facts
 }
 
-// words is a text between spaces, without the marks that end sentences, so that
-// whole words are found in it.
+// words returns a text between spaces, without the marks that end sentences, for
+// searches of whole words.
 func words(s string) string {
 	all := strings.Fields(line(s))
 	for i, w := range all {
@@ -192,8 +191,8 @@ func severityOf(m alert.Message) string {
 	return severities[worst]
 }
 
-// eventOf names what a message is about: the type of its notifications if that is
-// one.
+// eventOf names the event of a message: the type of its notifications if they
+// share one.
 func eventOf(m alert.Message) string {
 	if len(m.Notifications) == 0 {
 		return "message"

@@ -15,20 +15,20 @@ import (
 	"github.com/belfry-run/belfry/alert"
 )
 
-// CommandRefusal says how an operator allows commands.
+// CommandRefusal is the error for a command on a node that does not allow them.
 const CommandRefusal = "commands are not allowed on this node, because they can do whatever its user can; its operator can allow them: belfry serve --allow-commands"
 
 // Limits of a command.
 const (
 	commandTimeout    = 30 * time.Second
 	maxCommandTimeout = 5 * time.Minute
-	commandOutput     = 400             // its last bytes, for the error
-	commandOutputWait = 2 * time.Second // for what it left behind to let go of the output
+	commandOutput     = 400             // last bytes of output, for the error
+	commandOutputWait = 2 * time.Second // for remaining child processes to close the output
 )
 
-// command runs a program with the message on its standard input. It gets a
-// process group of its own, which is killed when the time is over and when the
-// program has ended: nothing stays behind.
+// command runs a program with the message on its standard input. The program
+// gets a process group of its own, which is killed at the time limit and when
+// the program has ended, so that no process remains.
 func (s *Sender) command(ctx context.Context, c alert.Channel, m alert.Message) error {
 	if !s.options.AllowCommands {
 		return permanent("%s", CommandRefusal)
@@ -50,7 +50,7 @@ func (s *Sender) command(ctx context.Context, c alert.Channel, m alert.Message) 
 	return commandFault(ctx, filepath.Base(path), err, out)
 }
 
-// programOf finds what argv names: by its whole path, or in PATH.
+// programOf finds the program of argv: by its full path, or in PATH.
 func programOf(argv []string) (string, error) {
 	if len(argv) == 0 || argv[0] == "" {
 		return "", permanent("it names no program")
@@ -80,17 +80,17 @@ func commandFault(ctx context.Context, name string, err error, out *tail) error 
 	case errors.As(err, &exit):
 		return passing("%s ended with %s%s", name, exit, out.said())
 	case errors.Is(err, exec.ErrWaitDelay):
-		// The program was content; what it left behind is dead or has left its group.
+		// The program succeeded. Its child processes were killed, or have left the group.
 		return nil
 	}
 	return passing("%s: %v%s", name, err, out.said())
 }
 
-// defaultPath is for a node that has none itself.
+// defaultPath is the PATH of programs if the node has none.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// environment is all that a program gets: of the node's own only what programs
-// need to run at all.
+// environment is the whole environment of a program. From that of the node it
+// has only the variables that programs need to run.
 func environment(c alert.Channel, m alert.Message) []string {
 	env := []string{"PATH=" + inherited("PATH", defaultPath), "HOME=" + inherited("HOME", "/"), "LANG=" + inherited("LANG", "C.UTF-8")}
 	if zone, set := os.LookupEnv("TZ"); set {
@@ -112,7 +112,7 @@ func inherited(name, otherwise string) string {
 	return otherwise
 }
 
-// tail is the end of what a program wrote.
+// tail keeps the end of the output of a program.
 type tail struct {
 	mu   sync.Mutex
 	data []byte

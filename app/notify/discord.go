@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 )
 
-// Limits of a Discord message: of its embeds, and of all their texts together.
+// Limits of a Discord message: the number of its embeds, and the size of all their texts.
 const (
 	discordEmbeds      = 10
 	discordTitle       = 256
@@ -42,11 +42,11 @@ var discordStyle = style{
 	bold: [2]string{"**", "**"}, pre: [2]string{"```diff\n", "\n```"}, size: unitsOf,
 }
 
-// maxLink is the longest address within a text that is left as it is.
+// maxLink is the length up to which an address within a text stays unescaped.
 const maxLink = 200
 
-// outsideLinks leaves addresses as they are: Discord takes them for links
-// before it looks for markup, and a backslash would become part of the link.
+// outsideLinks leaves addresses unescaped: Discord finds links before markup, and
+// a backslash would become part of the link.
 func outsideLinks(write token) token {
 	return func(s string) (string, int) {
 		if strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://") {
@@ -86,9 +86,9 @@ func discordMessageOf(c card) discordMessage {
 
 	head := discordEmbed{Title: fit(c.title, discordTitle, st.text, st.size), URL: c.url, Color: color(c.severity)}
 	room -= st.size(head.Title)
-	const counted = 50 // room for the number of those left out, and for lines between
+	const counted = 50 // room for the number of omitted notifications, and for lines between
 	parts := []string{fit(c.text, min(room/(1+len(shown)), discordDescription-counted), st.text, st.size)}
-	if len(shown) == 1 && shown[0].title == "" { // it is what the head is about
+	if len(shown) == 1 && shown[0].title == "" { // the heading already describes it
 		parts = append(parts, st.body(shown[0], min(discordDescription, room)-st.size(parts[0])-counted))
 		shown = nil
 	}

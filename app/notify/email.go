@@ -25,9 +25,9 @@ import (
 
 // email sends a mail to all recipients of the channel at once.
 //
-// A recipient that is refused does not keep the others from their mail. If
-// only some were taken, the error says so, and another try of the same message
-// goes to the others alone, as long as this sender remembers.
+// A refused recipient does not stop the mail to the others. If the server
+// accepted only some recipients, the error says so. Another try of the same
+// message then goes to the others alone, while this sender remembers them.
 func (s *Sender) email(ctx context.Context, c alert.Channel, m alert.Message) error {
 	ctx, cancel := withDeadline(ctx, DefaultTimeout)
 	defer cancel()
@@ -70,7 +70,7 @@ func (s *Sender) email(ctx context.Context, c alert.Channel, m alert.Message) er
 	return refused.err(len(to)-refused.count(), len(to), conn.host)
 }
 
-// addresses of a channel, each fit to be said to a mail server.
+// addresses returns the addresses of a channel, in the form for a mail server.
 func addresses(e *alert.EmailChannel) (from *mail.Address, to []*mail.Address, err error) {
 	if from, err = addressOf(e.From); err != nil {
 		return nil, nil, err
@@ -96,7 +96,7 @@ func addressOf(text string) (*mail.Address, error) {
 		return nil, permanent("%.100q is not a mail address", clean(text))
 	}
 	a.Name = line(a.Name)
-	// Every server takes a domain in ASCII, and a Message-ID is made of it.
+	// Every server accepts a domain in ASCII, and the Message-ID contains it.
 	local, domain, _ := strings.Cut(a.Address, "@")
 	if domain, err = idna.Lookup.ToASCII(domain); err == nil {
 		a.Address = local + "@" + domain
@@ -104,13 +104,13 @@ func addressOf(text string) (*mail.Address, error) {
 	return a, nil
 }
 
-// sayable refuses an address that the server has not agreed to read.
+// sayable refuses a non-ASCII address if the server does not support SMTPUTF8.
 func (c *mailConn) sayable(a *mail.Address) error {
 	reads, _ := c.smtp.Extension("SMTPUTF8")
 	if reads || !strings.ContainsFunc(a.Address, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return nil
 	}
-	return &fault{host: c.host, text: "the server does not offer SMTPUTF8, which " + a.Address + " needs", final: true}
+	return &fault{host: c.host, text: "the server does not offer SMTPUTF8, which " + a.Address + " needs", permanent: true}
 }
 
 // mailConn is a connection to a mail server.
@@ -140,14 +140,14 @@ func (s *Sender) dialMail(ctx context.Context, e *alert.EmailChannel) (*mailConn
 		return nil, permanent("%.100q is not the name of a mail server", clean(e.Host))
 	}
 	deadline, _ := ctx.Deadline()
-	// The context's end comes first, which has a clearer error.
+	// One second more than the context, whose error is clearer.
 	options = append(options, gomail.WithTimeout(max(time.Until(deadline), 0)+time.Second),
 		gomail.WithDialContextFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
 			raw, err := s.dialer.DialContext(ctx, network, address)
 			if err != nil {
 				return nil, err
 			}
-			// Nothing in SMTP knows contexts: its end closes the connection.
+			// The SMTP library ignores contexts: the end of the context closes the connection.
 			conn.raw = &capped{Conn: raw, left: maxMailAnswers}
 			conn.stop = context.AfterFunc(conn.ctx, func() { _ = raw.Close() })
 			if e.TLS != tlsImplicit {
@@ -175,7 +175,7 @@ func (s *Sender) dialMail(ctx context.Context, e *alert.EmailChannel) (*mailConn
 const (
 	tlsStart    = "starttls"
 	tlsImplicit = "implicit"
-	tlsOffered  = "opportunistic" // where the server offers it; then it has to work
+	tlsOffered  = "opportunistic" // used if the server offers it; a failure is then an error
 	tlsNone     = "none"
 )
 
@@ -192,11 +192,10 @@ func mailPort(e *alert.EmailChannel) int {
 }
 
 func mailOptions(e *alert.EmailChannel, config *tls.Config) ([]gomail.Option, error) {
-	// The dialer does implicit TLS, so that it stays the guard's.
+	// The dialer of the guard does implicit TLS.
 	options := []gomail.Option{gomail.WithPort(mailPort(e)), gomail.WithTLSConfig(config), gomail.WithTLSPolicy(gomail.NoTLS)}
-	// Over TLS the plain ways are those that work everywhere. Without it, the
-	// password is not shown to the network (PLAIN then works to this machine
-	// alone).
+	// Over TLS, PLAIN and LOGIN work everywhere. Without TLS, the password must not
+	// cross the network in the clear (PLAIN then works to this machine alone).
 	shown := []gomail.SMTPAuthType{gomail.SMTPAuthPlain, gomail.SMTPAuthLogin}
 	kept := []gomail.SMTPAuthType{gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthCramMD5}
 	ways := slices.Concat(shown, kept)
@@ -218,8 +217,8 @@ func mailOptions(e *alert.EmailChannel, config *tls.Config) ([]gomail.Option, er
 	return options, nil
 }
 
-// do says of an error what was done, and whether it may pass: a mail server's
-// 4xx may, its 5xx does not.
+// do adds to an error the step and whether it is permanent: a 4xx of a mail
+// server is temporary, a 5xx is permanent.
 func (c *mailConn) do(doing string, step func() error) (code int, err error) {
 	if err = step(); err == nil {
 		return 0, nil
@@ -227,11 +226,11 @@ func (c *mailConn) do(doing string, step func() error) (code int, err error) {
 	var said *textproto.Error
 	switch {
 	case errors.As(err, &said):
-		return said.Code, &fault{host: c.host, text: fmt.Sprintf("%s: %d %s", doing, said.Code, said.Msg), final: said.Code >= 500}
+		return said.Code, &fault{host: c.host, text: fmt.Sprintf("%s: %d %s", doing, said.Code, said.Msg), permanent: said.Code >= 500}
 	case errors.Is(err, gomail.ErrNoSupportedAuthDiscovered), errors.Is(err, smtp.ErrUnencrypted):
-		return 0, &fault{host: c.host, text: "it offers no way to log in that keeps the password from the network; set tls", final: true}
+		return 0, &fault{host: c.host, text: "it offers no way to log in that keeps the password from the network; set tls", permanent: true}
 	}
-	switch text := err.Error(); { // which have no names in the library
+	switch text := err.Error(); { // the library exports no values for these errors
 	case strings.Contains(text, "does not support STARTTLS"):
 		err = errors.New("the server does not offer STARTTLS; set tls to how it encrypts")
 	case strings.HasSuffix(text, "does not support SMTP AUTH"):
@@ -240,49 +239,48 @@ func (c *mailConn) do(doing string, step func() error) (code int, err error) {
 	return 0, broken(c.ctx, c.host, doing, err)
 }
 
-// recipients says to whom it goes. An error means that the server is gone.
+// recipients sends the recipients. An error means that the connection is lost.
 func (c *mailConn) recipients(to []*mail.Address) (took []*mail.Address, refused refusals, err error) {
 	for _, a := range to {
 		code, err := 0, c.sayable(a)
 		if err != nil {
-			refused.forGood = append(refused.forGood, err)
+			refused.permanent = append(refused.permanent, err)
 			continue
 		}
 		code, err = c.do("recipient "+a.Address, func() error { return c.smtp.Rcpt("<" + a.Address + ">") })
 		switch {
 		case err == nil:
 			took = append(took, a)
-		case code == 0 || code == 421: // it closes
+		case code == 0 || code == 421: // the server closes the connection
 			return nil, refused, err
 		case Permanent(err):
-			refused.forGood = append(refused.forGood, err)
+			refused.permanent = append(refused.permanent, err)
 		default:
-			refused.forNow = append(refused.forNow, err)
+			refused.temporary = append(refused.temporary, err)
 		}
 	}
 	return took, refused, nil
 }
 
-// refusals of recipients.
-type refusals struct{ forGood, forNow []error }
+// refusals are the errors of refused recipients, permanent and temporary.
+type refusals struct{ permanent, temporary []error }
 
-func (r refusals) count() int { return len(r.forGood) + len(r.forNow) }
+func (r refusals) count() int { return len(r.permanent) + len(r.temporary) }
 
-// err is nil if no recipient was refused. It is permanent if no other try would
-// change anything.
+// err is nil if no recipient was refused. It is permanent if all refusals are.
 func (r refusals) err(sent, all int, host string) error {
 	if r.count() == 0 {
 		return nil
 	}
-	f := &fault{host: host, final: len(r.forNow) == 0, text: fmt.Sprintf("sent to %d of %d", sent, all)}
-	for _, err := range slices.Concat(r.forNow, r.forGood) {
+	f := &fault{host: host, permanent: len(r.temporary) == 0, text: fmt.Sprintf("sent to %d of %d", sent, all)}
+	for _, err := range slices.Concat(r.temporary, r.permanent) {
 		f.text += "; " + strings.TrimPrefix(err.Error(), host+": ")
 	}
 	return f
 }
 
-// data hands over the mail. When the server has said yes, it is sent, whatever
-// happens then.
+// data sends the mail. Once the server has accepted it, later errors do not
+// count.
 func (c *mailConn) data(msg *gomail.Msg) error {
 	_, err := c.do("handing over the mail", func() error {
 		w, err := c.smtp.Data()
@@ -290,7 +288,7 @@ func (c *mailConn) data(msg *gomail.Msg) error {
 			return err
 		}
 		if _, err := msg.WriteTo(w); err != nil {
-			return err // without the last dot it is no mail
+			return err // without the final dot the server discards the mail
 		}
 		return w.Close()
 	})
@@ -307,8 +305,8 @@ func (c *mailConn) close() {
 	}
 }
 
-// maxMailAnswers is all that a mail server may say in one conversation: its
-// answers have no other bound.
+// maxMailAnswers limits all answers of a mail server in one connection, in
+// bytes. The library does not limit them.
 const maxMailAnswers = 256 << 10
 
 type capped struct {
@@ -326,7 +324,7 @@ func (c *capped) Read(p []byte) (int, error) {
 }
 
 func mailSecrets(c alert.Channel) []string {
-	if public.IsSubscriber(c.Name) { // whose address is a secret
+	if public.IsSubscriber(c.Name) { // the address of a subscriber is a secret
 		return append(c.Email.To, mailPassword(c)...)
 	}
 	return mailPassword(c)

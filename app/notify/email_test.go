@@ -44,7 +44,7 @@ func TestMailArrivesHoweverItIsEncrypted(t *testing.T) {
 			}
 			got := server.take()
 			if len(got) != 1 || !strings.HasPrefix(got[0].from, "FROM:<belfry@example.com>") || !slices.Equal(got[0].to, []string{"TO:<a@example.com>", "TO:<b@example.com>"}) {
-				t.Errorf("%+v", got)
+				t.Errorf("mails: got %+v, want one from belfry@ to a@ and b@", got)
 			}
 			if c.setup.auth != "" && !server.heard("AUTH") {
 				t.Error("it did not log in")
@@ -84,7 +84,7 @@ func TestMailServersAreVerified(t *testing.T) {
 	}
 }
 
-func TestWhatAMailLooksLike(t *testing.T) {
+func TestMailHeadersAndParts(t *testing.T) {
 	t.Parallel()
 	server := newMailServer(t, mailSetup{noTLS: true})
 	s := newSender(t)
@@ -266,7 +266,7 @@ func TestMailServersThatHang(t *testing.T) {
 	}
 }
 
-func TestAMailThatWasTakenIsSentWhateverComesThen(t *testing.T) {
+func TestAnAcceptedMailCountsAsSentAfterAnError(t *testing.T) {
 	t.Parallel()
 	for _, setup := range []mailSetup{{hangs: "QUIT"}, {answers: map[string]string{"QUIT": ""}}, {answers: map[string]string{"QUIT": "500 what?"}}} {
 		server := newMailServer(t, setup)
@@ -288,23 +288,23 @@ func TestARefusedRecipientDoesNotKeepTheOthersFromTheirMail(t *testing.T) {
 	err := s.Send(t.Context(), server.channel("none", all...), messages[0].Message)
 	checkFault(t, "first", err, false, "sent to 2 of 4; recipient later@example.com: 450 greylisted; recipient gone@example.com: 550 5.1.1 no such user")
 	if got := server.take(); len(got) != 1 || len(got[0].to) != 2 {
-		t.Errorf("%+v", got)
+		t.Errorf("first try: got mails %+v, want one to 2 recipients", got)
 	}
-	// Again: nobody gets it twice.
+	// Another try: no recipient gets the mail twice.
 	err = s.Send(t.Context(), server.channel("none", all...), messages[0].Message)
 	checkFault(t, "second", err, false, "sent to 2 of 4")
 	if got := server.take(); len(got) != 0 {
-		t.Errorf("%+v", got)
+		t.Errorf("second try: got mails %+v, want none", got)
 	}
-	// Another message goes to all again, and is final without the one for later.
+	// Another message goes to all again, and its error is permanent without the temporary refusal.
 	err = s.Send(t.Context(), server.channel("none", all[:2]...), messages[1].Message)
 	checkFault(t, "third", err, true, "sent to 1 of 2; recipient gone@example.com")
 	if got := server.take(); len(got) != 1 {
-		t.Errorf("%+v", got)
+		t.Errorf("other message: got mails %+v, want one", got)
 	}
 }
 
-// A domain is said in ASCII. An account that is not ASCII goes to servers that read it, and keeps no other from its mail.
+// A domain is sent in ASCII. A non-ASCII account needs a server that supports it, and does not stop the mail to others.
 func TestAddressesInOtherScripts(t *testing.T) {
 	t.Parallel()
 	server := newMailServer(t, mailSetup{noTLS: true})
@@ -314,7 +314,7 @@ func TestAddressesInOtherScripts(t *testing.T) {
 	checkFault(t, "without SMTPUTF8", err, true, "sent to 1 of 2; the server does not offer SMTPUTF8, which jörg@example.com needs")
 	got := server.take()
 	if len(got) != 1 || !strings.HasPrefix(got[0].from, "FROM:<bell@xn--mller-kva.example>") || !slices.Equal(got[0].to, []string{"TO:<ops@xn--mller-kva.example>"}) {
-		t.Fatalf("%+v", got)
+		t.Fatalf("mail to an international domain: got %+v, want ASCII domains", got)
 	}
 	for _, want := range []string{"@xn--mller-kva.example>\r\n", "<bell@xn--mller-kva.example>", "<ops@xn--mller-kva.example>"} {
 		if !strings.Contains(got[0].data, want) {
@@ -325,7 +325,7 @@ func TestAddressesInOtherScripts(t *testing.T) {
 	c.Email.From = "glöckner@example.com"
 	checkFault(t, "a sender", newSender(t).Send(t.Context(), c, messages[0].Message), true, "does not offer SMTPUTF8, which glöckner@example.com needs")
 	if got := server.take(); len(got) != 0 {
-		t.Errorf("%+v", got)
+		t.Errorf("sender outside ASCII: got mails %+v, want none", got)
 	}
 
 	server = newMailServer(t, mailSetup{noTLS: true, utf8: true})
@@ -333,7 +333,7 @@ func TestAddressesInOtherScripts(t *testing.T) {
 		t.Error(err)
 	}
 	if got := server.take(); len(got) != 1 || !strings.HasSuffix(got[0].from, " SMTPUTF8") || got[0].to[0] != "TO:<jörg@example.com>" {
-		t.Errorf("%+v", got)
+		t.Errorf("server with SMTPUTF8: got mails %+v, want one with SMTPUTF8", got)
 	}
 }
 
@@ -353,7 +353,7 @@ func TestAPasswordIsNotShownToTheNetwork(t *testing.T) {
 	checkFault(t, "no way at all", newSender(t).Send(t.Context(), c, messages[0].Message), false, "leave out user and password, or set another port")
 }
 
-func TestACertificateOfSomebodyElse(t *testing.T) {
+func TestMailServersWithAnotherHostsCertificateAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"starttls", "implicit"} {
 		server := newMailServer(t, mailSetup{implicit: way == "implicit", auth: "PLAIN"})

@@ -9,7 +9,7 @@ import (
 // Trust lets mail go to servers whose certificates pool knows.
 func (s *Sender) Trust(pool *x509.CertPool) { s.tls.RootCAs = pool }
 
-// Hide is what the channel's veil makes of a text.
+// Hide applies the channel's veil to a text.
 func Hide(c alert.Channel, text string) string { return newVeil(c).replacer.Replace(text) }
 
 // Inner parts that are tested with foreign texts.

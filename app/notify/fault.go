@@ -9,31 +9,31 @@ import (
 	"github.com/belfry-run/belfry/internal/guard"
 )
 
-// fault is how a try ended that did not end well.
+// fault is the error of a failed try.
 type fault struct {
-	host  string // where, not a secret
-	text  string
-	said  string // by the receiver
-	open  bool   // it ends in the middle of something, which may be a secret
-	final bool
-	gone  bool // the receiver wants no more
-	after time.Duration
-	cause error // only what holds no secret: a context's end or the guard's no
+	host      string // of the receiver; not a secret
+	text      string
+	said      string // answer of the receiver
+	open      bool   // text was cut, and may end within a secret
+	permanent bool
+	gone      bool // the receiver wants no more messages
+	after     time.Duration
+	cause     error // without secrets: the error of a context or of the guard
 }
 
 func (f *fault) Error() string { return joined(": ", f.host, f.text, f.said) }
 
 func (f *fault) Unwrap() error { return f.cause }
 
-// Permanent says that trying again will end the same way until the
-// channel changes: its address or its secret is wrong, the receiver refused
-// the message, or a policy of this node forbids it.
+// Permanent reports whether another try will fail until the channel changes: its
+// address or its secret is wrong, the receiver refused the message, or a policy
+// of this node forbids it.
 func Permanent(err error) bool {
 	var f *fault
-	return errors.As(err, &f) && f.final
+	return errors.As(err, &f) && f.permanent
 }
 
-// Gone says that the receiver answered 410: it wants no more messages.
+// Gone reports whether the receiver answered 410: it wants no more messages.
 func Gone(err error) bool {
 	var f *fault
 	return errors.As(err, &f) && f.gone
@@ -49,26 +49,26 @@ func RetryAfter(err error) time.Duration {
 	return f.after
 }
 
-// maxRetryAfter bounds what a receiver may ask for.
+// maxRetryAfter limits the delay that a receiver may ask for.
 const maxRetryAfter = time.Hour
 
 func bounded(after time.Duration) time.Duration { return min(max(after, 0), maxRetryAfter) }
 
 func permanent(format string, args ...any) *fault {
-	return &fault{text: fmt.Sprintf(format, args...), final: true}
+	return &fault{text: fmt.Sprintf(format, args...), permanent: true}
 }
 
 func passing(format string, args ...any) *fault {
 	return &fault{text: fmt.Sprintf(format, args...)}
 }
 
-// broken is a fault of the way to host, which may pass unless it is the
-// guard's.
+// broken is a fault of the connection to host. It is temporary, unless the guard
+// refused the host.
 func broken(ctx context.Context, host, doing string, err error) *fault {
 	var denied *guard.Denied
 	switch {
 	case errors.As(err, &denied):
-		return &fault{host: host, text: denied.Error(), final: true, cause: denied}
+		return &fault{host: host, text: denied.Error(), permanent: true, cause: denied}
 	case ctx.Err() != nil:
 		f := ended(ctx, doing)
 		f.host = host

@@ -71,7 +71,7 @@ type request struct {
 	body   []byte
 }
 
-// receiver is a server that keeps what it gets.
+// receiver is a server that keeps the requests that it gets.
 type receiver struct {
 	*httptest.Server
 	mu  sync.Mutex
@@ -99,7 +99,7 @@ func newReceiver(t testing.TB, answer http.HandlerFunc) *receiver {
 	return r
 }
 
-// take returns what came since the last take.
+// take returns the requests since the last take.
 func (r *receiver) take() []request {
 	r.mu.Lock()
 	defer r.mu.Unlock()

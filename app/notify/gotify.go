@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 )
 
-// gotifyText is the most of a text, in bytes. Gotify has no limit of its own.
+// gotifyText is the maximum length of a text, in bytes. Gotify itself has no limit.
 const gotifyText = 4000
 
 type gotifyMessage struct {
@@ -29,7 +29,7 @@ func (s *Sender) gotify(ctx context.Context, c alert.Channel, m alert.Message) e
 	return err
 }
 
-// gotifyMessageOf has priorities as apps of Gotify read them: 8 and more make a sound and a banner, 4 to 7 a sound.
+// gotifyMessageOf sets the priority for apps of Gotify: 8 and more make a sound and a banner, 4 to 7 a sound.
 func gotifyMessageOf(c card) gotifyMessage {
 	msg := gotifyMessage{Title: c.title, Priority: map[string]int{critical: 8, warning: 5, ok: 4}[c.severity]}
 	if c.url != "" {
@@ -40,7 +40,7 @@ func gotifyMessageOf(c card) gotifyMessage {
 		msg.Message = msg.Title // Gotify refuses a message without a text
 	}
 	if msg.Priority == 0 {
-		msg.Priority = 2 // in silence
+		msg.Priority = 2 // silent
 	}
 	return msg
 }

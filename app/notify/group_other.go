@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// runGroup has no groups here: it kills the program alone.
+// runGroup kills the program alone: this platform has no process groups.
 func runGroup(ctx context.Context, cmd *exec.Cmd) error {
 	if err := cmd.Start(); err != nil {
 		return err

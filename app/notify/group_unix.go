@@ -11,8 +11,8 @@ import (
 	"github.com/belfry-run/belfry/internal/procgroup"
 )
 
-// runGroup runs a program in a process group of its own, and kills all of it
-// when the context ends, and what is left of it when the program has ended. Its
+// runGroup runs a program in a process group of its own. It kills the group when
+// the context ends, and the rest of the group when the program has ended. The
 // order matters: see [procgroup].
 func runGroup(ctx context.Context, cmd *exec.Cmd) error {
 	runtime.LockOSThread()

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// maxAnswer is the most that is read of an answer.
+// maxAnswer limits the bytes that are read of an answer.
 const maxAnswer = 16 << 10
 
-// answer is what came back, its body cut.
+// answer is the answer of a receiver, with at most maxAnswer bytes of the body.
 type answer struct {
 	host   string
 	status int
@@ -28,8 +28,8 @@ type answer struct {
 	whole  bool // body is not cut
 }
 
-// post sends one request and judges the status of its answer. An answer returned
-// with an error is still the answer, if there was one.
+// post sends one request and turns a failing status into an error. With an error
+// it still returns the answer, if there was one.
 func (s *Sender) post(ctx context.Context, address string, header http.Header, body []byte) (*answer, error) {
 	return s.request(ctx, http.MethodPost, address, header, body)
 }
@@ -43,7 +43,7 @@ func (s *Sender) request(ctx context.Context, method, address string, header htt
 	}
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, &fault{host: u.Host, text: "the request cannot be made", final: true}
+		return nil, &fault{host: u.Host, text: "the request cannot be made", permanent: true}
 	}
 	if header != nil {
 		req.Header = header
@@ -62,7 +62,7 @@ func (s *Sender) request(ctx context.Context, method, address string, header htt
 	}
 	defer func() { _ = resp.Body.Close() }()
 	a := &answer{host: u.Host, status: resp.StatusCode, header: resp.Header}
-	// A part of the body that cannot be read does not change what the status said.
+	// A read error of the body does not change the status.
 	a.body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	a.whole = err == nil && len(a.body) <= maxAnswer
 	a.body = a.body[:min(len(a.body), maxAnswer)]
@@ -74,19 +74,19 @@ func (s *Sender) postJSON(ctx context.Context, address string, header http.Heade
 	return s.post(ctx, address, header, encode(v))
 }
 
-// encode writes v as JSON without escaping < > &, which would cost a channel's
-// room.
+// encode writes v as JSON without escaping < > &, which would use up room of the
+// channel.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil { // all that is written here are texts and numbers
+	if err := e.Encode(v); err != nil { // cannot fail: values are texts and numbers
 		panic(err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// parse an address without ever saying it.
+// parse parses an address. Its error does not contain the address.
 func parse(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -96,7 +96,7 @@ func parse(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// withoutURL is the error within a [url.Error], which names the whole address.
+// withoutURL returns the error within a [url.Error], whose text contains the address.
 func withoutURL(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
@@ -105,7 +105,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// fault is nil if the receiver took the message.
+// fault is nil if the receiver accepted the message.
 func (a *answer) fault() error {
 	if a.status >= 200 && a.status < 300 {
 		return nil
@@ -114,13 +114,13 @@ func (a *answer) fault() error {
 	switch {
 	case a.status >= 300 && a.status < 400:
 		f.text += ": redirects are not followed, because a channel's address is where its message and its secret belong; give the final one"
-		f.final, f.after = true, 0
+		f.permanent, f.after = true, 0
 		return f
 	case a.status >= 400 && a.status < 500:
 		f.gone = a.status == http.StatusGone
-		f.final = a.status != http.StatusRequestTimeout && a.status != http.StatusTooEarly && a.status != http.StatusTooManyRequests
+		f.permanent = a.status != http.StatusRequestTimeout && a.status != http.StatusTooEarly && a.status != http.StatusTooManyRequests
 	}
-	if f.final {
+	if f.permanent {
 		f.after = 0
 	}
 	a.quote(f)
@@ -129,7 +129,7 @@ func (a *answer) fault() error {
 
 var pageTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title`)
 
-// quote adds what the answer says: of a page for people, such as that of a proxy, its title alone.
+// quote adds the text of the answer to a fault. Of an HTML page, such as that of a proxy, it adds the title alone.
 func (a *answer) quote(f *fault) {
 	f.said, f.open = string(a.body), !a.whole
 	if kind, _, _ := mime.ParseMediaType(a.header.Get("Content-Type")); kind == "text/html" {
@@ -140,7 +140,7 @@ func (a *answer) quote(f *fault) {
 	}
 }
 
-// retryAfter reads the header of that name, in seconds or as a date.
+// retryAfter reads the header Retry-After, in seconds or as a date.
 func retryAfter(h http.Header) time.Duration {
 	value := strings.TrimSpace(h.Get("Retry-After"))
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
@@ -152,7 +152,7 @@ func retryAfter(h http.Header) time.Duration {
 	}
 	now := time.Now()
 	if theirs, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = theirs // by their clock, as the other
+		now = theirs // the date in Retry-After is by the same clock
 	}
 	return bounded(at.Sub(now))
 }
@@ -164,10 +164,10 @@ func secondsOf(seconds float64) time.Duration {
 	return time.Duration(min(seconds, maxRetryAfter.Seconds()) * float64(time.Second))
 }
 
-// waits longer if the body asked for it.
+// waits raises the delay of a fault if the body asks for a longer one.
 func waits(err error, seconds float64) error {
 	var f *fault
-	if errors.As(err, &f) && !f.final {
+	if errors.As(err, &f) && !f.permanent {
 		f.after = max(f.after, secondsOf(seconds))
 	}
 	return err

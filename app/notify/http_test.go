@@ -22,7 +22,7 @@ import (
 	"github.com/belfry-run/belfry/internal/guard"
 )
 
-func TestWhatEachServiceGets(t *testing.T) {
+func TestNotificationRequestsOfEachService(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
 	s := newSender(t)
@@ -52,9 +52,9 @@ func TestWhatEachServiceGets(t *testing.T) {
 	}
 }
 
-// TestEverythingIsSaidOnce is about what people read: a title, what is looked at,
+// TestMessagesRepeatNoFact is about what people read: a title, what is looked at,
 // what it is for and what happened stand in each message once.
-func TestEverythingIsSaidOnce(t *testing.T) {
+func TestMessagesRepeatNoFact(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
 	s := newSender(t)
@@ -273,7 +273,7 @@ func TestTelegramThatIsNotContent(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestNotificationToAClosedPortFails(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -286,7 +286,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-func TestATLSServerWhoseCertificateNobodyKnows(t *testing.T) {
+func TestATLSServerWithAnUnknownAuthorityIsRefused(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)

@@ -21,8 +21,8 @@ const (
 	mailText    = 100 << 10
 )
 
-// mail writes the message as text and as HTML. Its Message-ID is of the
-// message's key, so that a mail program that gets it twice shows it once.
+// mail writes the message as text and as HTML. The Message-ID is derived from
+// the key of the message, so that a mail program shows a duplicate once.
 func (s *Sender) mail(from *mail.Address, to []*mail.Address, m alert.Message) (*gomail.Msg, error) {
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	msg.FromMailAddress(from)
@@ -40,7 +40,7 @@ func (s *Sender) mail(from *mail.Address, to []*mail.Address, m alert.Message) (
 		msg.SetGenHeader(gomail.HeaderReferences, "<"+thread+"@"+domain+">")
 	}
 	msg.SetUserAgent(s.agent)
-	msg.SetGenHeader("Auto-Submitted", "auto-generated") // no holiday answers
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // suppresses automatic replies
 	msg.SetGenHeader("X-Auto-Response-Suppress", "All")
 	text, data := bare.whole(c, mailText, true)+"\n", c.page()
 	if leave := link(m.Unsubscribe); leave != "" {
@@ -61,7 +61,7 @@ func (s *Sender) mail(from *mail.Address, to []*mail.Address, m alert.Message) (
 	return msg, nil
 }
 
-// threadOf an outage: its begin, reminders and end hang together.
+// threadOf returns the thread id that the begin, reminders and end of an outage share.
 func threadOf(m alert.Message) string {
 	if len(m.Notifications) == 0 || m.Notifications[0].Incident == 0 {
 		return ""

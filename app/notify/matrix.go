@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 )
 
-// matrixText is the most of a text, in bytes. An event may have 64 KiB.
+// matrixText is the maximum length of a text, in bytes. An event may have 64 KiB.
 const matrixText = 8000
 
 type matrixMessage struct {
@@ -19,8 +19,8 @@ type matrixMessage struct {
 	Body string `json:"body"`
 }
 
-// matrix sends a message to a room. The id of the transaction is that of the message, so that a server which has
-// taken one try passes over the next.
+// matrix sends a message to a room. The transaction id is derived from the message, so that a server that has
+// accepted one try ignores the next.
 func (s *Sender) matrix(ctx context.Context, c alert.Channel, m alert.Message) error {
 	x := c.Matrix
 	if strings.ContainsFunc(string(x.Token), isControl) {
@@ -32,7 +32,7 @@ func (s *Sender) matrix(ctx context.Context, c alert.Channel, m alert.Message) e
 	return err
 }
 
-// transaction is the same for every try of a message.
+// transaction returns the transaction id of a message, the same for every try.
 func transaction(m alert.Message) string {
 	sum := sha256.Sum256([]byte(m.Key))
 	return "belfry-" + hex.EncodeToString(sum[:16])

@@ -1,30 +1,28 @@
-// Package notify tells people: it carries a message to a channel.
+// Package notify sends messages to channels.
 //
-// A [Sender] does one try and says how it ended. Trying again, waiting and
-// writing down is the caller's. Every error has a class: [Permanent] ones will
-// not go away by themselves, the others may, and [RetryAfter] says how long the
-// receiver asked to wait.
+// A [Sender] makes one try and returns its error. Retries, delays and records
+// are up to the caller. An error is either [Permanent] or temporary, and
+// [RetryAfter] returns the delay that the receiver asked for.
 //
-// # What it guarantees
+// # Guarantees
 //
-// Every byte goes through internal/guard, also mail: private addresses and
+// All traffic goes through internal/guard, also mail: private addresses and
 // metadata services are refused unless the operator allows them. Redirects are
-// not followed at all: a channel's address is where its secret belongs.
+// not followed: the secret of a channel goes only to the channel's address.
 //
-// Messages are bounded and valid, whatever they hold: texts are made
-// valid UTF-8 without control characters, escaped for their channel, and cut to
-// what the channel takes, never within an escape. Omitted notifications are counted.
+// Messages are bounded and valid. Texts become valid UTF-8 without control
+// characters. They are escaped for their channel, and cut to its limits, never
+// within an escape. Omitted notifications are counted.
 //
 // No error holds a secret. Addresses of incoming webhooks are secrets as a
-// whole, so errors name the host alone, and what a receiver answered is
-// searched for the channel's secrets in their usual spellings before a piece of
-// it is shown.
+// whole, so errors name the host alone. Before an error quotes an answer of a
+// receiver, the channel's secrets are removed from it in their usual spellings.
 //
-// # What it does not
+// # Limits
 //
-// A message may arrive twice: when the answer to a try was lost. Each channel
-// says so in its own way, as far as it has one: a webhook by Belfry-Delivery, a
-// mail by its Message-ID, PagerDuty by its dedup_key.
+// A message may arrive twice if the answer to a try is lost. Some channels have
+// a means to detect the duplicate: a webhook Belfry-Delivery, a mail its
+// Message-ID, PagerDuty its dedup_key.
 package notify
 
 import (
@@ -44,25 +42,25 @@ import (
 // Options of a sender. The zero value reaches the public internet only, and
 // runs no commands.
 type Options struct {
-	// Guard says what may be reached.
+	// Guard sets the allowed addresses.
 	Guard guard.Options
-	// Strangers says what webhooks may be reached that visitors of status pages named. The zero value is the public internet
-	// only, whatever Guard allows.
+	// Strangers sets the allowed addresses of webhooks that visitors of status pages entered. The zero value allows the public
+	// internet only, independent of Guard.
 	Strangers guard.Options
-	// AllowCommands lets channels run programs on this node, as its user. It is
-	// the operator's to set.
+	// AllowCommands lets channels run programs on this node, as its user. Only
+	// the operator may set it.
 	AllowCommands bool
-	// Version is what the User-Agent says. Default: "dev".
+	// Version is the version in the User-Agent. Default: "dev".
 	Version string
-	// Logger is told of each try, at debug. Default: none.
+	// Logger logs each try, at level debug. Default: none.
 	Logger *slog.Logger
 }
 
-// DefaultTimeout bounds a try whose context has no deadline. A command has its
-// own.
+// DefaultTimeout limits a try whose context has no deadline. Commands have a
+// timeout of their own.
 const DefaultTimeout = 15 * time.Second
 
-// Sender sends messages. It may be used by many at once.
+// Sender sends messages. It is safe for concurrent use.
 type Sender struct {
 	options   Options
 	agent     string
@@ -72,10 +70,10 @@ type Sender struct {
 	client    *http.Client
 	tls       *tls.Config // of mail
 	taken     taken
-	strangers *Sender // for webhooks that visitors named; nil: this is it
+	strangers *Sender // for webhooks that visitors entered; nil in that sender itself
 }
 
-// New makes a sender.
+// New returns a sender.
 func New(o Options) *Sender {
 	s := newSender(o)
 	o.Guard, o.AllowCommands = o.Strangers, false
@@ -99,14 +97,14 @@ func newSender(o Options) *Sender {
 	return s
 }
 
-// Close lets idle connections go.
+// Close closes idle connections.
 func (s *Sender) Close() {
 	s.transport.CloseIdleConnections()
 	s.strangers.transport.CloseIdleConnections()
 }
 
-// Send tries once to carry a message to a channel. Without a deadline, the
-// whole takes at most [DefaultTimeout].
+// Send tries once to send a message to a channel. Without a deadline, it takes
+// at most [DefaultTimeout].
 func (s *Sender) Send(ctx context.Context, c alert.Channel, m alert.Message) error {
 	w, err := s.way(c)
 	by := s
@@ -121,14 +119,14 @@ func (s *Sender) Send(ctx context.Context, c alert.Channel, m alert.Message) err
 	return err
 }
 
-// way is how a kind of channel is told.
+// way is the implementation of one kind of channel.
 type way struct {
 	send func(*Sender, context.Context, alert.Channel, alert.Message) error
-	// more are spellings of the channel's secrets that only this kind has, and what is secret in its open addresses.
+	// more returns spellings of the channel's secrets that only this kind uses, and secret parts of its other addresses.
 	more func(alert.Channel) []string
 }
 
-// ways are those of every kind of [alert.Kinds].
+// ways has an entry for each of [alert.Kinds].
 var ways = map[string]way{
 	"webhook":   {send: (*Sender).webhook},
 	"email":     {(*Sender).email, mailSecrets},
@@ -143,7 +141,7 @@ var ways = map[string]way{
 	"command":   {send: (*Sender).command},
 }
 
-// way finds the one setting of a channel.
+// way returns the implementation for the kind of a channel.
 func (s *Sender) way(c alert.Channel) (w way, err error) {
 	var given []string
 	for _, k := range alert.Kinds {
@@ -160,7 +158,7 @@ func (s *Sender) way(c alert.Channel) (w way, err error) {
 	return w, permanent("channel %q has several ways to tell people, give each its own channel", c.Name)
 }
 
-// withDeadline gives a try its end, if it has none.
+// withDeadline adds a deadline to the context of a try that has none.
 func withDeadline(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
 	if _, set := ctx.Deadline(); set {
 		return context.WithCancel(ctx)
@@ -168,7 +166,7 @@ func withDeadline(ctx context.Context, most time.Duration) (context.Context, con
 	return context.WithTimeout(ctx, most)
 }
 
-// ended says why a context has ended, in the words of a try.
+// ended returns the fault of a try whose context has ended.
 func ended(ctx context.Context, doing string) *fault {
 	f := &fault{text: doing + " took too long", cause: context.DeadlineExceeded}
 	if errors.Is(ctx.Err(), context.Canceled) {

@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 )
 
-// Limits of ntfy, in bytes. A longer text becomes a file, which is not read.
+// Limits of ntfy, in bytes. ntfy turns a longer text into a file, which people do not open.
 const (
 	ntfyText  = 4000
 	ntfyTitle = 250
@@ -23,8 +23,8 @@ type ntfyMessage struct {
 	Click    string   `json:"click,omitempty"`
 }
 
-// ntfy publishes as JSON to the server's root: a title with other letters than
-// ASCII does not fit into a header.
+// ntfy publishes as JSON to the server's root: a header cannot hold a title with
+// non-ASCII letters.
 func (s *Sender) ntfy(ctx context.Context, c alert.Channel, m alert.Message) error {
 	n := c.Ntfy
 	server := n.Server
@@ -46,7 +46,7 @@ func ntfyMessageOf(topic string, c card) ntfyMessage {
 	msg := ntfyMessage{Topic: topic, Title: cut(c.title, ntfyTitle), Priority: 3, Click: c.url}
 	c.url = "" // a tap opens it
 	if msg.Message = bare.whole(c, ntfyText, false); msg.Message == "" {
-		msg.Message = msg.Title // ntfy would say "triggered"
+		msg.Message = msg.Title // for an empty text, ntfy shows "triggered"
 	}
 	switch c.severity {
 	case critical:

@@ -40,12 +40,12 @@ type pagerDutyPayload struct {
 	Details   map[string]string `json:"custom_details,omitempty"`
 }
 
-// pagerDuty sends an event for each outage that the message tells of: what
-// begins triggers, what is over resolves, and one key holds them together.
+// pagerDuty sends an event for each outage of the message. The begin of an
+// outage triggers an alert, the end resolves it, and both have the same key.
 //
-// Of several notifications with one key the last is sent: there is no call for
-// is over already. An event that was refused does not keep the others back; one
-// that may pass later ends the try, and the next goes on from there.
+// Of several notifications with one key, only the last is sent: earlier ones are
+// out of date. A permanent refusal of an event does not stop the others. A
+// temporary one ends the try, and the next try goes on from that event.
 func (s *Sender) pagerDuty(ctx context.Context, c alert.Channel, m alert.Message) error {
 	ctx, cancel := withDeadline(ctx, DefaultTimeout)
 	defer cancel()
@@ -75,7 +75,7 @@ func (s *Sender) pagerDuty(ctx context.Context, c alert.Channel, m alert.Message
 
 func pagerDutyEvents(p *alert.PagerDutyChannel, m alert.Message) []pagerDutyEvent {
 	notifications := m.Notifications
-	if len(notifications) == 0 { // a message of words alone
+	if len(notifications) == 0 { // a message with text alone
 		notifications = []alert.Notification{{Type: alert.NotificationTest, Namespace: m.Namespace, Title: m.Title, Text: m.Text}}
 	}
 	var events []pagerDutyEvent
@@ -135,8 +135,8 @@ func pagerDutySeverity(t alert.NotificationType) string {
 	return info
 }
 
-// pagerDutyKeyOf is the same for the begin of something and its end. An event
-// without an end has a key of its own, the same for every try.
+// pagerDutyKeyOf returns the same key for the begin and the end of an outage. An
+// event without an end has a key of its own, the same for every try.
 func pagerDutyKeyOf(n alert.Notification, message string, i int) string {
 	parts := []string{n.Namespace, subjectOf(n)}
 	of := n.Type
@@ -154,7 +154,7 @@ func pagerDutyKeyOf(n alert.Notification, message string, i int) string {
 		parts = append(parts, "flapping")
 	case alert.NotificationStale, alert.NotificationFresh:
 		parts = append(parts, "stale")
-	case alert.NotificationCertificate: // told again and again as it comes nearer: one alert
+	case alert.NotificationCertificate: // repeated as the expiry approaches: one alert
 		parts = append(parts, "certificate")
 	default:
 		parts = append(parts, string(n.Type), message, strconv.Itoa(i))

@@ -70,11 +70,11 @@ func TestPagerDutyEvents(t *testing.T) {
 		}
 	}
 	if got := events(t, r); len(got) != 2 || strings.Fields(got[0])[1] != strings.Fields(got[1])[1] {
-		t.Errorf("%q", got)
+		t.Errorf("begin and end of an outage: got %q, want one key", got)
 	}
 }
 
-// Whatever was taken is not sent again, and what was refused keeps nobody back.
+// Accepted events are not sent again, and a refused event does not stop the others.
 func TestPagerDutyGoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
 	busy := true
@@ -98,7 +98,7 @@ func TestPagerDutyGoesOnWhereItStopped(t *testing.T) {
 	}
 	err := s.Send(t.Context(), c, m)
 	if notify.Permanent(err) || notify.RetryAfter(err).Seconds() != 9 {
-		t.Errorf("%v", err)
+		t.Errorf("busy receiver: got %v, want a temporary error with Retry-After 9s", err)
 	}
 	if got := len(events(t, r)); got != 4 {
 		t.Errorf("%d events", got)
@@ -106,6 +106,6 @@ func TestPagerDutyGoesOnWhereItStopped(t *testing.T) {
 	busy = false
 	checkFault(t, "second", s.Send(t.Context(), c, m), true, "400")
 	if got := events(t, r); !slices.Equal(got, []string{"trigger ns/bad/1 critical", "trigger ns/c/3 critical", "trigger ns/d/4 critical"}) {
-		t.Errorf("%q", got)
+		t.Errorf("second try: got events %q, want the remaining three", got)
 	}
 }

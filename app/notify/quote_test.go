@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A page for people is not repeated in a sentence: its title says what it is.
+// Of an HTML page, an error quotes only the title.
 func TestAnswerThatIsAPage(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ kind, body, want string }{

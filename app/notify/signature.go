@@ -17,20 +17,20 @@ const (
 	HeaderSignature = "Belfry-Signature"
 )
 
-// Why [Verify] refuses.
+// Errors of [Verify].
 var (
 	ErrNotSigned    = errors.New("the request has no Belfry-Signature of the form t=UNIX,v1=HEX")
 	ErrBadSignature = errors.New("the signature is not of this body and this secret")
 	ErrTooOld       = errors.New("the signature is from another time: a request replayed by another sender, or a clock that is off")
 )
 
-// DefaultTolerance is how old a signature may be, or how far in the future.
+// DefaultTolerance is the maximum age of a signature, and its maximum distance in the future.
 const DefaultTolerance = 5 * time.Minute
 
-// Verify says whether a request that came to a webhook is from Belfry: header
-// is its Belfry-Signature, body all its bytes as they came. Its age may be at
-// most tolerance either way; 0 means [DefaultTolerance]. A receiver that
-// remembers Belfry-Delivery as long as that is safe from requests sent again.
+// Verify checks that a webhook request is from Belfry: header is its
+// Belfry-Signature, body its unchanged bytes. The time of the signature may
+// differ from now by at most tolerance; 0 means [DefaultTolerance]. A receiver
+// that remembers Belfry-Delivery for that time is safe from replays.
 func Verify(secret, header string, body []byte, now time.Time, tolerance time.Duration) error {
 	at, macs := readSignature(header)
 	if at == "" || len(macs) == 0 || secret == "" {
@@ -57,7 +57,7 @@ func Verify(secret, header string, body []byte, now time.Time, tolerance time.Du
 	return nil
 }
 
-// sign is the value of Belfry-Signature.
+// sign returns the value of Belfry-Signature.
 func sign(secret string, body []byte, now time.Time) string {
 	at := strconv.FormatInt(now.Unix(), 10)
 	return "t=" + at + ",v1=" + hex.EncodeToString(mac(secret, at, body))
@@ -70,8 +70,8 @@ func mac(secret, at string, body []byte) []byte {
 	return h.Sum(nil)
 }
 
-// readSignature leaves out what it does not know, so that there can be a v2
-// one day beside v1. Several v1 are of several secrets, of which one is enough.
+// readSignature ignores unknown parts, so that a later v2 can stand beside v1.
+// Several v1 are from several secrets, of which one must match.
 func readSignature(header string) (at string, macs [][]byte) {
 	for part := range strings.SplitSeq(header, ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")

@@ -8,8 +8,8 @@ import (
 	"github.com/belfry-run/belfry/alert"
 )
 
-// Limits of a Slack message. It takes 100 attachments and 40,000 characters;
-// people read fewer.
+// Limits of a Slack message. Slack allows 100 attachments and 40,000 characters,
+// which is more than people read.
 const (
 	slackItems = 20
 	slackText  = 3000
@@ -30,15 +30,15 @@ type slackAttachment struct {
 	Markdown  []string `json:"mrkdwn_in"`
 }
 
-// slackStyle escapes what Slack reads as a link or a mention, and keeps code
-// within its fence.
+// slackStyle escapes links and mentions of Slack, and keeps code within its
+// fence.
 var slackStyle = style{
 	text: fenceless(mentionless(escaper("&", "&amp;", "<", "&lt;", ">", "&gt;"))),
 	code: fenceless(mentionless(escaper("&", "&amp;", "<", "&lt;", ">", "&gt;"))),
 	bold: [2]string{"*", "*"}, pre: [2]string{"```\n", "\n```"}, size: unitsOf,
 }
 
-// fenceless parts backticks that would begin or end a block of code.
+// fenceless separates backticks that would begin or end a block of code.
 func fenceless(write token) token {
 	return func(s string) (string, int) {
 		if strings.HasPrefix(s, "```") {
@@ -48,8 +48,8 @@ func fenceless(write token) token {
 	}
 }
 
-// mentionless parts an @ from the words that call everybody: Mattermost reads
-// them in any text.
+// mentionless separates an @ from the words that mention all members: Mattermost
+// finds them in any text.
 func mentionless(write token) token {
 	return func(s string) (string, int) {
 		for _, word := range []string{"@channel", "@here", "@all", "@everyone"} {
@@ -61,8 +61,8 @@ func mentionless(write token) token {
 	}
 }
 
-// slack posts a line and attachments, which Slack and those that speak like it
-// show with a bar of the severity's color.
+// slack posts a line and attachments. Slack and compatible services show them
+// with a bar in the color of the severity.
 func (s *Sender) slack(ctx context.Context, c alert.Channel, m alert.Message) error {
 	_, err := s.postJSON(ctx, string(c.Slack.URL), nil, slackMessageOf(newCard(m, slackItems)))
 	return err
@@ -96,5 +96,5 @@ func slackMessageOf(c card) slackMessage {
 	return msg
 }
 
-// openText is what a link to the rest is called.
+// openText is the text of the link to the whole message.
 const openText = "Open in Belfry"

@@ -20,7 +20,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 )
 
-// mailServer is a small SMTP server that keeps what it gets.
+// mailServer is a small SMTP server that keeps the mails that it gets.
 type mailServer struct {
 	t        testing.TB
 	listener net.Listener
@@ -41,7 +41,7 @@ type gotMail struct {
 	data string
 }
 
-// mailSetup says how a server differs from a good one.
+// mailSetup is how a server differs from a good one.
 type mailSetup struct {
 	utf8       bool              // SMTPUTF8 is offered
 	implicit   bool              // TLS from the first byte
@@ -129,7 +129,7 @@ func (c *mailTalk) say(line string) error {
 	return err
 }
 
-// answer says what the setup wants said to a command, or else what is usual.
+// answer returns the answer of the setup to a command, or else the usual one.
 func (c *mailTalk) answer(command, usual string) bool {
 	if c.s.setup.hangs != "" && strings.HasPrefix(command, c.s.setup.hangs) {
 		_, _ = c.in.ReadByte() // until it is closed

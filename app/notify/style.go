@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// style is how a channel writes texts.
+// style is the markup of a channel.
 type style struct {
 	text token // escapes text
-	code token // escapes what stands between pre
+	code token // escapes text between pre
 	bold [2]string
 	pre  [2]string
-	link func(address string) string // an address as a link, with its line's begin
+	link func(address string) string // writes an address as a link, with the begin of its line
 	size size
 }
 
 // bare is text without any markup.
 var bare = style{text: asIs, code: asIs, link: func(address string) string { return address }, size: bytesOf}
 
-// whole writes a card as one text in at most limit. The notifications share the
-// room; those for which none is left are counted.
+// whole writes a card as one text in at most limit. Notifications that do not
+// fit are counted.
 func (st style) whole(c card, limit int, withTitle bool) string {
 	var parts []string
 	used := 0
@@ -28,7 +28,7 @@ func (st style) whole(c card, limit int, withTitle bool) string {
 			parts, used = append(parts, part), used+st.size(part)+2
 		}
 	}
-	const counted = 26 // room for the number of those left out
+	const counted = 26 // room for the number of omitted notifications
 	foot := ""
 	if c.url != "" {
 		foot = st.link(c.url)
@@ -57,7 +57,7 @@ func (st style) whole(c card, limit int, withTitle bool) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// item writes a notification in at most limit, with its title if it has its own.
+// item writes a notification in at most limit, with its title if that differs from the card's.
 func (st style) item(it item, limit int) string {
 	head := ""
 	if it.title != "" {
@@ -67,8 +67,8 @@ func (st style) item(it item, limit int) string {
 	return joined("\n", head, st.body(it, limit))
 }
 
-// body is a notification without its title. Its facts are short and come first, then
-// its text, then its diff gets what is left.
+// body writes a notification without its title. The facts are short and come first, then
+// the text. The diff gets the remaining room.
 func (st style) body(it item, limit int) string {
 	facts := fit(lineOf(it.facts), limit/2, st.text, st.size)
 	if facts != "" {
@@ -93,7 +93,7 @@ func (st style) strong(s string, limit int) string {
 	return st.bold[0] + s + st.bold[1]
 }
 
-// block is code. A few characters of it would say nothing.
+// block writes code, or nothing if only a few characters would fit.
 func (st style) block(s string, limit int) string {
 	limit -= st.size(st.pre[0] + st.pre[1])
 	if s == "" || limit < 20 {
@@ -110,7 +110,7 @@ func lineOf(facts []fact) string {
 	return strings.Join(texts, " · ")
 }
 
-// joined leaves out what is empty.
+// joined joins the parts that are not empty.
 func joined(by string, parts ...string) string {
 	var all []string
 	for _, part := range parts {

@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/internal/guard"
 )
 
-// forSubscriber is what a subscriber of a status page is told.
+// forSubscriber is a message to a subscriber of a status page.
 func forSubscriber(challenge string) alert.Message {
 	return alert.Message{
 		Key: "k", Channel: "subscriber/7", Title: "Acme: site is down", URL: "https://status.example/status/public", Challenge: challenge,
@@ -39,7 +39,7 @@ func TestMailToASubscriberCanBeEndedByOneClick(t *testing.T) {
 	}
 	for _, p := range parts {
 		if !strings.Contains(p.text, "https://status.example/subscription/the-key") || !strings.Contains(p.text, "https://status.example/status/public") {
-			t.Errorf("%s", p.text)
+			t.Errorf("part lacks the link to unsubscribe or to the page: %s", p.text)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func TestAWebhookIsSubscribedByTheAnswerToItsChallenge(t *testing.T) {
 			t.Errorf("%q: %v", answer, err)
 		}
 		if got := receiver.take(); len(got) != 1 || !strings.Contains(string(got[0].body), `"challenge":"the-challenge"`) {
-			t.Errorf("%+v", got)
+			t.Errorf("challenge: got requests %+v, want one with the challenge", got)
 		}
 		if err := s.Send(t.Context(), c, forSubscriber("")); err != nil {
 			t.Errorf("%q, later: %v", answer, err)
@@ -82,7 +82,7 @@ func TestAWebhookIsSubscribedByTheAnswerToItsChallenge(t *testing.T) {
 	}
 }
 
-// What an operator allows for channels is not allowed to visitors.
+// Addresses that an operator allows for channels are not allowed to visitors.
 func TestStrangersReachThePublicInternetOnly(t *testing.T) {
 	t.Parallel()
 	receiver := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("the-challenge")) })

@@ -7,19 +7,19 @@ import (
 	"github.com/belfry-run/belfry/alert"
 )
 
-// taken remembers which parts of a message were taken where the rest has to be
-// tried again: recipients of a mail, events for PagerDuty. It lives in memory
-// and is small: after a restart, or on another node, a part may go twice.
+// taken remembers which parts of a message were accepted while others need
+// another try: recipients of a mail, events for PagerDuty. It is small and in
+// memory: after a restart, or on another node, a part may be sent twice.
 type taken struct {
 	mu    sync.Mutex
 	parts map[string]map[string]bool
 	order []string
 }
 
-// maxTaken is how many messages are remembered.
+// maxTaken is the maximum number of remembered messages.
 const maxTaken = 256
 
-// partsOf names the parts of a message to a channel as it is set now.
+// partsOf is the key of the parts of a message to a channel with its present settings.
 func partsOf(c alert.Channel, m alert.Message) string {
 	return c.Namespace + "\x00" + c.Name + "\x00" + strconv.FormatInt(c.Generation, 10) + "\x00" + m.Key
 }
@@ -30,7 +30,7 @@ func (t *taken) has(c alert.Channel, m alert.Message, part string) bool {
 	return t.parts[partsOf(c, m)][part]
 }
 
-// add remembers a part. A message without a key is not known again.
+// add remembers a part. A message without a key is not remembered.
 func (t *taken) add(c alert.Channel, m alert.Message, part string) {
 	if m.Key == "" {
 		return

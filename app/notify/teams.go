@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 )
 
-// Limits of a card in Teams, which takes 28 KB.
+// Limits of a card in Teams, which accepts 28 KB.
 const (
 	teamsBytes = 24 << 10
 	teamsItems = 20
@@ -64,8 +64,8 @@ type teamsRun struct {
 	Subtle bool   `json:"isSubtle,omitempty"`
 }
 
-// teams posts an adaptive card in the form that the workflows for incoming
-// webhooks take.
+// teams posts an adaptive card in the form that workflows for incoming webhooks
+// accept.
 func (s *Sender) teams(ctx context.Context, c alert.Channel, m alert.Message) error {
 	_, err := s.postJSON(ctx, string(c.Teams.URL), nil, teamsMessageOf(newCard(m, teamsItems)))
 	return err
@@ -94,7 +94,7 @@ func teamsMessageOf(c card) teamsMessage {
 	return teamsMessage{Type: "message", Attachments: []teamsAttachment{{ContentType: "application/vnd.microsoft.card.adaptive", Content: content}}}
 }
 
-// teamsBody collects blocks as long as there is room.
+// teamsBody collects blocks while there is room.
 type teamsBody struct {
 	blocks []teamsBlock
 	room   int // in bytes of JSON
@@ -111,7 +111,7 @@ func (t *teamsBody) item(it item) {
 	t.lines(it.diff, teamsRun{Font: "Monospace"}, false)
 }
 
-// lines are a block each: a line's end within a run is not one on every client.
+// lines writes a block for each line: not every client shows a line break within a run.
 func (t *teamsBody) lines(text string, as teamsRun, apart bool) {
 	if text == "" {
 		return

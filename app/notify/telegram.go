@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 )
 
-// telegramLimit is of a message without its markup; here the markup counts too.
+// telegramLimit is the limit of Telegram for a message without markup; here the markup counts too.
 const telegramLimit = 4096
 
 var telegramEscape = escaper("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
@@ -57,10 +57,10 @@ func (s *Sender) telegram(ctx context.Context, c alert.Channel, m alert.Message)
 	return a.telegram(err)
 }
 
-// maxItems of texts that are cut as a whole.
+// maxItems limits the notifications in texts that are cut as a whole.
 const maxItems = 100
 
-// telegram reads what the API says beside its status.
+// telegram adds the details in the body of an answer to its error.
 func (a *answer) telegram(err error) error {
 	var said struct {
 		OK         bool `json:"ok"`

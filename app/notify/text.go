@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxPlain is as much of a text as is looked at: no channel shows more.
+// maxPlain limits the bytes of a text that are processed: no channel shows more.
 const maxPlain = 64 << 10
 
-// plain is s as people may see it: valid UTF-8, lines ended by \n alone, no
-// control characters, and none of those that turn the reading around.
+// plain returns s for display: valid UTF-8, lines that end in \n, and no control
+// characters, also none that change the writing direction.
 func plain(s string) string {
 	s = s[:min(len(s), maxPlain)]
 	s = strings.ToValidUTF8(s, "\uFFFD")
@@ -35,23 +35,23 @@ func isBidi(c rune) bool {
 	return c >= '\u202a' && c <= '\u202e' || c >= '\u2066' && c <= '\u2069' || c == '\u200e' || c == '\u200f' || c == '\u061c' || c == '\ufeff'
 }
 
-// line is plain on one line.
+// line returns plain text on one line.
 func line(s string) string { return strings.Join(strings.Fields(plain(s)), " ") }
 
-// ellipsis ends what was cut.
+// ellipsis ends a text that was cut.
 const ellipsis = "…"
 
-// token takes the first piece of a text that is not empty: it says how that is
-// written, and how long it was.
+// token takes the first piece of a text that is not empty. It returns the escaped
+// piece, and the length of the original.
 type token func(s string) (written string, length int)
 
-// size of a text, in what a channel counts.
+// size is the size of a text in the unit that a channel counts.
 type size func(string) int
 
 func bytesOf(s string) int { return len(s) }
 
-// unitsOf counts UTF-16 units, which is what most services call characters. It
-// is never less than the number of runes.
+// unitsOf counts UTF-16 units, which most services call characters. The count is
+// never less than the number of runes.
 func unitsOf(s string) int {
 	n := 0
 	for _, c := range s {
@@ -63,8 +63,8 @@ func unitsOf(s string) int {
 	return n
 }
 
-// fit writes s with its escapes in at most limit, and ends it with … if that
-// is not all of it.
+// fit writes s with its escapes in at most limit, and ends it with … if it was
+// cut.
 func fit(s string, limit int, write token, size size) string {
 	var b strings.Builder
 	used, safe := 0, 0
@@ -87,10 +87,10 @@ func fit(s string, limit int, write token, size size) string {
 	return b.String()
 }
 
-// cut is s in at most limit bytes.
+// cut shortens s to limit bytes.
 func cut(s string, limit int) string { return fit(s, limit, asIs, bytesOf) }
 
-// clip is s in at most limit UTF-16 units.
+// clip shortens s to limit UTF-16 units.
 func clip(s string, limit int) string { return fit(s, limit, asIs, unitsOf) }
 
 func asIs(s string) (string, int) {
@@ -98,7 +98,7 @@ func asIs(s string) (string, int) {
 	return s[:n], n
 }
 
-// escaper writes some runes in another way.
+// escaper returns a token that replaces runes.
 func escaper(pairs ...string) token {
 	other := map[rune]string{}
 	for i := 0; i < len(pairs); i += 2 {

@@ -112,7 +112,7 @@ func checkDiscord(t *testing.T, got string) {
 	}
 }
 
-// What a receiver says of a secret, it says in vain.
+// Secrets in answers of a receiver are hidden.
 func TestSecretsAreHiddenInEverySpelling(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -143,7 +143,7 @@ func TestSecretsAreHiddenInEverySpelling(t *testing.T) {
 	})
 }
 
-// Whatever a message holds, what is sent is valid and no longer than may be.
+// The payload of any message is valid, and within the limits of its channel.
 func TestAnyMessageCanBeSent(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)

@@ -16,8 +16,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// veil hides a channel's secrets in texts that others wrote: answers that echo
-// what was sent, and errors of libraries.
+// veil hides a channel's secrets in texts from outside: answers that echo the
+// request, and errors of libraries.
 type veil struct {
 	secrets  []string
 	replacer *strings.Replacer
@@ -25,10 +25,10 @@ type veil struct {
 
 const hidden = "***"
 
-// maxFault is the most of an error's text, in bytes.
+// maxFault limits the text of an error, in bytes.
 const maxFault = 1 << 10
 
-// Shorter ones would turn any text into stars, and hide nothing.
+// Minimum lengths of hidden secrets. Shorter ones would mask much of any text, and hide nothing.
 const (
 	minSecret = 3
 	minPiece  = 6
@@ -46,14 +46,14 @@ func newVeil(c alert.Channel) veil {
 	slices.SortFunc(secrets, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
 	secrets = slices.Compact(secrets)
 	pairs := make([]string, 0, 2*len(secrets))
-	for _, s := range secrets { // the longest first: it wins
+	for _, s := range secrets { // the longest first, because the replacer prefers earlier pairs
 		pairs = append(pairs, s, hidden)
 	}
 	return veil{secrets, strings.NewReplacer(pairs...)}
 }
 
-// over hides secrets in a fault, and gives other errors the form of one. The
-// host stays: it is said for people to know where to look.
+// over hides secrets in a fault, and turns other errors into faults. The host
+// stays visible, so that people know where to look.
 func (v veil) over(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -67,13 +67,13 @@ func (v veil) over(ctx context.Context, err error) error {
 	if f.open {
 		shown.said = v.withoutBegin(shown.said)
 	}
-	// Hidden first and cut then: half a secret would not be found.
+	// Secrets are hidden before the text is cut: a partial secret would not be found.
 	shown.text = cut(line(v.replacer.Replace(shown.text)), maxFault/2)
 	shown.said = cut(line(v.replacer.Replace(shown.said)), maxFault/2)
 	return &shown
 }
 
-// withoutBegin cuts off an end that is the begin of a secret.
+// withoutBegin removes the begin of a secret from the end of a text.
 func (v veil) withoutBegin(s string) string {
 	most := 0
 	for _, secret := range v.secrets {
@@ -86,7 +86,7 @@ func (v veil) withoutBegin(s string) string {
 	return s[:len(s)-most]
 }
 
-// secretsOf a channel, with the pieces of its secret addresses.
+// secretsOf returns the secrets of a channel, and the pieces of its secret addresses.
 func secretsOf(c alert.Channel) []string {
 	var secrets []string
 	c.MapSecrets(func(path string, s core.Secret) core.Secret {
@@ -109,7 +109,7 @@ func secretsOf(c alert.Channel) []string {
 	return secrets
 }
 
-// pieces of a secret address that would make it usable.
+// pieces returns the parts of a secret address that would make it usable.
 func pieces(address string) []string {
 	found := []string{address}
 	add := func(all ...string) {
@@ -128,7 +128,7 @@ func pieces(address string) []string {
 	add(strings.Split(u.Path, "/")...)
 	for _, segment := range strings.Split(u.EscapedPath(), "/") {
 		add(segment)
-		if decoded, err := url.PathUnescape(segment); err == nil { // a %2F is none of the slashes
+		if decoded, err := url.PathUnescape(segment); err == nil { // a %2F does not separate segments
 			add(decoded)
 		}
 	}
@@ -142,7 +142,7 @@ func pieces(address string) []string {
 	return append(found, passwordOf(address)...)
 }
 
-// passwordOf an address, also as it is sent.
+// passwordOf returns the password of an address, also as it is encoded in requests.
 func passwordOf(address string) []string {
 	u, err := url.Parse(address)
 	if err != nil || u.User == nil {
@@ -151,12 +151,12 @@ func passwordOf(address string) []string {
 	password, _ := u.User.Password()
 	found := []string{u.User.String(), u.User.Username() + ":" + password, password}
 	if password == "" {
-		found = append(found, u.User.Username()) // a token in its place
+		found = append(found, u.User.Username()) // a token in place of the user
 	}
 	return slices.DeleteFunc(found, func(s string) bool { return s == "" || s == ":" })
 }
 
-// spellings in which a secret may come back.
+// spellings returns the encodings in which an answer may contain a secret.
 func spellings(s string) []string {
 	if s == "" {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// webhook posts the message as JSON, as [alert.Message] is written:
+// webhook posts the message as the JSON of [alert.Message]:
 //
 //	{
 //	  "key": "…",                  the same for every try
@@ -27,11 +27,11 @@ import (
 //	  "notifications": [{"type": "down", "at": "2026-03-01T10:00:00Z", "namespace": "default", "monitor": "shop", "incident": 7, …}]
 //	}
 //
-// Names are only ever added. Times are RFC 3339, durations texts such as
-// "1h30m". A message that is longer than 1 MiB is cut: its texts first, then
-// its notifications, and its text then says how many are missing.
+// Fields are only ever added. Times are RFC 3339, durations texts such as
+// "1h30m". A message longer than 1 MiB is cut: first its texts, then its
+// notifications; the text then gives the number of omitted ones.
 //
-// Events of a hook come as a body that is sent as it is, and whose type is the title.
+// The body of a hook event is sent unchanged; its type is the title.
 //
 // Belfry-Event is the type of the notifications, or "mixed"; Belfry-Delivery and
 // Idempotency-Key are the message's key; Belfry-Signature is for [Verify].
@@ -59,12 +59,12 @@ func (s *Sender) webhook(ctx context.Context, c alert.Channel, m alert.Message) 
 	}
 	a, err := s.post(ctx, string(w.URL), header, body)
 	if err == nil && m.Challenge != "" && !a.meets(m.Challenge) {
-		return &fault{host: a.host, text: "did not answer the challenge", final: true}
+		return &fault{host: a.host, text: "did not answer the challenge", permanent: true}
 	}
 	return err
 }
 
-// meets reports whether a receiver answered a challenge: with nothing but it, or with JSON that has it under challenge.
+// meets reports whether the body of an answer is the challenge alone, or JSON with the challenge in the field "challenge".
 func (a *answer) meets(challenge string) bool {
 	text := strings.TrimSpace(string(a.body))
 	var said struct {
@@ -81,7 +81,7 @@ func headerName(name string) bool {
 	})
 }
 
-// headerValue is s as printable ASCII.
+// headerValue returns s as printable ASCII.
 func headerValue(s string) string {
 	return cut(strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' {
@@ -97,10 +97,10 @@ const (
 	maxPayloadText = 64 << 10
 )
 
-// payload is the message as JSON, in at most maxPayload.
+// payload returns the message as JSON, in at most maxPayload.
 func payload(m alert.Message) []byte {
 	m.Severity, m.URL = severityOf(m), link(m.URL)
-	// Of two long texts each. Escapes may make them longer, so this is a first try.
+	// Each notification has two long texts. Escapes may lengthen them, so this limit is a first try.
 	text := min(maxPayloadText, max(1<<10, maxPayload/(2*len(m.Notifications)+1)))
 	m = shortened(m, text)
 	body := encode(m)
@@ -153,11 +153,11 @@ func writable(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// clean is valid UTF-8; programs read it, so it keeps its control characters,
-// which JSON escapes.
+// clean returns valid UTF-8. Control characters stay: programs read the text, and
+// JSON escapes them.
 func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// halved leaves out the later notifications, and says so.
+// halved omits the later half of the notifications, and notes their number in the text.
 func halved(m alert.Message) alert.Message {
 	kept := len(m.Notifications) / 2
 	before, _, _ := strings.Cut(m.Text, leftOut)
