@@ -55,7 +55,7 @@ func TestNoArrayOfAnAnswerIsNull(t *testing.T) {
 	}
 }
 
-func TestWhatIsMadeIsAnsweredWithItsAddress(t *testing.T) {
+func TestCreatedObjectsAreAnsweredWithTheirLocation(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t)
 	_, secret, err := s.st.CreateToken(t.Context(), access.Token{Namespace: "team-a", Name: "all", Scopes: access.Scopes})

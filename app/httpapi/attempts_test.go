@@ -437,7 +437,7 @@ func TestAnAttemptIsToldToEndAndToDrain(t *testing.T) {
 	}
 }
 
-func TestRenewalsBringNewTokensOfWhatRuns(t *testing.T) {
+func TestRenewalsBringNewTokensOfRunningAttempts(t *testing.T) {
 	t.Parallel()
 	s := newStrangers(t)
 	session, j, _ := s.claimed()

@@ -18,7 +18,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-func TestWhoIsLetIn(t *testing.T) {
+func TestTokensThatAreAdmitted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	past := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

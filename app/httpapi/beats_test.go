@@ -87,7 +87,7 @@ func TestCallsThatNoHeartbeatTakes(t *testing.T) {
 	}
 }
 
-func TestWhatACallSaysIsCutAndNotRefused(t *testing.T) {
+func TestHeartbeatMessagesAreCutAndNotRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *Options) { o.MaxBody = 64 << 10 })
 	for _, size := range []int{monitors.MaxBeatBody, monitors.MaxBeatBody + 1, 50 << 10} {

@@ -34,7 +34,7 @@ func (l lateClaims) Finish(ctx context.Context, session string, fs []job.Finish)
 	return out, err
 }
 
-func TestJobsOfAClaimWhoseWorkerHasLeftAreHandedBack(t *testing.T) {
+func TestJobsClaimedByAWorkerThatLeftAreHandedBack(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, false)
 	l := lateClaims{Service: s.store, asked: make(chan struct{}), finished: make(chan []job.Finished, 1)}

@@ -86,7 +86,7 @@ func TestAMissingTokenIsExplainedAndALostSessionIsNot(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatDoesNoHarmTwiceIsRepeated(t *testing.T) {
+func TestOnlyIdempotentCallsAreRepeated(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	s := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -140,7 +140,7 @@ func TestARepetitionThatSucceedsIsAllTheCallerSees(t *testing.T) {
 	}
 }
 
-func TestNobodyWaitsForRepetitionsOnceTheyGaveUp(t *testing.T) {
+func TestClientRetriesEndWithTheContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-func TestWhoGuessesJoinTokensIsNotHeardForLong(t *testing.T) {
+func TestGuessesOfJoinTokensAreLimited(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.on["Join"] = func(_ context.Context, args []any) (any, error) {

@@ -50,7 +50,7 @@ func asked(path string, op *huma.Operation) (address, body, kind string) {
 	return placeholder.ReplaceAllString(path, "1"), body, kind
 }
 
-func TestEveryRouteRefusesWhoHasNoRight(t *testing.T) {
+func TestEveryRouteRefusesCallersWithoutARight(t *testing.T) {
 	t.Parallel()
 	st := openSQLite(t, store.Options{})
 	t.Cleanup(func() {

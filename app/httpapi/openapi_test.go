@@ -197,6 +197,7 @@ func TestReadiness(t *testing.T) {
 		{"full", full, nil, nil, 0, 503, "its disk is full, and nothing can be written"},
 		{"standby", standby, nil, nil, 0, 503, "it takes no writes: it is a standby, or set to read only"},
 		{"the node says no", good, nil, errors.New("hunter2"), 0, 503, `{"name":"node","ok":false,"detail":"is not ready"}`},
+		{"the node starts", good, nil, core.Errorf(core.Unavailable, "its worker has not registered yet"), 0, 503, `{"name":"node","ok":false,"detail":"is not ready"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -209,6 +210,9 @@ func TestReadiness(t *testing.T) {
 			if status != c.status || !strings.Contains(body, c.says) || strings.Contains(body, "hunter2") {
 				t.Errorf("%d %s", status, body)
 			}
+			if warned, fault := strings.Contains(b.logged.text(), "level=WARN"), c.err != nil || core.CodeOf(c.ready) == core.Internal; warned != fault {
+				t.Errorf("a warning: %t, want %t: %s", warned, fault, b.logged.text())
+			}
 			b.raw(t, "GET", "/readyz", "", "Authorization", "")
 			if n := b.seen["Health"]; n != 1 {
 				t.Errorf("the database was asked %d times in a row", n)
@@ -220,7 +224,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-func TestReadinessShowsWhatDidNotStop(t *testing.T) {
+func TestReadinessNamesPartsThatDidNotStop(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		attempts, alerts int

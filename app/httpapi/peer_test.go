@@ -15,7 +15,7 @@ import (
 // Hundreds of wrong tokens a second through a proxy keep nobody out who comes
 // through the same one, not even a token that the node has never seen; not when
 // the proxy says who is who, and not when it does not.
-func TestGuessingBehindAProxyLocksNobodyOut(t *testing.T) {
+func TestGuessedTokensBehindAProxyLockOutNoClient(t *testing.T) {
 	t.Parallel()
 	for name, trusted := range map[string][]netip.Prefix{"a known proxy": {netip.MustParsePrefix("127.0.0.0/8")}, "an unknown proxy": nil} {
 		t.Run(name, func(t *testing.T) {

@@ -28,84 +28,84 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Options of a [Server]. Service and Auth must be given.
+// Options of a [Server]. Service and Auth are required.
 type Options struct {
 	Service Service
 	Auth    Authenticator
 
-	// Abilities that a node may have besides. A route whose ability is missing
-	// says so.
-	Links     Links    // answers the key of a link; usually the Service
+	// Optional abilities of a node. A route whose ability is missing answers with
+	// an error that says so.
+	Links     Links    // resolves the keys of links; usually the Service
 	Prober    Prober   // tries checks
 	Notifier  Notifier // tests channels
-	Secrets   Secrets  // for both; usually the Service
-	Audit     Recorder // keeps who was refused and who enqueued; usually the Service; default: none
-	Calls     Calls    // counts calls by the quotas of namespaces; usually the Service; nil: none has one
-	Attempts  Attempts // lets programs be run by who holds no more than the right to one attempt; usually the Service
-	PublicURL string   // where people reach this node; for messages of tests
+	Secrets   Secrets  // for Prober and Notifier; usually the Service
+	Audit     Recorder // records refusals and enqueued jobs; usually the Service; default: none
+	Calls     Calls    // counts calls by the quotas of namespaces; usually the Service; nil: no quotas
+	Attempts  Attempts // serves programs that hold only the token of one attempt; usually the Service
+	PublicURL string   // address of this node for people; for messages of tests
 
-	// ByTicket are queues that have a broker. Workers claim their jobs by its
-	// tickets, and in no other way.
+	// ByTicket are queues with a broker. Workers claim their jobs only with
+	// tickets.
 	ByTicket []string
 
-	Metrics       http.Handler // served at /metrics; nil: there is no such path
-	MetricsPublic bool         // serve them to everybody; otherwise they want the scope read
+	Metrics       http.Handler // served at /metrics; nil: not served
+	MetricsPublic bool         // serves metrics without a token; otherwise they require the scope read
 	Observe       func(Request)
 
-	// Artifacts, if set, serves links to artifacts below /artifacts/. It asks for
-	// nothing but the link, and has limits of its own.
+	// Artifacts, if set, serves links to artifacts below /artifacts/. A link needs
+	// no other authorization. The handler has time limits of its own.
 	Artifacts http.Handler
 
-	// Pages, if set, serves what is public: status pages, without any token.
+	// Pages, if set, serves public status pages, without a token.
 	Pages http.Handler
-	// Subscribe, if set, takes subscriptions of visitors to status pages and ends them, without any token.
+	// Subscribe, if set, creates and deletes subscriptions of visitors to status pages, without a token.
 	Subscribe http.Handler
-	// Answers, if set, is shown to people where links to signals and approvals lead, without any token.
+	// Answers, if set, serves the pages of links to signals and approvals, without a token.
 	Answers http.Handler
-	// Console, if set, answers for all paths that nothing else is at: pages
-	// for people, which sign in. It guards itself. It is called once, with the
-	// server that is being made.
+	// Console, if set, returns the handler of all paths without a route: pages
+	// for people, who sign in. The handler authenticates its users itself. Console
+	// is called once, with the new server.
 	Console func(s *Server) (http.Handler, error)
 
 	Logger  *slog.Logger // default: the default logger
 	Version string       // of Belfry, as the OpenAPI document and the docs page show it
 
-	// Alive, if set, is asked by /healthz: an error is a fault that lies in this
-	// process and that another would not have. One that lasts makes it fail.
+	// Alive, if set, is called by /healthz. Its error is a fault of this process
+	// that a restart would mend. If the fault lasts, /healthz fails.
 	Alive func(ctx context.Context) error
-	// Unwell, if set, says of which kinds this node's worker cannot begin jobs at
-	// the moment, and why. /readyz shows it, and the node stays ready: others run
-	// these jobs.
+	// Unwell, if set, returns the kinds of jobs that this node's worker cannot
+	// start at present, with the reasons. /readyz shows them. The node stays ready:
+	// other workers run these jobs.
 	Unwell func() map[task.Kind]string
-	// LeftBehind, if set, says how many attempts of jobs and tries of alerts run
-	// on this node though they had to stop. /readyz shows it, and the node stays
+	// LeftBehind, if set, counts the attempts of jobs and tries of alerts that run
+	// on this node after their time limit. /readyz shows them. The node stays
 	// ready: it goes on without them.
 	LeftBehind func() (attempts, alerts int)
-	// Outdated, if set, is asked by /healthz too: an error says that only a newer
-	// program can go on, and makes it fail at once.
+	// Outdated, if set, is also called by /healthz. Its error says that the
+	// database needs a newer program; /healthz then fails at once.
 	Outdated func() error
-	// Ready is asked by /readyz besides the service.
+	// Ready is called by /readyz, in addition to the service.
 	Ready func(ctx context.Context) error
-	// MaxLag is how late the most overdue schedule may be before /readyz says
-	// that the node is not ready. 0: lag is shown but never counts, because a
-	// node that only serves the API is fine while no engine runs elsewhere.
+	// MaxLag is the scheduler lag above which /readyz reports that the node is not
+	// ready. 0: the lag is shown but never counts, because a node that only serves
+	// the API is healthy while no engine runs elsewhere.
 	MaxLag time.Duration
 
 	MaxBody    int64 // bytes of a request body; default: 4 MiB
 	MaxApply   int64 // bytes of a manifest; default: 16 MiB
-	MaxStreams int   // event and log streams at the same time, a tenth of them for one token; default: 1000
+	MaxStreams int   // concurrent event and log streams; a token may have a tenth of them; default: 1000
 
-	BodyTimeout time.Duration // for a client to send the body of a request; default: 30s
+	BodyTimeout time.Duration // time limit to read the body of a request; default: 30s
 
-	// HTTPS says that clients reach this server by https alone, directly or
-	// through a proxy. Answers then tell browsers to stay with it.
+	// HTTPS says that clients reach this server only by https, directly or through
+	// a proxy. Answers then carry Strict-Transport-Security.
 	HTTPS bool
-	// Check, if set, is another check that /readyz shows. It does not count: a node
-	// that works is ready.
+	// Check, if set, is another check that /readyz shows. If it fails, the node
+	// stays ready.
 	Check func() core.Check
 
-	// TrustedProxies are believed when they say where a request comes from, in
-	// X-Forwarded-For or Forwarded. Default: the peer of the connection counts.
+	// TrustedProxies are proxies whose X-Forwarded-For or Forwarded gives the
+	// client address. Default: the client is the peer of the connection.
 	TrustedProxies []netip.Prefix
 
 	// Hosts lists the host names, without ports, that requests may be
@@ -113,11 +113,11 @@ type Options struct {
 	// web page can reach it through a name that resolves to 127.0.0.1.
 	Hosts []string
 	// Origins lists web origins, such as https://ops.example.com, whose pages
-	// may send changes. The server's own may always.
+	// may send changes. The server's own origin is always allowed.
 	Origins []string
 }
 
-// Request is what [Options.Observe] is told of each request that was answered.
+// Request describes an answered request to [Options.Observe].
 type Request = api.Request
 
 // Server serves the API.
@@ -126,7 +126,7 @@ type Server struct {
 	handler http.Handler
 }
 
-// New makes a server. It starts nothing.
+// New returns a server. It starts nothing.
 func New(o Options) (*Server, error) {
 	if o.Service == nil || o.Auth == nil {
 		return nil, errors.New("httpapi: Service and Auth must be given")
@@ -156,7 +156,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// routes registers those of all areas.
+// routes registers the routes of all areas.
 func routes(a *api.API, o Options) {
 	tasks.Routes(a, o.Service, tasks.Options{Links: o.Links, People: o.Answers})
 	programs.Routes(a, o.Service)
@@ -173,8 +173,8 @@ func routes(a *api.API, o Options) {
 	})
 }
 
-// servePlain is the routes that the OpenAPI document does not list, and that no
-// area has.
+// servePlain registers the routes that belong to no area and are not in the
+// OpenAPI document.
 func (s *Server) servePlain(o Options) error {
 	page := func() ([]byte, error) { return docs.Render(s.api.Huma.OpenAPI()) }
 	style := func() ([]byte, error) { return docs.Style, nil }
@@ -218,8 +218,8 @@ func (s *Server) specJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// static serves a document that never changes while the server runs. It is written for the first request: the OpenAPI
-// document takes longer than the rest of a start.
+// static serves a document that does not change while the server runs. It is rendered at the first request, because the
+// OpenAPI document takes longer than the rest of a start.
 func static(contentType string, write func() ([]byte, error)) http.Handler {
 	write = sync.OnceValues(write)
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -234,13 +234,13 @@ func static(contentType string, write func() ([]byte, error)) http.Handler {
 	})
 }
 
-// Handler serves everything. It may be mounted under a prefix with
-// [http.StripPrefix].
+// Handler returns the handler of all routes. It may be mounted under a prefix
+// with [http.StripPrefix].
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// HTTPServer is a server for addr with timeouts that fit: none for a whole
-// answer, because streams and claims wait, but one for each of its parts. Its
-// Shutdown ends what waits.
+// HTTPServer returns a server for addr with suitable timeouts. It has none for a
+// whole answer, because streams and claims wait, but limits for its parts.
+// Shutdown ends streams and waiting calls.
 func (s *Server) HTTPServer(addr string) *http.Server {
 	h := &http.Server{
 		Addr:              addr,
@@ -254,17 +254,17 @@ func (s *Server) HTTPServer(addr string) *http.Server {
 	return h
 }
 
-// Streams is how many are open.
+// Streams returns the number of open streams.
 func (s *Server) Streams() int64 { return int64(s.api.Streams.Open()) }
 
-// Close ends streams and waiting claims. Other requests are not touched; new
-// ones are served. It may be called more than once.
+// Close ends streams and waiting claims. Other requests go on, and new requests
+// are served. Close may be called more than once.
 func (s *Server) Close() {
 	s.api.Close()
 }
 
 // Transport carries the calls of a [client.Client] to the server in this process,
-// without a socket. They are authenticated, checked, limited and measured as
-// any other. A call made while a request of a browser is answered comes from
-// the browser's address, as it was found out there. The host name of a call does not matter.
+// without a socket. They are authenticated, checked, limited and measured like
+// other calls. A call within a request of a browser has the client address of
+// that request. The host name of a call is ignored.
 func (s *Server) Transport() http.RoundTripper { return s.api.Transport() }

@@ -22,113 +22,113 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// The services, per noun. The store has all of them, and so has the [client.Client],
-// so that a command works the same on a local database and on a server.
+// The services, per noun. The store and the [client.Client] implement all of them, so that a
+// command works the same on a local database and on a server.
 //
-// A namespace argument of [core.AnyNamespace] means all of them, where a
-// thing is found by its id.
+// Where an id identifies an object, a namespace argument of [core.AnyNamespace] means all
+// namespaces.
 
 type (
-	// Tasks keeps what to run.
+	// Tasks stores tasks.
 	Tasks = tasks.Tasks
-	// Artifacts keeps what programs are made of. Bytes go straight to where they
-	// lie, by links.
+	// Artifacts stores the artifacts of programs. Bytes go directly to their blob
+	// store, through links.
 	Artifacts = programs.Artifacts
-	// KeptSecrets keeps values that programs get and that are never shown.
+	// KeptSecrets stores secret values for programs. They are never shown.
 	KeptSecrets = programs.KeptSecrets
-	// Schedules keeps when to run it.
+	// Schedules stores schedules.
 	Schedules = schedules.Schedules
-	// Calendars keeps when schedules stay away.
+	// Calendars stores calendars, which restrict the times of schedules.
 	Calendars = schedules.Calendars
-	// Backfills runs nominal times that have passed.
+	// Backfills runs past nominal times.
 	Backfills = schedules.Backfills
-	// Lookout says what schedules will do.
+	// Lookout returns the upcoming times of schedules.
 	Lookout = schedules.Lookout
-	// Cycles shows tasks that have members, and steers their runs. They are saved
-	// like any other task.
+	// Cycles shows cycles, which are tasks with members, and controls their runs.
+	// Cycles are saved like other tasks.
 	Cycles = tasks.Cycles
-	// Workflows shows runs of workflows, and steers them.
+	// Workflows shows and controls runs of workflows.
 	Workflows = tasks.Workflows
-	// Links answers requests that bring the key of a link.
+	// Links serves requests that the key of a link authorizes.
 	Links = tasks.Links
-	// Monitors keeps what is watched, and what was seen of it.
+	// Monitors stores monitors and their results.
 	Monitors = monitors.Monitors
-	// Channels keeps ways to tell people. Answers have no secrets; where
-	// [core.Redacted] is saved for one, it stays what it is.
+	// Channels stores channels. Answers have no secrets. Where [core.Redacted] is
+	// saved, the stored secret stays.
 	Channels = alerts.Channels
-	// AlertRules keeps who is told of what.
+	// AlertRules stores alert rules.
 	AlertRules = alerts.AlertRules
-	// Windows keeps times of maintenance.
+	// Windows stores maintenance windows.
 	Windows = monitors.Windows
-	// StatusPages keeps what is shown to everyone.
+	// StatusPages stores public status pages.
 	StatusPages = monitors.StatusPages
-	// Announcements keeps what people announce on status pages.
+	// Announcements stores announcements on status pages.
 	Announcements = monitors.Announcements
-	// Subscribers shows the subscribers of status pages.
+	// Subscribers lists the subscribers of status pages.
 	Subscribers = monitors.Subscribers
-	// Alerts shows what was to be told, and what came of it.
+	// Alerts lists alerts and their deliveries.
 	Alerts = alerts.Alerts
-	// Hooks keeps which programs get which events, and their events.
+	// Hooks stores hooks, which send events to programs, and their events.
 	Hooks = alerts.Hooks
-	// Jobs keeps what was asked for and what came of it.
+	// Jobs stores jobs and their results.
 	Jobs = jobs.Jobs
-	// Outputs keeps the files that programs leave.
+	// Outputs stores the output files of programs.
 	Outputs = jobs.Outputs
-	// History says what became of things over time.
+	// History returns statistics over time.
 	History = views.History
-	// Namespaces keeps what each namespace may do.
+	// Namespaces stores the limits of namespaces.
 	Namespaces = access.Namespaces
-	// Queues keeps the lanes.
+	// Queues stores queues.
 	Queues = workers.Queues
-	// Workers shows who runs jobs.
+	// Workers lists workers.
 	Workers = workers.Workers
-	// Tokens keeps who may do what.
+	// Tokens stores tokens and join tokens.
 	Tokens = access.Tokens
 	// Definitions applies and exports whole sets of definitions.
 	Definitions = definitions.Definitions
-	// Audits shows who changed what.
+	// Audits lists the changes of the audit.
 	Audits = access.Audits
-	// Watcher tells what changed since a cursor. An empty cursor means from now
-	// on. Answers are hints: after a gap a watcher reads what it shows again.
+	// Watcher returns events since a cursor. An empty cursor means from now on.
+	// Events can be lost: after a gap, a watcher must read its objects again.
 	Watcher = views.Watcher
-	// Health says whether the database answers and what state it is in.
+	// Health returns the state of the database.
 	Health = health.Health
 )
 
-// Abilities that a node may have besides.
+// Optional abilities of a node.
 type (
-	// Authenticator knows tokens by their secrets, and sessions by their tokens.
+	// Authenticator looks up tokens by their secrets, and the tokens of sessions.
 	Authenticator = api.Authenticator
-	// Recorder keeps what happened at the API and changed no definition. It may be
+	// Recorder writes audit rows of calls that changed no definition. It may be
 	// the [Service].
 	Recorder = api.Recorder
-	// Attempts is what attempts may do by themselves, with a right to nothing else.
+	// Attempts are the operations that the token of an attempt allows.
 	Attempts = api.Attempts
 	// Calls counts calls by the quotas of namespaces.
 	Calls = api.Calls
-	// Prober looks at targets on request, for no monitor. It is an
-	// ability of nodes that run checks.
+	// Prober runs checks on request, without a monitor. Nodes that run checks
+	// provide it.
 	Prober = monitors.Prober
-	// Notifier tells people. An error says what went wrong, without secrets.
+	// Notifier sends notifications. Its errors hold no secrets.
 	Notifier = alerts.Notifier
-	// PagePreview is what a [Prober] saw on a page.
+	// PagePreview is the result of [Prober] for a page.
 	PagePreview = view.PagePreview
-	// PageRemoval is a part that was left out of it.
+	// PageRemoval is a part of the page that was left out.
 	PageRemoval = view.PageRemoval
 )
 
-// Secrets hands out definitions with their secrets, for the server's own use.
-// No answer has them.
+// Secrets returns definitions with their secrets, for the server's own use. No
+// answer contains them.
 type Secrets interface {
 	alerts.Secrets
 	monitors.Checks
 }
 
-// StatusOf is the HTTP status that the API answers an error with. One that a
-// [client.Client] got keeps the status that it came with.
+// StatusOf returns the HTTP status of an error. An error that a
+// [client.Client] received keeps its status.
 func StatusOf(err error) int { return api.StatusOf(err) }
 
-// NetworkOf is where a request comes from that the server hands to its pages: an IPv4 address, or an IPv6 /64.
+// NetworkOf returns the network of the client of a request: an IPv4 address, or an IPv6 /64.
 func NetworkOf(ctx context.Context) netip.Prefix { return api.NetworkOf(ctx) }
 
 // ReadICS reads the days of an iCalendar file.
@@ -142,7 +142,7 @@ type Documents interface {
 	StatusPages
 }
 
-// Service is everything the API serves. [job.Leaser] is the workers' part.
+// Service is all that the API serves. [job.Leaser] is the part for workers.
 type Service interface {
 	Tasks
 	Artifacts

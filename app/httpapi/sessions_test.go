@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/belfry-run/belfry/core"
@@ -59,5 +60,39 @@ func TestJobsOfAQueueWithABrokerAreClaimedByItsTicketsAlone(t *testing.T) {
 	}
 	if c, err := claim(rung, "render", tickets...); err != nil || len(c.Jobs) != 1 || c.Jobs[0].Job.Queue != "render" {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// Inputs are large: an answer with all jobs that a claim may want would fill the memory of the node.
+func TestAClaimOverHTTPBringsABoundedNumberOfJobs(t *testing.T) {
+	t.Parallel()
+	s := newStrangers(t)
+	ctx := t.Context()
+	jobs := make([]job.NewJob, 300)
+	for i := range jobs {
+		jobs[i].Task = "p"
+	}
+	if _, err := s.st.Enqueue(ctx, jobs); err != nil {
+		t.Fatal(err)
+	}
+	session, err := s.worker.OpenSession(ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindProgram}, Queues: map[string]int{"default": 300},
+		Has: task.Has{Arch: "amd64", Isolation: task.IsolationGVisor}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int
+	seen := map[int64]bool{}
+	for range 3 {
+		c, err := s.worker.Claim(ctx, job.ClaimRequest{Session: session.ID, Want: map[string]int{"default": core.MaxBatch}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range c.Jobs {
+			seen[j.Job.ID] = true
+		}
+		got = append(got, len(c.Jobs))
+	}
+	if !slices.Equal(got, []int{256, 44, 0}) || len(seen) != len(jobs) {
+		t.Errorf("claims brought %v, %d jobs in all", got, len(seen))
 	}
 }

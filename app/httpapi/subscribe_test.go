@@ -20,7 +20,7 @@ func (askedPage) Refuse(w http.ResponseWriter, _ *http.Request, status int, err 
 }
 
 // A visitor who asks too often from a form sees a page, and a program the problem of the API.
-func TestVisitorsWhoAskTooOftenSeeAPage(t *testing.T) {
+func TestTooFrequentVisitorsSeeAPage(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *Options) {
 		o.Subscribe = askedPage{http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })}

@@ -31,7 +31,7 @@ func TestAnAnswerThatIsNotRead(t *testing.T) {
 		}()
 		b.server.Handler().ServeHTTP(unread{httptest.NewRecorder()}, r)
 	}()
-	if log := b.logged.text(); strings.Contains(log, "level=ERROR") || strings.Contains(log, "stack") || !strings.Contains(log, "answer not read to its end") {
+	if log := b.logged.text(); strings.Contains(log, "level=ERROR") || strings.Contains(log, "stack") || !strings.Contains(log, "answer was not read to its end") {
 		t.Errorf("it logs %s", log)
 	}
 }

@@ -66,7 +66,7 @@ func (c AccessCalls) RevokeToken(ctx context.Context, id int64) error {
 	return c.server.delete(ctx, numbered("tokens", id), nil)
 }
 
-// Whoami answers the token that the client calls with.
+// Whoami returns the token of the client.
 func (c AccessCalls) Whoami(ctx context.Context) (access.Token, error) {
 	return get[access.Token](ctx, c.server, "/v1/whoami", nil)
 }
@@ -92,8 +92,8 @@ func (c AccessCalls) JoinTokens(ctx context.Context) ([]access.JoinToken, error)
 	return items[access.JoinToken](ctx, c.server, "/v1/join-tokens", nil)
 }
 
-// Join implements [httpapi.Tokens]. It needs no token of the client's. It is not
-// repeated: whether a call without an answer counted is not known.
+// Join implements [httpapi.Tokens]. It needs no token. It is not repeated, because
+// a call without an answer may have counted.
 func (c AccessCalls) Join(ctx context.Context, secret, machine string) (access.Token, string, error) {
 	var made wire.NewToken
 	err := c.server.do(ctx, ask{method: http.MethodPost, path: "/v1/join", body: wire.Joining{Name: machine}, token: secret}, &made)

@@ -35,7 +35,7 @@ func (c AlertCalls) Channels(ctx context.Context, f view.DocumentFilter) (core.P
 	return listed[alert.Channel](ctx, c.server, channelNoun, f)
 }
 
-// TestChannel sends a test message. It is no part of [httpapi.Service]: a node sends.
+// TestChannel sends a test message from a node. It is not part of [httpapi.Service].
 func (c AlertCalls) TestChannel(ctx context.Context, namespace, name string) (wire.ChannelTest, error) {
 	var out wire.ChannelTest
 	if err := checked("name", name); err != nil {

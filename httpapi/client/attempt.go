@@ -14,16 +14,14 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// AttemptClient is a [job.Leaser] for just one attempt: the session and the
-// job come from the worker that claimed them, and all it holds is the
-// attempt's own token. A thief of that can do to the attempt what it could
-// do itself, and nothing else.
+// AttemptClient is a [job.Leaser] for a single attempt. The session and the job
+// come from the worker that claimed them. The client holds only the token of the
+// attempt, so a thief of the token can act only on this attempt.
 //
-// OpenSession renews before it answers, so that the session's time counts from
-// then. Claim hands the job out once, and waits in vain from then on. Renew is
-// the attempt's heartbeat, and takes over the new tokens that come with it.
-// CloseSession does nothing: a session that was opened with Once ends with the
-// report.
+// OpenSession renews first, so that the time of the session counts from then.
+// Claim returns the job once; later calls wait without a result. Renew is the
+// heartbeat of the attempt, and takes over new tokens. CloseSession does nothing:
+// a session that was opened with Once ends with the report.
 type AttemptClient struct {
 	server  *server
 	session job.Session
@@ -32,7 +30,7 @@ type AttemptClient struct {
 
 	seq     atomic.Int64
 	claimed atomic.Bool
-	over    atomic.Bool // the report was answered
+	over    atomic.Bool // whether the report was answered
 
 	mu    sync.Mutex
 	token string
@@ -40,8 +38,8 @@ type AttemptClient struct {
 
 var _ job.Leaser = (*AttemptClient)(nil)
 
-// NewAttemptClient makes a client for an attempt that was claimed. It does not
-// call the server yet.
+// NewAttemptClient returns a client for a claimed attempt. It does not call the
+// server.
 func NewAttemptClient(server string, session job.Session, j job.LeasedJob, o Options) (*AttemptClient, error) {
 	if j.Token == "" {
 		return nil, core.InvalidField("token", "", "is missing", "only programs that were claimed through a server have one")
@@ -55,12 +53,12 @@ func NewAttemptClient(server string, session job.Session, j job.LeasedJob, o Opt
 		ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease},
 	}
 	a.server.fresh = a.Current
-	// Numbers must grow over a restart of the process that counts them.
+	// Sequence numbers must grow across a restart of this process.
 	a.seq.Store(time.Now().UnixMicro())
 	return a, nil
 }
 
-// Current is the attempt's own token as it is now. A renewal may bring another.
+// Current returns the current token of the attempt. A renewal may change it.
 func (a *AttemptClient) Current() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,7 +69,7 @@ func (a *AttemptClient) path(more string) string {
 	return fmt.Sprintf("/v1/attempts/%d/%d/%s", a.ref.JobID, a.ref.Lease, more)
 }
 
-// only refuses what is about another session.
+// only refuses calls for another session.
 func (a *AttemptClient) only(session string) error {
 	if session == a.session.ID {
 		return nil
@@ -79,7 +77,7 @@ func (a *AttemptClient) only(session string) error {
 	return core.Errorf(core.Unauthorized, "session %s has ended", wire.Shorten(session))
 }
 
-// OpenSession answers the session that was handed over, if it can be renewed.
+// OpenSession returns the session of the worker, if it can be renewed.
 func (a *AttemptClient) OpenSession(ctx context.Context, _ job.WorkerInfo) (job.Session, error) {
 	beat, err := a.beat(ctx)
 	if err != nil {
@@ -91,7 +89,7 @@ func (a *AttemptClient) OpenSession(ctx context.Context, _ job.WorkerInfo) (job.
 	return a.session, nil
 }
 
-// Claim hands the job out the first time that its queue is asked for.
+// Claim returns the job at the first claim from its queue.
 func (a *AttemptClient) Claim(ctx context.Context, c job.ClaimRequest) (job.Claim, error) {
 	empty := job.Claim{Jobs: []job.LeasedJob{}}
 	if err := a.only(c.Session); err != nil {
@@ -106,7 +104,7 @@ func (a *AttemptClient) Claim(ctx context.Context, c job.ClaimRequest) (job.Clai
 // Renew is the attempt's heartbeat.
 func (a *AttemptClient) Renew(ctx context.Context, session string, _ job.Holdings) (job.Renewal, error) {
 	if err := a.only(session); err != nil {
-		return job.Renewal{Lost: true}, nil //nolint:nilerr // a session that ended is an answer here
+		return job.Renewal{Lost: true}, nil //nolint:nilerr // an ended session is an answer, not an error
 	}
 	if a.over.Load() {
 		return job.Renewal{Drain: true}, nil
@@ -125,16 +123,16 @@ func (a *AttemptClient) Renew(ctx context.Context, session string, _ job.Holding
 	return out, nil
 }
 
-// beat is never repeated under its number: a try that was lost may have
-// arrived.
+// beat sends a heartbeat. It is never repeated under the same number, because a
+// lost call may have arrived.
 func (a *AttemptClient) beat(ctx context.Context) (job.AttemptBeat, error) {
 	var out job.AttemptBeat
 	err := a.server.do(ctx, ask{
 		method: http.MethodPost, path: a.path("beat"), timeout: renewTimeout, renewal: true, body: wire.BeatNumber{Seq: a.seq.Add(1)},
 	}, &out)
 	if core.CodeOf(err) == core.Conflict {
-		// This machine's clock was set back before the process that counts was
-		// started again. Far ahead is as good as one ahead.
+		// The clock of this machine was set back before a restart of this process.
+		// The number may be far ahead.
 		a.seq.Add(time.Hour.Microseconds())
 	}
 	if err == nil && out.Token != "" {
@@ -145,8 +143,8 @@ func (a *AttemptClient) beat(ctx context.Context) (job.AttemptBeat, error) {
 	return out, err
 }
 
-// Finish reports what came of the attempt. A lease that was lost is stale, as
-// with any broker; so is a report that differs from one that was accepted.
+// Finish reports the result of the attempt. A lost lease is stale, as with any
+// broker. So is a report that differs from an accepted one.
 func (a *AttemptClient) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {
 	if err := a.only(session); err != nil {
 		return nil, err
@@ -171,7 +169,7 @@ func (a *AttemptClient) Finish(ctx context.Context, session string, fs []job.Fin
 	return out, nil
 }
 
-// Append keeps pieces of the attempt's log.
+// Append stores pieces of the attempt's log.
 func (a *AttemptClient) Append(ctx context.Context, session string, ls []job.LogPiece) error {
 	if err := a.only(session); err != nil {
 		return err
@@ -179,7 +177,7 @@ func (a *AttemptClient) Append(ctx context.Context, session string, ls []job.Log
 	for chunk := range chunks(ls, sizeOfPiece) {
 		err := a.server.do(ctx, ask{method: http.MethodPost, path: a.path("logs"), body: wire.AttemptLog{Pieces: chunk}, again: true}, nil)
 		if core.CodeOf(err) == core.Unauthorized {
-			return nil // as pieces under a stale lease are dropped anywhere
+			return nil // pieces under a stale lease are dropped without an error
 		}
 		if err != nil {
 			return err
@@ -191,8 +189,8 @@ func (a *AttemptClient) Append(ctx context.Context, session string, ls []job.Log
 // CloseSession implements [job.Leaser].
 func (a *AttemptClient) CloseSession(context.Context, string) error { return nil }
 
-// DeclareOutput announces a file that the attempt leaves, and answers where to
-// send it, or nil when its bytes are there.
+// DeclareOutput announces an output file of the attempt. It returns the request to
+// send the file, or nil if its bytes are stored already.
 func (a *AttemptClient) DeclareOutput(ctx context.Context, session string, ref job.Ref, o task.Output) (*task.SignedRequest, error) {
 	if err := a.only(session); err != nil || ref != a.ref {
 		return nil, core.Errorf(core.Unauthorized, "this is another attempt")
@@ -202,13 +200,13 @@ func (a *AttemptClient) DeclareOutput(ctx context.Context, session string, ref j
 	return place.Link, err
 }
 
-// ArtifactLink is a fresh link to the program.
+// ArtifactLink returns a new link to the program.
 func (a *AttemptClient) ArtifactLink(ctx context.Context) (task.SignedRequest, error) {
 	return get[task.SignedRequest](ctx, a.server, a.path("artifact"), nil)
 }
 
-// Server is the address that the client talks to.
+// Server returns the address of the server.
 func (a *AttemptClient) Server() string { return a.server.base }
 
-// CloseIdleConnections gives back connections that no call uses.
+// CloseIdleConnections closes unused connections.
 func (a *AttemptClient) CloseIdleConnections() { a.server.closeIdleConnections() }

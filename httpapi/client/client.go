@@ -10,33 +10,33 @@ import (
 	"github.com/belfry-run/belfry/core"
 	bounded "github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/gather"
+	"github.com/belfry-run/belfry/internal/signed"
 	"github.com/belfry-run/belfry/job"
 )
 
-// Options says how a [Client] talks. The zero value works.
+// Options configures a [Client]. The zero value is ready to use.
 type Options struct {
-	CAFile      string        // PEM file of authorities to trust besides the system's
-	Timeout     time.Duration // for one ordinary call; default: 60s
-	MaxResponse int64         // bytes of one answer; default: 256 MiB
+	CAFile      string        // PEM file of additional certificate authorities
+	Timeout     time.Duration // of one ordinary call; default: 60s
+	MaxResponse int64         // largest answer in bytes; default: 256 MiB
 	UserAgent   string        // default: belfry
-	RetryWait   time.Duration // before the first repetition of a call, and doubled before the next; default: 100ms
-	StreamIdle  time.Duration // a stream that is silent for so long is taken up anew; default: 45s
-	Apart       bool          // each Enqueue is a request of its own, rather than one with those that are made meanwhile
+	RetryWait   time.Duration // before the first repetition of a call, doubled before the next; default: 100ms
+	StreamIdle  time.Duration // silence after which a stream is reopened; default: 45s
+	Apart       bool          // sends each Enqueue in a separate request; default: concurrent calls share requests
 
-	// Transport carries the calls instead of the network, see
-	// [httpapi.Server.Transport]. It must be good for many at a time.
+	// Transport carries the calls instead of the network: see
+	// [httpapi.Server.Transport]. It must be safe for concurrent use.
 	Transport http.RoundTripper
 }
 
-// Client is a [httpapi.Service] at the other end of a network. It embeds one type
-// for each group of nouns, whose methods are its own: client.CreateTask is
-// documented at [TaskCalls].
+// Client is a [httpapi.Service] that calls a server over HTTP. It embeds one type
+// for each group of calls: client.CreateTask is documented at [TaskCalls].
 //
-// Calls that may be repeated without harm (reads, renewals, finishes, logs,
-// and enqueueing under keys) are repeated up to twice when the server cannot
-// be reached. Errors are [core.Error] with the server's code; what keeps the
-// client from reaching it is [core.Unavailable]. A change whose answer was lost
-// is [core.Unknown]: the server may have made it.
+// Calls that can be repeated without harm (reads, renewals, finishes, logs, and
+// enqueues with keys) are repeated up to twice if the server cannot be reached.
+// Errors are [core.Error] with the code of the server. If the server cannot be
+// reached, the code is [core.Unavailable]. If the answer to a change was lost, it
+// is [core.Unknown]: the server may have made the change.
 type Client struct {
 	server *server
 
@@ -57,18 +57,17 @@ type Client struct {
 var _ job.Leaser = WorkerCalls{}
 
 const (
-	// claimMargin is how long a claim may take beyond its wait. It must stay
-	// below job.ClaimSettled.
+	// claimMargin is how long a claim may exceed its wait. It must stay below
+	// job.ClaimSettled.
 	claimMargin = 10 * time.Second
-	// renewTimeout is for one try. Three of them and the pauses between fit
-	// into the default session TTL with room to stop what runs.
+	// renewTimeout is the timeout of one try. Three tries with their pauses fit
+	// into the default session TTL and leave time to stop attempts.
 	renewTimeout = 4 * time.Second
 	tries        = 3
 )
 
-// New makes a client for the server at base, such as
-// https://belfry.example.com or http://127.0.0.1:8350/some/prefix. It does not
-// call it yet.
+// New returns a client for the server at base, such as https://belfry.example.com
+// or http://127.0.0.1:8350/some/prefix. It does not call the server.
 func New(base, token string, o Options) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -85,7 +84,7 @@ func New(base, token string, o Options) (*Client, error) {
 	o.UserAgent = cmp.Or(o.UserAgent, "belfry")
 	o.RetryWait = cmp.Or(o.RetryWait, 100*time.Millisecond)
 	o.StreamIdle = cmp.Or(o.StreamIdle, 45*time.Second)
-	roots, err := authorities(o.CAFile)
+	roots, err := signed.Authorities(o.CAFile)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +103,8 @@ func New(base, token string, o Options) (*Client, error) {
 	return &Client{s, TaskCalls{s}, ScheduleCalls{s}, CycleCalls{s}, WorkflowCalls{s}, JobCalls{s}, WorkerCalls{s}, MonitorCalls{s}, AnnouncementCalls{s}, AlertCalls{s}, HookCalls{s}, AccessCalls{s}, ViewCalls{s}}, nil
 }
 
-// Server is the address that the client talks to.
+// Server returns the address of the server.
 func (c *Client) Server() string { return c.server.base }
 
-// CloseIdleConnections gives back connections that no call uses.
+// CloseIdleConnections closes unused connections.
 func (c *Client) CloseIdleConnections() { c.server.closeIdleConnections() }

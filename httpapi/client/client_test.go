@@ -23,7 +23,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// dial makes a client of any server.
+// dial returns a client of a server.
 func dial(t *testing.T, base string, o Options) *Client {
 	t.Helper()
 	o.RetryWait = cmp.Or(o.RetryWait, time.Millisecond)
@@ -77,7 +77,7 @@ func TestTimesOfCallsFitIntoASession(t *testing.T) {
 
 func TestAServerThatCannotBeReached(t *testing.T) {
 	t.Parallel()
-	const nobody = "http://127.0.0.1:1" // a port that was free a moment ago may be another test's by now
+	const nobody = "http://127.0.0.1:1" // a fixed port: a port that was free may be in use by another test now
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	secure.StartTLS()
@@ -138,8 +138,8 @@ func TestAServerThatCannotBeReached(t *testing.T) {
 	}
 }
 
-// A change whose answer is lost may have been made: the client says so, and repeats
-// it where that does no harm. A read has no outcome.
+// A change whose answer is lost may have been made: the client reports that, and
+// repeats the call if that does no harm. A read has no unknown outcome.
 func TestAnAnswerThatIsLost(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -191,13 +191,13 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 	}
 }
 
-// A call whose first answer was lost may have made its change, also when the server is away for the calls that repeat it.
+// A call whose first answer was lost may have made its change, even if the server cannot be reached for the repeated calls.
 func TestALostAnswerIsNotForgottenWhenTheServerIsAway(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	s := serveFunc(t, func(_ http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
-		_ = r.Context().Value(http.ServerContextKey).(*http.Server).Close() // it cuts this call, and takes no other
+		_ = r.Context().Value(http.ServerContextKey).(*http.Server).Close() // cuts this call and accepts no other
 	})
 	_, err := dial(t, s.URL, Options{}).Enqueue(t.Context(), []job.NewJob{{Key: "a"}})
 	if core.CodeOf(err) != core.Unknown || asked.Load() != 1 {
@@ -205,7 +205,7 @@ func TestALostAnswerIsNotForgottenWhenTheServerIsAway(t *testing.T) {
 	}
 }
 
-// dialPipes makes a client of a handler whose connections stay in memory, so that a test may run in a synctest bubble.
+// dialPipes returns a client of a handler with connections in memory, so that a test can run in a synctest bubble.
 func dialPipes(t *testing.T, h http.HandlerFunc, o Options) *Client {
 	t.Helper()
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}

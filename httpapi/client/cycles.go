@@ -51,8 +51,8 @@ func (c CycleCalls) ResetTiming(ctx context.Context, namespace, cycle string, me
 	return done.Members, err
 }
 
-// CycleMember says why a member is due or not. It is no part of [httpapi.Service]:
-// CycleStatus says the same and more.
+// CycleMember returns whether a member is due, and why. It is not part of
+// [httpapi.Service]; CycleStatus returns the same and more.
 func (c CycleCalls) CycleMember(ctx context.Context, namespace, cy, member string) (cycle.MemberStatus, error) {
 	if err := checked("name", cy); err != nil {
 		return cycle.MemberStatus{}, err

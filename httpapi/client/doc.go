@@ -1,5 +1,5 @@
-// Package client calls the API of a Belfry server: a [Client] offers what the
-// server serves, and an [AttemptClient] what an attempt may ask for by itself.
-// A call that may not have arrived is asked again where that is safe; an outcome
-// that is not known is an error of code [core.Unknown].
+// Package client calls the API of a Belfry server. A [Client] has all calls of the
+// API, and an [AttemptClient] the calls of a single attempt. Calls that may not
+// have arrived are repeated if that is safe. An unknown outcome is an error with
+// the code [core.Unknown].
 package client

@@ -14,20 +14,21 @@ import (
 )
 
 const (
-	// smallInput bounds the inputs of a call that shares a request, in bytes: a larger one costs much more than its request.
+	// smallInput is the largest total input of a call that shares a request, in bytes. A larger input costs much more than
+	// the request.
 	smallInput = 64 << 10
-	// sharedInput bounds those of a request. Proxies refuse bodies of more than 1 MiB, unless they are told otherwise.
+	// sharedInput is the largest total input of a shared request, in bytes. By default proxies refuse bodies over 1 MiB.
 	sharedInput = 512 << 10
-	// sharePatience is how long a call waits for others to be answered before it goes alone: a connection may be dead.
+	// sharePatience is how long a call waits for requests under way before it goes alone, because a connection may be dead.
 	sharePatience = time.Second
 )
 
-// Enqueue implements [httpapi.Jobs]. It is repeated when the server cannot be reached
-// only if every job has an idempotency key.
+// Enqueue implements [httpapi.Jobs]. If the server cannot be reached, it is repeated only if every job has an idempotency
+// key.
 //
-// Calls that are made while two requests are under way share the next one, if their inputs are small: each has its own
-// answer, and where the request is refused, each is sent alone. A request waits up to 5 ms for calls of as many callers as
-// the last has answered. [Options.Apart] says otherwise.
+// Calls with small inputs that are made while two requests are under way share the next request. Each gets its own answer;
+// if the request is refused, each is sent alone. A request waits up to 5 ms for as many callers as the last one had.
+// [Options.Apart] turns sharing off.
 func (c JobCalls) Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued, error) {
 	if len(ns) == 0 {
 		return nil, nil
@@ -50,15 +51,15 @@ func (c JobCalls) Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued,
 	}
 	done := make(chan answer, 1)
 	ns = slices.Clone(ns)
-	for i := range ns { // its caller may change what it has when it has left
+	for i := range ns { // copied, because a caller that has given up may change its jobs
 		ns[i].Input = slices.Clone(ns[i].Input)
 	}
-	go func() { // goes on for the others when this caller leaves, and ends with the request
+	go func() { // goes on for the other callers if this one gives up, and ends with the request
 		patient, stop := context.WithTimeout(ctx, sharePatience)
 		defer stop()
 		out, err := calls.Do(patient, "", ns, func(_ context.Context, together []*gather.Call) {
 			ctx := ctx
-			if len(together) > 1 || &together[0].Jobs[0] != &ns[0] { // it may carry out that of another alone
+			if len(together) > 1 || &together[0].Jobs[0] != &ns[0] { // the only call may be that of another caller
 				ctx = context.WithoutCancel(ctx)
 			}
 			var all []job.NewJob

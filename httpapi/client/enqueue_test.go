@@ -18,11 +18,11 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// bell is a server that keeps its requests until it is told to answer them.
+// bell is a server that holds its requests until it is told to answer them.
 type bell struct {
 	t       *testing.T
 	mu      sync.Mutex
-	batches [][]string // the tasks of each request, in the order in which they came
+	batches [][]string // tasks of each request, in order of arrival
 	ring    chan struct{}
 }
 
@@ -66,7 +66,7 @@ func (b *bell) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(out)
 }
 
-// callers makes each call at once, in its order, while the server keeps what came first, and then has the server answer.
+// callers starts all calls in order while the server holds the first requests, and then makes the server answer.
 func (b *bell) callers(ctx context.Context, c *Client, all []job.NewJob) (ids []int64, errs []error) {
 	ids, errs = make([]int64, len(all)), make([]error, len(all))
 	var each sync.WaitGroup
@@ -91,14 +91,14 @@ func numberedJobs(n int) (all []job.NewJob) {
 	return all
 }
 
-// Calls that come while two are under way share a request, and each gets its own job.
+// Calls that are made while two requests are under way share a request, and each gets its own job.
 func TestCallsThatComeMeanwhileShareARequest(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name    string
 		options Options
 		change  func(all []job.NewJob)
-		want    int // requests
+		want    int // number of requests
 	}{
 		{"together", Options{}, func([]job.NewJob) {}, 3},
 		{"apart", Options{Apart: true}, func([]job.NewJob) {}, 20},
@@ -137,7 +137,7 @@ func TestCallsThatComeMeanwhileShareARequest(t *testing.T) {
 	}
 }
 
-// One that is refused harms no other, and is told what it would have been told alone.
+// A refused call does not affect the others, and gets the same error as alone.
 func TestACallThatIsRefusedHarmsNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestACallThatIsRefusedHarmsNoOther(t *testing.T) {
 	})
 }
 
-// A caller that leaves gets no answer and takes none from the others, whether its request was sent or not.
+// A caller that gives up does not affect the others, whether its request was sent or not.
 func TestACallerThatLeavesHarmsNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestACallerThatLeavesHarmsNoOther(t *testing.T) {
 		}
 		ctx, leave := context.WithCancel(t.Context())
 		call(t.Context(), "1", nil)
-		call(ctx, "2", context.Canceled) // sent alone: it is cut off, and makes room
+		call(ctx, "2", context.Canceled) // sent alone: it is cut off and frees its place
 		call(ctx, "3", context.Canceled) // waits, and is not sent
 		call(t.Context(), "4", nil)
 		leave()
@@ -197,7 +197,7 @@ func TestACallerThatLeavesHarmsNoOther(t *testing.T) {
 	})
 }
 
-// What answers may be no Belfry, or one of another time.
+// The server may be another program, or another version of Belfry.
 func TestAnAnswerWithoutTheJobs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestAnAnswerWithoutTheJobs(t *testing.T) {
 	})
 }
 
-// Two connections may be dead without a word. A call that comes meanwhile goes alone after a while, once.
+// Two connections may be dead. A call that is made meanwhile goes alone after a while, once.
 func TestACallDoesNotWaitForOthersForLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

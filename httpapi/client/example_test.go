@@ -9,8 +9,8 @@ import (
 	"github.com/belfry-run/belfry/httpapi/client"
 )
 
-// Errors come back with the code, the fields and the hint that the server gave
-// them. What keeps the client from reaching it is an error of the same kind.
+// Errors have the code, the fields and the hint of the server. If the server cannot be
+// reached, the error has the same type.
 func ExampleClient() {
 	client, err := client.New("http://127.0.0.1:1", "a-token", client.Options{})
 	if err != nil {

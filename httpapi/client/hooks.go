@@ -77,7 +77,7 @@ func (c HookCalls) ReplayHook(ctx context.Context, namespace, name string, r hoo
 	return put[hook.Replayed](ctx, c.server, http.MethodPost, named(hookNoun, name, "replay"), words("namespace", namespace), r)
 }
 
-// PullEvents implements [httpapi.Hooks]. [HookCalls.ListenHook] does the same without an end.
+// PullEvents implements [httpapi.Hooks]. [HookCalls.ListenHook] pulls continuously.
 func (c HookCalls) PullEvents(ctx context.Context, namespace, name, after string, wait time.Duration) (out hook.Pulled, err error) {
 	if err := checked("name", name); err != nil {
 		return out, err
@@ -101,12 +101,12 @@ func (c HookCalls) AckEvents(ctx context.Context, namespace, name, cursor string
 	return out, err
 }
 
-// ListenHook passes on the events of a pulled hook in their order, those after a cursor and then as they come, until ctx
-// ends. Without a cursor they begin after what was acknowledged, and with "0" at the oldest that is kept. It reconnects,
-// once it was connected, and passes nothing twice. An error of each ends it.
+// ListenHook calls each for the events of a pulled hook in order, first those after a cursor and then new ones, until ctx
+// ends. Without a cursor it begins after the last acknowledged event, and with "0" at the oldest stored event. After the
+// first connection it reconnects, and passes no event twice. It ends if each returns an error.
 //
-// Nothing is acknowledged: keep the cursor of the last event that was worked on, or give it to AckEvents. Of events
-// that were missed, because they are no longer kept, missed is told the number; it may be nil.
+// ListenHook acknowledges nothing: store the cursor of the last processed event, or pass it to AckEvents. missed is called
+// with the number of events that are no longer stored; it may be nil.
 func (c HookCalls) ListenHook(ctx context.Context, namespace, name, after string, each func(hook.Numbered) error, missed func(int64)) error {
 	if err := checked("name", name); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (c HookCalls) ListenHook(ctx context.Context, namespace, name, after string
 	})
 }
 
-// TestHook sends an event of type hook.test. It is no part of [httpapi.Service]: a node sends.
+// TestHook sends an event of type hook.test from a node. It is not part of [httpapi.Service].
 func (c HookCalls) TestHook(ctx context.Context, namespace, name string) (out wire.ChannelTest, err error) {
 	if err := checked("name", name); err != nil {
 		return out, err

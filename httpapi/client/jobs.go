@@ -46,7 +46,7 @@ func (c JobCalls) Outputs(ctx context.Context, namespace string, job int64) ([]t
 	return items[task.JobOutput](ctx, c.server, numbered("jobs", job, "outputs"), words("namespace", namespace))
 }
 
-// OutputLink implements [httpapi.Outputs]. A link that is a path alone belongs to the
+// OutputLink implements [httpapi.Outputs]. A link without a host is relative to the
 // server.
 func (c JobCalls) OutputLink(ctx context.Context, namespace string, job int64, name string, lease int64) (task.SignedRequest, error) {
 	query := words("namespace", namespace)
@@ -82,7 +82,7 @@ func (c JobCalls) RetryJobs(ctx context.Context, namespace string, s view.Select
 	return put[view.Selected](ctx, c.server, http.MethodPost, "/v1/jobs/retry", words("namespace", namespace), s)
 }
 
-// RunJobAgain implements [httpapi.Jobs]. It is repeated when the server cannot be reached
+// RunJobAgain implements [httpapi.Jobs]. If the server cannot be reached, it is repeated
 // only with an idempotency key.
 func (c JobCalls) RunJobAgain(ctx context.Context, namespace string, id int64, r job.RunAgain) (e job.Enqueued, err error) {
 	err = c.server.do(ctx, ask{method: http.MethodPost, path: numbered("jobs", id, "run-again"), query: words("namespace", namespace), body: r, again: r.Key != ""}, &e)
@@ -123,7 +123,7 @@ func (c JobCalls) Queues(ctx context.Context) ([]job.QueueStats, error) {
 	return items[job.QueueStats](ctx, c.server, "/v1/queues", nil)
 }
 
-// QueueList lists the queues. A token with the scope worker alone has the server count nothing in them.
+// QueueList returns the queues. For a token with only the scope worker, the server does not count their jobs.
 func (c JobCalls) QueueList(ctx context.Context) ([]job.Queue, error) {
 	all, err := c.Queues(ctx)
 	queues := make([]job.Queue, len(all))

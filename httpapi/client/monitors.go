@@ -40,9 +40,9 @@ func (c MonitorCalls) Windows(ctx context.Context, f view.DocumentFilter) (core.
 	return listed[monitor.Window](ctx, c.server, windowNoun, f)
 }
 
-// WindowNext is up to n times at which a window holds that are not over at
-// from; the server's now when from is zero. It is no part of [httpapi.Service]: the
-// root computes them.
+// WindowNext returns up to n occurrences of a window that end after from. A zero
+// from means the current time of the server. It is not part of [httpapi.Service]:
+// package belfry computes them.
 func (c MonitorCalls) WindowNext(ctx context.Context, namespace, name string, from time.Time, n int) ([]monitor.ActiveWindow, error) {
 	if err := checked("name", name); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (c MonitorCalls) WindowNext(ctx context.Context, namespace, name string, fr
 	return items[monitor.ActiveWindow](ctx, c.server, named(windowNoun, name, "next"), words("namespace", namespace, "from", timeText(from), "n", numberText(n)))
 }
 
-// PreviewWindow is the same for one that is not saved.
+// PreviewWindow is [MonitorCalls.WindowNext] for an unsaved window.
 func (c MonitorCalls) PreviewWindow(ctx context.Context, d monitor.Window, from time.Time, n int) ([]monitor.ActiveWindow, error) {
 	var l wire.OccasionList
 	err := c.server.do(ctx, ask{
@@ -102,7 +102,7 @@ func (c MonitorCalls) Monitor(ctx context.Context, namespace, name string) (view
 	return about[view.MonitorView](ctx, c.server, name, "", words("namespace", namespace))
 }
 
-// about reads a monitor, or a part of what there is about it.
+// about reads a monitor, or a part of its data.
 func about[T any](ctx context.Context, c *server, monitor, part string, query url.Values) (T, error) {
 	if err := checked("monitor", monitor); err != nil {
 		var zero T
@@ -246,21 +246,21 @@ func (c MonitorCalls) AcceptPage(ctx context.Context, namespace, m string, seq i
 	return toMonitor[monitor.PageVersion](ctx, c.server, namespace, m, "versions/"+wire.VersionText(seq)+"/accept", nil)
 }
 
-// PageDiff is how one version of a page became another, as the numbers of
-// PageVersion name them. It is no part of [httpapi.Service]: the server compares.
+// PageDiff returns the difference between two versions of a page, by their numbers
+// as in PageVersion. The server compares them. It is not part of
+// [httpapi.Service].
 func (c MonitorCalls) PageDiff(ctx context.Context, namespace, monitor string, from, to int64) (wire.PageDiff, error) {
 	return about[wire.PageDiff](ctx, c.server, monitor, "diff", words("namespace", namespace, "from", wire.VersionText(from), "to", wire.VersionText(to)))
 }
 
-// LastChange compares the newest version of a page with its baseline, or, where
-// that is the same, with the version before it.
+// LastChange compares the newest version of a page with its baseline, or, if these
+// are the same, with the previous version.
 func (c MonitorCalls) LastChange(ctx context.Context, namespace, monitor string) (wire.PageDiff, error) {
 	return about[wire.PageDiff](ctx, c.server, monitor, "diff", words("namespace", namespace))
 }
 
-// Beat implements [httpapi.Monitors]. It needs no token. It is repeated when the server
-// cannot be reached: a call that comes twice does less harm than one that does
-// not come.
+// Beat implements [httpapi.Monitors]. It needs no token. It is repeated if the server
+// cannot be reached: a call that arrives twice does less harm than a missing one.
 func (c MonitorCalls) Beat(ctx context.Context, key string, call monitor.Call) (view.Beaten, error) {
 	path := wire.BeatPrefix + url.PathEscape(key)
 	said := string(cmp.Or(call.Kind, monitor.CallSuccess))
@@ -275,7 +275,7 @@ func (c MonitorCalls) Beat(ctx context.Context, key string, call monitor.Call) (
 	return out, err
 }
 
-// Try looks at a target once. It is no part of [httpapi.Service]: a worker looks.
+// Try checks a target once, on a worker. It is not part of [httpapi.Service].
 func (c MonitorCalls) Try(ctx context.Context, t wire.Trial) (wire.Tried, error) {
 	var out wire.Tried
 	err := c.server.do(ctx, ask{method: http.MethodPost, path: "/v1/checks/try", body: t, timeout: wire.TrialTimeout + 30*time.Second}, &out)

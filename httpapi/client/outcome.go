@@ -10,11 +10,11 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// changes reports that a call can change something at the server.
+// changes reports whether a call can change something on the server.
 func changes(method string) bool { return method != http.MethodGet && method != http.MethodHead }
 
-// unanswered is the error of a call that may have reached the server and whose
-// answer was lost.
+// unanswered returns the error of a call that may have reached the server and
+// whose answer was lost.
 func (a ask) unanswered(err error) error {
 	var e *core.Error
 	if !changes(a.method) || !errors.As(err, &e) || e.Code != core.Unavailable {
@@ -28,8 +28,8 @@ func (a ask) unanswered(err error) error {
 	}
 }
 
-// watchConnection is ctx for one call, and answers whether it got a connection:
-// without one nothing was sent.
+// watchConnection returns a context for one call, and a function that reports
+// whether the call got a connection: without one nothing was sent.
 func watchConnection(ctx context.Context) (context.Context, func() bool) {
 	var got atomic.Bool
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{

@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// words is query parameters from pairs of name and value, without empty values.
+// words returns query parameters from pairs of name and value, without empty values.
 func words(pairs ...string) url.Values {
 	v := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -40,7 +40,7 @@ func timeText(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// named is the path of a thing with a name, and of what may be done to it.
+// named returns the path of an object by its name, optionally with further parts.
 func named(noun, name string, more ...string) string {
 	return strings.Join(append([]string{"/v1/" + noun, url.PathEscape(name)}, more...), "/")
 }
@@ -49,16 +49,16 @@ func numbered(noun string, id int64, more ...string) string {
 	return named(noun, strconv.FormatInt(id, 10), more...)
 }
 
-// checked refuses a name that would make another path.
+// checked refuses an invalid name, which could change the path.
 func checked(field, name string) error { return core.ValidName(field, name) }
 
-// items reads a list that has no pages.
+// items reads a list without pages.
 func items[T any](ctx context.Context, c *server, path string, query url.Values) ([]T, error) {
 	p, err := get[core.Page[T]](ctx, c, path, query)
 	return p.Items, err
 }
 
-// numberText leaves out a zero, which means the default.
+// numberText formats a number; zero, which means the default, is empty.
 func numberText(n int) string {
 	if n == 0 {
 		return ""
@@ -66,7 +66,7 @@ func numberText(n int) string {
 	return strconv.Itoa(n)
 }
 
-// flags is query parameters that are either there or not.
+// flags returns a query parameter that is present or absent.
 func flags(name string, on bool) url.Values {
 	if !on {
 		return nil
@@ -74,7 +74,7 @@ func flags(name string, on bool) url.Values {
 	return words(name, "true")
 }
 
-// The nouns of documents, as addresses have them.
+// The path names of documents.
 const (
 	channelNoun    = "channels"
 	ruleNoun       = "alert-rules"
@@ -103,13 +103,13 @@ func listed[T any](ctx context.Context, c *server, noun string, f view.DocumentF
 	return get[core.Page[T]](ctx, c, "/v1/"+noun, paged(f.Paging, words("namespace", f.Namespace)))
 }
 
-// The nouns, as addresses have them.
+// The path names of objects.
 const (
 	artifactNoun = "artifacts"
 	secretNoun   = "secrets"
 )
 
-// drop deletes what has a name.
+// drop deletes an object by its name.
 func (c *server) drop(ctx context.Context, noun, namespace, name string) error {
 	if err := checked("name", name); err != nil {
 		return err

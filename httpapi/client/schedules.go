@@ -66,8 +66,8 @@ func (c ScheduleCalls) ResumeSchedule(ctx context.Context, namespace, name strin
 	return act[schedule.Schedule](ctx, c.server, namespace, name, "resume", wire.ResumeOptions{CatchUp: catchUp})
 }
 
-// TriggerSchedule implements [httpapi.Schedules]. It is repeated when the server cannot be reached
-// only with an idempotency key.
+// TriggerSchedule implements [httpapi.Schedules]. If the server cannot be reached, it is repeated only
+// with an idempotency key.
 func (c ScheduleCalls) TriggerSchedule(ctx context.Context, namespace, name string, r job.RunNow) (e job.Enqueued, err error) {
 	if err := checked("name", name); err != nil {
 		return e, err
@@ -122,10 +122,10 @@ func (c ScheduleCalls) Calendars(ctx context.Context, f schedule.CalendarFilter)
 	return get[core.Page[schedule.Calendar]](ctx, c.server, "/v1/calendars", paged(f.Paging, words("namespace", f.Namespace)))
 }
 
-// ImportICS makes a calendar of an iCalendar file, or replaces the closings of
-// one. Days and times without a zone are read in the named one, or if that is
-// empty in the file's. It is no part of [httpapi.Service]: without a server [httpapi.ReadICS]
-// and SaveCalendar do the same.
+// ImportICS creates a calendar from an iCalendar file, or replaces the closings of
+// an existing one. Days and times without a zone are in zone, or, if that is
+// empty, in the zone of the file. It is not part of [httpapi.Service]; without a
+// server, use [httpapi.ReadICS] and SaveCalendar.
 func (c ScheduleCalls) ImportICS(ctx context.Context, namespace, name string, ics io.Reader, zone string) (schedule.Calendar, error) {
 	var v schedule.Calendar
 	if err := checked("name", name); err != nil {
@@ -145,8 +145,8 @@ func (c ScheduleCalls) ImportICS(ctx context.Context, namespace, name string, ic
 	return v, err
 }
 
-// StartBackfill implements [httpapi.Backfills]. It is repeated when the server cannot be reached
-// only with an idempotency key.
+// StartBackfill implements [httpapi.Backfills]. If the server cannot be reached, it is repeated only
+// with an idempotency key.
 func (c ScheduleCalls) StartBackfill(ctx context.Context, b schedule.Backfill) (out schedule.Backfill, err error) {
 	err = c.server.do(ctx, ask{method: http.MethodPost, path: "/v1/backfills", body: b, again: b.Key != ""}, &out)
 	return out, err
@@ -185,7 +185,7 @@ func (c ScheduleCalls) Upcoming(ctx context.Context, a schedule.Ahead) ([]schedu
 		"namespace", a.Namespace, "from", timeText(a.From), "within", spanText(a.Within), "limit", numberText(a.Limit)))
 }
 
-// Forecast implements [httpapi.Lookout]. The limit does not count for it.
+// Forecast implements [httpapi.Lookout]. It ignores the limit.
 func (c ScheduleCalls) Forecast(ctx context.Context, a schedule.Ahead) (schedule.Forecast, error) {
 	by, checks := "", ""
 	if a.ByHour {
@@ -198,9 +198,9 @@ func (c ScheduleCalls) Forecast(ctx context.Context, a schedule.Ahead) (schedule
 		"namespace", a.Namespace, "from", timeText(a.From), "within", spanText(a.Within), "zone", a.Zone, "by", by, "checks", checks))
 }
 
-// Next is up to n nominal times of a schedule after from, and what becomes of
-// each; the server's now when from is zero. It is no part of [httpapi.Service]: Look
-// says the same and more.
+// Next returns up to n nominal times of a schedule after from with their outcomes.
+// A zero from means the current time of the server. It is not part of
+// [httpapi.Service]; Look returns the same and more.
 func (c ScheduleCalls) Next(ctx context.Context, namespace, name string, from time.Time, n int) ([]schedule.Coming, error) {
 	if err := checked("name", name); err != nil {
 		return nil, err

@@ -24,15 +24,15 @@ import (
 	"github.com/belfry-run/belfry/internal/gather"
 )
 
-// server is the other end of the calls.
+// server makes the calls to a server.
 type server struct {
 	base  string
 	token string
-	fresh func() string // if set, the token as it is now
+	fresh func() string // if set, returns the current token
 	opts  Options
 
-	// Renewals have connections of their own, so that no transfer, however
-	// large, stands between a worker and the life of its session.
+	// Renewals have their own connections, so that no large transfer delays the
+	// renewal of a session.
 	calls  *http.Client
 	renews *http.Client
 
@@ -44,32 +44,32 @@ func (c *server) closeIdleConnections() {
 	c.renews.CloseIdleConnections()
 }
 
-// ask is one call.
+// ask describes one call.
 type ask struct {
 	method  string
 	path    string
 	query   url.Values
 	body    any
 	timeout time.Duration // of each try
-	again   bool          // repeating it does no harm
+	again   bool          // the call can be repeated without harm
 	renewal bool
 	token   string // instead of the client's
 }
 
-// do makes the call, repeats it where that helps, and reads the answer into out.
+// do makes the call, repeats it if that helps, and decodes the answer into out.
 func (c *server) do(ctx context.Context, a ask, out any) error {
 	body, err := bodyOf(a)
 	if err != nil {
 		return err
 	}
-	var lost error // of a try that may have made the change
+	var lost error // error of a try that may have made the change
 	for try := 1; ; try++ {
 		err := c.try(ctx, a, body, out)
 		switch {
 		case core.CodeOf(err) == core.Unknown:
 			lost = err
 		case lost != nil && core.CodeOf(err) == core.Unavailable:
-			err = lost // this try did nothing, which says nothing of the one before
+			err = lost // this try changed nothing, but the earlier one may have
 		}
 		if err == nil || !a.again || try == tries || !passing(err) || ctx.Err() != nil {
 			return err
@@ -81,19 +81,19 @@ func (c *server) do(ctx context.Context, a ask, out any) error {
 	}
 }
 
-// passing reports that the same call may get another answer a moment later.
+// passing reports whether an error is temporary, so that a repeated call may succeed.
 func passing(err error) bool {
 	code := core.CodeOf(err)
 	return code == core.Unavailable || code == core.Unknown
 }
 
-// bodyText is a body that is sent as it is. A body without a type is none.
+// bodyText is a body that is sent unchanged. An empty type means no body.
 type bodyText struct {
 	kind string
 	text []byte
 }
 
-// bodyOf is a call's body as bytes, in JSON unless it says otherwise.
+// bodyOf returns the body of a call as bytes: JSON, unless it is a bodyText.
 func bodyOf(a ask) (bodyText, error) {
 	switch v := a.body.(type) {
 	case nil:
@@ -137,7 +137,7 @@ func (c *server) try(ctx context.Context, a ask, body bodyText, out any) error {
 		return a.unanswered(c.unreachable(ctx, err, timeout))
 	case int64(len(data)) > c.opts.MaxResponse:
 		code := core.TooLarge
-		if resp.StatusCode < 300 && changes(a.method) { // what was asked for was done
+		if resp.StatusCode < 300 && changes(a.method) { // the change was made
 			code = core.Unknown
 		}
 		return core.Errorf(code, "the answer is over the limit of %s", core.SizeText(c.opts.MaxResponse)).
@@ -189,8 +189,8 @@ func (c *server) send(ctx context.Context, a ask, body bodyText) (*http.Response
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	if a.again {
-		// Not sent. It tells net/http that it may repeat the request itself on
-		// a connection that the server had just closed.
+		// Not sent. It allows net/http to repeat the request itself if the server
+		// had just closed the connection.
 		req.Header["Idempotency-Key"] = []string{}
 	}
 	if a.renewal {
@@ -199,7 +199,7 @@ func (c *server) send(ctx context.Context, a ask, body bodyText) (*http.Response
 	return c.calls.Do(req)
 }
 
-// refusal reads an error of the server.
+// refusal decodes an error of the server.
 func (c *server) refusal(resp *http.Response, data []byte) error {
 	var p wire.Problem
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -211,7 +211,7 @@ func (c *server) refusal(resp *http.Response, data []byte) error {
 		e.Err = wire.Answered(resp.StatusCode)
 	}
 	if e.Hint == "" || e.Hint == wire.TokenHint {
-		// A worker whose session is over is unauthorized as well, and its token is fine.
+		// Without this challenge the code means an ended session; the token is valid then.
 		if resp.Header.Get("WWW-Authenticate") == wire.TokenChallenge {
 			e.Hint = "give a token that is good at " + c.base + " with --token, BELFRY_TOKEN or a token file"
 		}
@@ -219,13 +219,13 @@ func (c *server) refusal(resp *http.Response, data []byte) error {
 	return e
 }
 
-// notBelfry is an answer that no Belfry gives: from a proxy, or another program.
+// notBelfry returns the error for an answer that is not from Belfry: from a proxy or another program.
 func (c *server) notBelfry(resp *http.Response) error {
 	if resp.StatusCode < 300 {
 		return core.Errorf(core.Unavailable, "what answers at %s is not Belfry", c.base).WithHint("check the address and its path")
 	}
 	code := wire.CodeOf(resp.StatusCode)
-	if r := resp.Request; code == core.Unknown && r != nil && !changes(r.Method) { // whatever became of it
+	if r := resp.Request; code == core.Unknown && r != nil && !changes(r.Method) { // a read has no unknown outcome
 		code = core.Unavailable
 	}
 	e := core.Errorf(code, "%s answered %s, and not as Belfry does", c.base, resp.Status)
@@ -235,8 +235,8 @@ func (c *server) notBelfry(resp *http.Response) error {
 	return e.WithHint("is there a proxy in between, or another program at this address?")
 }
 
-// unreachable says why there is no answer. A caller that gave up gets its own
-// reason back.
+// unreachable returns why there is no answer. If the caller gave up, it is the
+// caller's own cause.
 func (c *server) unreachable(ctx context.Context, err error, timeout time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -261,7 +261,7 @@ func (c *server) unreachable(ctx context.Context, err error, timeout time.Durati
 	return e.WithHint("check that a server runs at %s", c.base)
 }
 
-// bareError is the cause without method and address, which the message has.
+// bareError returns the cause without method and address, which the message has.
 func bareError(err error) error {
 	var ue *url.Error
 	if errors.As(err, &ue) {
@@ -270,14 +270,14 @@ func bareError(err error) error {
 	return err
 }
 
-// get is a read, which may be repeated.
+// get makes a read, which may be repeated.
 func get[T any](ctx context.Context, c *server, path string, query url.Values) (T, error) {
 	var v T
 	err := c.do(ctx, ask{method: http.MethodGet, path: path, query: query, again: true}, &v)
 	return v, err
 }
 
-// put is a change with an answer.
+// put makes a change and returns the answer.
 func put[T any](ctx context.Context, c *server, method, path string, query url.Values, body any) (T, error) {
 	var v T
 	err := c.do(ctx, ask{method: method, path: path, query: query, body: body}, &v)
@@ -288,26 +288,8 @@ func (c *server) delete(ctx context.Context, path string, query url.Values) erro
 	return c.do(ctx, ask{method: http.MethodDelete, path: path, query: query}, nil)
 }
 
-func authorities(file string) (*x509.CertPool, error) {
-	if file == "" {
-		return nil, nil
-	}
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, core.InvalidField("ca_file", file, "cannot be read", err.Error())
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, core.InvalidField("ca_file", file, "holds no certificate", "it must be in PEM form")
-	}
-	return pool, nil
-}
-
-// newTransport speaks HTTP/1.1, one request at a time on a connection, so that
-// nothing waits behind anything else.
+// newTransport returns a transport for HTTP/1.1, with one request at a time on a
+// connection, so that no request waits for another.
 func newTransport(roots *x509.CertPool) *http.Transport {
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
 	return &http.Transport{
@@ -320,6 +302,6 @@ func newTransport(roots *x509.CertPool) *http.Transport {
 	}
 }
 
-// refuseRedirect keeps a body from being sent as a GET and a token from being
-// sent elsewhere.
+// refuseRedirect prevents that a body is resent as a GET, or a token sent to
+// another server.
 func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -26,7 +26,7 @@ func (c WorkerCalls) Steps(ctx context.Context, session string, ref job.Ref) (jo
 	return get[job.StepList](ctx, c.server, named("sessions", session, "steps", strconv.FormatInt(ref.JobID, 10), strconv.FormatInt(ref.Lease, 10)), nil)
 }
 
-// SaveStep implements [job.StepKeeper]. It is repeated when the server cannot be reached.
+// SaveStep implements [job.StepKeeper]. It is repeated if the server cannot be reached.
 func (c WorkerCalls) SaveStep(ctx context.Context, session string, ref job.Ref, s job.NewStep) (out job.SavedStep, err error) {
 	if err := checked("session", session); err != nil {
 		return out, err
@@ -83,7 +83,7 @@ func (c JobCalls) ResetSteps(ctx context.Context, namespace string, id int64, r 
 // Steps implements [job.StepKeeper].
 func (a *AttemptClient) Steps(ctx context.Context, session string, ref job.Ref) (out job.StepList, err error) {
 	if err := a.only(session); err != nil || ref != a.ref {
-		return job.StepList{Stale: true}, nil //nolint:nilerr // an attempt that has ended is an answer here
+		return job.StepList{Stale: true}, nil //nolint:nilerr // an ended attempt is an answer, not an error
 	}
 	out, err = get[job.StepList](ctx, a.server, a.path("steps"), nil)
 	if isOver(err) {
@@ -95,7 +95,7 @@ func (a *AttemptClient) Steps(ctx context.Context, session string, ref job.Ref) 
 // SaveStep implements [job.StepKeeper].
 func (a *AttemptClient) SaveStep(ctx context.Context, session string, ref job.Ref, s job.NewStep) (out job.SavedStep, err error) {
 	if err := a.only(session); err != nil || ref != a.ref {
-		return job.SavedStep{Stale: true}, nil //nolint:nilerr // an attempt that has ended is an answer here
+		return job.SavedStep{Stale: true}, nil //nolint:nilerr // an ended attempt is an answer, not an error
 	}
 	err = a.server.do(ctx, ask{method: http.MethodPost, path: a.path("steps"), body: s, again: true}, &out)
 	if isOver(err) {
@@ -104,21 +104,34 @@ func (a *AttemptClient) SaveStep(ctx context.Context, session string, ref job.Re
 	return out, err
 }
 
-// isOver reports that the attempt's own token has ended.
+// isOver reports whether the token of the attempt has ended.
 func isOver(err error) bool { return core.CodeOf(err) == core.Unauthorized }
 
-// SaveProgress implements [job.ProgressKeeper].
+// SaveProgress implements [job.ProgressKeeper], in as many requests as needed.
 func (c WorkerCalls) SaveProgress(ctx context.Context, session string, ps []job.AttemptProgress) error {
 	if err := checked("session", session); err != nil {
 		return err
 	}
-	return c.server.do(ctx, ask{method: http.MethodPost, path: named("sessions", session, "progress"), body: wire.SessionProgress{Attempts: ps}}, nil)
+	for chunk := range chunks(ps, sizeOfProgress) {
+		if err := c.server.do(ctx, ask{method: http.MethodPost, path: named("sessions", session, "progress"), body: wire.SessionProgress{Attempts: chunk}}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sizeOfProgress(p job.AttemptProgress) int {
+	n := jsonSize(p.Message) + 150
+	for name := range p.Counters {
+		n += jsonSize(name) + 25
+	}
+	return n
 }
 
 // SaveProgress implements [job.ProgressKeeper].
 func (a *AttemptClient) SaveProgress(ctx context.Context, session string, ps []job.AttemptProgress) error {
 	if err := a.only(session); err != nil {
-		return nil //nolint:nilerr // as progress under a stale lease is dropped anywhere
+		return nil //nolint:nilerr // progress under a stale lease is dropped without an error
 	}
 	for _, p := range ps {
 		if p.Ref != a.ref {

@@ -18,15 +18,15 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// maxStreamWait is the longest pause between two tries to take up a stream.
+// maxStreamWait is the longest pause between two tries to reopen a stream.
 const maxStreamWait = 5 * time.Second
 
-// errEnded is how the reader of a followed log learns of its end.
+// errEnded tells the reader of a followed log that it has ended.
 var errEnded = errors.New("the log has ended")
 
-// FollowLogs passes on a job's log, from its beginning and as it grows, until
-// the job has ended. It reconnects as long as ctx lives, once it was connected,
-// and passes nothing twice. An error of each ends it.
+// FollowLogs calls each for the lines of a job's log, from the first line until the
+// job has ended. After the first connection it reconnects until ctx ends, and
+// passes no line twice. It ends if each returns an error.
 func (c JobCalls) FollowLogs(ctx context.Context, namespace string, id int64, each func(job.LogLine) error) error {
 	query := words("namespace", namespace)
 	query.Set("follow", "true")
@@ -42,16 +42,17 @@ func (c JobCalls) FollowLogs(ctx context.Context, namespace string, id int64, ea
 	return err
 }
 
-// Watch passes on what changes from now on, until ctx ends. It reconnects, once
-// it was connected, and may then pass the last events again. An error of each
-// ends it.
+// Watch calls each for all changes from now on, until ctx ends. After the first
+// connection it reconnects, and may then pass the last events again. It ends if
+// each returns an error.
 func (c ViewCalls) Watch(ctx context.Context, namespace string, each func(view.Event) error) error {
 	return c.server.stream(ctx, "/v1/events", words("namespace", namespace), func(e wire.SSEEvent) error {
 		return pass(e, "", each)
 	})
 }
 
-// pass reads an event's data. Events of other names are for newer clients.
+// pass decodes the data of an event and calls each. It ignores events with other
+// names, which are for newer clients.
 func pass[T any](e wire.SSEEvent, name string, each func(T) error) error {
 	if name != "" && e.Name != name {
 		return nil
@@ -63,14 +64,14 @@ func pass[T any](e wire.SSEEvent, name string, each func(T) error) error {
 	return each(v)
 }
 
-// stream keeps a stream open and remembers how far it came.
+// stream keeps a stream open, and continues after the last event.
 func (c *server) stream(ctx context.Context, path string, query url.Values, each func(wire.SSEEvent) error) error {
 	last, wait, connected := "", c.opts.RetryWait, false
 	for {
 		began := time.Now()
 		opened, err := c.streamOnce(ctx, path, query, &last, each)
 		connected = connected || opened
-		if time.Since(began) > maxStreamWait { // one that ends at once is no reason to hurry
+		if time.Since(began) > maxStreamWait { // only a stream that lasted resets the pause
 			wait = c.opts.RetryWait
 		}
 		var stopped *eachError
@@ -89,14 +90,14 @@ func (c *server) stream(ctx context.Context, path string, query url.Values, each
 	}
 }
 
-// eachError is an error of who reads, not of the stream.
+// eachError is an error of the callback, not of the stream.
 type eachError struct{ err error }
 
 func (e *eachError) Error() string { return e.err.Error() }
 
 func (e *eachError) Unwrap() error { return e.err }
 
-// streamOnce reads one connection to its end, which is always an error.
+// streamOnce reads one connection to its end. It always returns an error.
 func (c *server) streamOnce(ctx context.Context, path string, query url.Values, last *string, each func(wire.SSEEvent) error) (opened bool, err error) {
 	reading, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -152,7 +153,7 @@ func (c *server) readEvents(ctx context.Context, body io.Reader, last *string, a
 			}
 		}
 		if e.HasID {
-			*last = e.ID // only now: it was passed on
+			*last = e.ID // only now, after the event was passed on
 		}
 	}
 }

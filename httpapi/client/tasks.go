@@ -20,8 +20,8 @@ func (c TaskCalls) CreateTask(ctx context.Context, t task.Task) (task.Task, erro
 	return put[task.Task](ctx, c.server, http.MethodPost, "/v1/tasks", nil, t)
 }
 
-// TryTask implements [httpapi.Tasks]. It is repeated when the server cannot be
-// reached only with a key.
+// TryTask implements [httpapi.Tasks]. If the server cannot be reached, it is
+// repeated only with a key.
 func (c TaskCalls) TryTask(ctx context.Context, t job.TaskTrial) (e job.Enqueued, err error) {
 	err = c.server.do(ctx, ask{method: http.MethodPost, path: "/v1/tasks/try", body: t, again: t.Key != ""}, &e)
 	return e, err

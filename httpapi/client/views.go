@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// ViewCalls are the calls about everything at once: overview, events, health, and definitions as a file.
+// ViewCalls are the calls about several nouns: overview, events, health, and definitions as a file.
 type ViewCalls struct{ server *server }
 
 // Apply implements [httpapi.Definitions].
@@ -35,7 +35,7 @@ func (c ViewCalls) Export(ctx context.Context, namespace string) (view.Manifest,
 	return m, err
 }
 
-// Events implements [httpapi.Watcher]. [Client.Watch] does the same without an end.
+// Events implements [httpapi.Watcher]. [Client.Watch] reads events continuously.
 func (c ViewCalls) Events(ctx context.Context, namespace, cursor string, wait time.Duration) ([]view.Event, string, error) {
 	wait = min(max(wait, 0), job.MaxClaimWait.D())
 	var e wire.EventPage

@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// WorkerCalls are the calls of workers, as a [job.Leaser], and about them.
+// WorkerCalls are the calls of workers, as a [job.Leaser], and about workers.
 type WorkerCalls struct{ server *server }
 
 // Workers implements [httpapi.Workers].
@@ -26,9 +26,9 @@ func (c WorkerCalls) DrainWorker(ctx context.Context, session string) error {
 	return c.server.do(ctx, ask{method: http.MethodPost, path: named("workers", session, "drain")}, nil)
 }
 
-// maxChunk is how much of finishes or logs goes into one request, in bytes of
-// JSON. One finish or piece of log may be larger, and then goes alone: with
-// its own limits it stays below the server's default for a body.
+// maxChunk is the most bytes of JSON of finishes or logs in one request. A larger
+// finish or piece of log goes alone: by its own limits it stays below the server's
+// default limit of a body.
 const maxChunk = 2 << 20
 
 // OpenSession implements [job.Leaser].
@@ -36,9 +36,9 @@ func (c WorkerCalls) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Ses
 	return put[job.Session](ctx, c.server, http.MethodPost, "/v1/sessions", nil, w)
 }
 
-// Claim implements [job.Leaser]. It gives up 10 s after its wait, and is
-// never repeated: an answer that was lost may have leased jobs, and the next
-// renewal hands those back.
+// Claim implements [job.Leaser]. It gives up 10 s after its wait, and is never
+// repeated: the call of a lost answer may have leased jobs, which the next renewal
+// hands back.
 func (c WorkerCalls) Claim(ctx context.Context, req job.ClaimRequest) (job.Claim, error) {
 	if err := checked("session", req.Session); err != nil {
 		return job.Claim{}, err
@@ -52,7 +52,7 @@ func (c WorkerCalls) Claim(ctx context.Context, req job.ClaimRequest) (job.Claim
 	return claim, err
 }
 
-// Renew implements [job.Leaser], on a connection of its own.
+// Renew implements [job.Leaser], on a separate connection.
 func (c WorkerCalls) Renew(ctx context.Context, session string, has job.Holdings) (job.Renewal, error) {
 	if err := checked("session", session); err != nil {
 		return job.Renewal{}, err
@@ -65,8 +65,8 @@ func (c WorkerCalls) Renew(ctx context.Context, session string, has job.Holdings
 	return renewal, err
 }
 
-// Finish implements [job.Leaser]. Results that are too much for one request go in
-// several; when one of them fails, all may be asked again.
+// Finish implements [job.Leaser]. Results that exceed one request go in several. If
+// one of these fails, all may be sent again.
 func (c WorkerCalls) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {
 	if err := checked("session", session); err != nil {
 		return nil, err
@@ -90,14 +90,14 @@ func (c WorkerCalls) Finish(ctx context.Context, session string, fs []job.Finish
 
 func sizeOfFinish(f job.Finish) int {
 	n := len(f.Output) + jsonSize(f.Error) + 300
-	if f.Check != nil || f.Sandboxed != nil { // texts of pages and lists of files can be long
-		seen, _ := encode(job.Finish{Check: f.Check, Sandboxed: f.Sandboxed}) // what cannot be written fails when it is sent
+	if f.Check != nil || f.Sandboxed != nil { // page texts and lists of files can be long
+		seen, _ := encode(job.Finish{Check: f.Check, Sandboxed: f.Sandboxed}) // an error comes again when it is sent
 		n += len(seen)
 	}
 	return n
 }
 
-// Append implements [job.Leaser], in as many requests as it takes.
+// Append implements [job.Leaser], in as many requests as needed.
 func (c WorkerCalls) Append(ctx context.Context, session string, ls []job.LogPiece) error {
 	if err := checked("session", session); err != nil {
 		return err
@@ -123,8 +123,8 @@ func (c WorkerCalls) CloseSession(ctx context.Context, session string) error {
 	return c.server.do(ctx, ask{method: http.MethodDelete, path: named("sessions", session), again: true}, nil)
 }
 
-// chunks cuts a list so that the sizes of each part add up to maxChunk at most,
-// or it is one item.
+// chunks splits a list into parts whose sizes add up to at most maxChunk. A larger
+// item is a part of its own.
 func chunks[T any](all []T, size func(T) int) func(yield func([]T) bool) {
 	return func(yield func([]T) bool) {
 		begin, sum := 0, 0
@@ -144,7 +144,7 @@ func chunks[T any](all []T, size func(T) int) func(yield func([]T) bool) {
 	}
 }
 
-// jsonSize is how long a text is as JSON, or somewhat more.
+// jsonSize returns an upper estimate of the length of a text as JSON.
 func jsonSize(s string) int {
 	n, foreign := len(s), 1
 	if !utf8.ValidString(s) {

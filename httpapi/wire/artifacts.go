@@ -4,6 +4,6 @@ import (
 	"time"
 )
 
-// ConfirmTimeout is how long a node may read an artifact that its store has not
-// compared itself.
+// ConfirmTimeout is how long a node may read an artifact to verify it, if its
+// storage does not do that itself.
 const ConfirmTimeout = 10 * time.Minute

@@ -5,7 +5,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// The bodies of an attempt's own routes. Client and server share them.
+// The bodies of the routes for attempts. Client and server share them.
 type (
 	BeatNumber struct {
 		Seq int64 `json:"seq" minimum:"0" doc:"Larger than that of any heartbeat before"`

@@ -1,6 +1,6 @@
 package wire
 
-// BeatPrefix is where heartbeats call. The rest of the path is a key, so
-// these routes want no token, answer to any host name and let pages of any
-// origin call.
+// BeatPrefix is the prefix of URLs of heartbeats. The rest of the path is a key. So
+// these routes need no token, answer to any host name, and allow pages of any
+// origin.
 const BeatPrefix = "/beat/"

@@ -1,3 +1,4 @@
 package wire
 
+// IcsType is the content type of iCalendar files.
 const IcsType = "text/calendar"

@@ -1,11 +1,11 @@
 package wire
 
-// MemberNames are those of a cycle's members.
+// MemberNames are names of members of a cycle.
 type MemberNames struct {
 	Members []string `json:"members,omitempty" doc:"Default: all members of the cycle"`
 }
 
-// TimingReset is whose timing was forgotten.
+// TimingReset lists the members whose timing was reset.
 type TimingReset struct {
 	Members []string `json:"members" doc:"They are due"`
 }

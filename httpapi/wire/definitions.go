@@ -4,5 +4,5 @@ import (
 	"time"
 )
 
-// ApplyTimeout bounds one apply, which may be a hundred thousand definitions.
+// ApplyTimeout is the timeout of one apply, which may have a hundred thousand definitions.
 const ApplyTimeout = 2 * time.Minute

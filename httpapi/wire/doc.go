@@ -1,3 +1,3 @@
-// Package wire has what server and client of the API agree on: bodies of
-// questions and answers, errors as a problem document, and bounds of time.
+// Package wire has the definitions that server and client of the API share: bodies
+// of requests and answers, errors as problem documents, and timeouts.
 package wire

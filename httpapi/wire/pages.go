@@ -7,20 +7,20 @@ import (
 	"github.com/belfry-run/belfry/monitor"
 )
 
-// PageDiff is how one version of a page became another.
+// PageDiff is the difference between two versions of a page.
 type PageDiff struct {
 	From monitor.PageVersion `json:"from" doc:"Without its text"`
 	To   monitor.PageVersion `json:"to" doc:"Without its text"`
 	textdiff.Result
 }
 
-// Names of versions by what they are.
+// The names of special versions.
 const (
 	NewestVersion   = "newest"
 	BaselineVersion = "baseline"
 )
 
-// VersionText is the other way round.
+// VersionText formats the number of a version as its name.
 func VersionText(seq int64) string {
 	switch seq {
 	case 0:

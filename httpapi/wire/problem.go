@@ -8,10 +8,9 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Statuses is the one place where codes and HTTP statuses meet. The first row
-// of a code is what the server answers with. The others are statuses that HTTP
-// itself gives (this server's router and guards, a proxy in front of it), so
-// that the client knows them too.
+// Statuses maps codes to HTTP statuses; no other code does. The server answers with
+// the first row of a code. Further rows are statuses that come from the router or
+// the guards of the server, or from a proxy in front of it, for the client.
 var Statuses = []struct {
 	Code   core.Code
 	Status int
@@ -36,12 +35,12 @@ var Statuses = []struct {
 	{core.Unavailable, http.StatusTooManyRequests, "Too many requests"},
 	{core.Unknown, http.StatusBadGateway, "Bad gateway"},
 
-	// Behind the other row of its status, because a 429 that says nothing more is of neither a quota nor a queue.
+	// After the other row of its status, because a bare 429 means neither a quota nor a queue.
 	{core.OverQuota, http.StatusTooManyRequests, "Too many requests"},
 	{core.QueueFull, http.StatusTooManyRequests, "Queue full"},
 }
 
-// StatusOf is the status that a code is answered with.
+// StatusOf returns the HTTP status of a code.
 func StatusOf(code core.Code) int {
 	for _, row := range Statuses {
 		if row.Code == code {
@@ -51,12 +50,12 @@ func StatusOf(code core.Code) int {
 	return http.StatusInternalServerError
 }
 
-// Answered is the status that an error came with, as its cause.
+// Answered is the HTTP status of the answer with an error, as a cause of the error.
 type Answered int
 
 func (a Answered) Error() string { return "the server answered " + strconv.Itoa(int(a)) }
 
-// CodeOf is what a status means when nothing but the status is known.
+// CodeOf returns the code of a bare HTTP status.
 func CodeOf(status int) core.Code {
 	for _, row := range Statuses {
 		if row.Status == status {
@@ -69,9 +68,10 @@ func CodeOf(status int) core.Code {
 	return core.Internal
 }
 
+// ProblemType is the content type of a [Problem].
 const ProblemType = "application/problem+json"
 
-// Problem is an error as the API answers it (RFC 9457).
+// Problem is the body of an error answer of the API (RFC 9457).
 type Problem struct {
 	Type      string            `json:"type" doc:"urn:belfry:error: and the code"`
 	Title     string            `json:"title" doc:"What kind of error it is"`
@@ -83,24 +83,25 @@ type Problem struct {
 	RetryIn   int64             `json:"retry_after,omitempty" doc:"Seconds after which to ask again, as the header Retry-After says"`
 	RequestID string            `json:"request_id,omitempty" doc:"What the server's log knows this request by"`
 
-	OfToken bool `json:"-"` // the caller's token is what is wrong
+	OfToken bool `json:"-"` // the error concerns the caller's token
 }
 
-// GetStatus and ContentType are how huma writes it.
+// GetStatus and ContentType tell huma how to write the problem.
 func (p *Problem) GetStatus() int { return p.Status }
 
+// ContentType returns [ProblemType], which huma asks for.
 func (p *Problem) ContentType(string) string { return ProblemType }
 
 func (p *Problem) Error() string { return p.AsError().Error() }
 
-// A 401 must carry a challenge. The one of the guard means the token; any
-// other means that the thing asked about is over, such as a worker's session.
+// The challenges. A 401 must have one. The first means an invalid token; the other
+// means that the object of the request has ended, such as a worker's session.
 const (
 	TokenChallenge = `Bearer realm="belfry"`
 	otherChallenge = `Bearer realm="belfry session"`
 )
 
-// GetHeaders is what an error says in headers. Huma asks for it too.
+// GetHeaders returns the headers of the error answer. Huma calls it as well.
 func (p *Problem) GetHeaders() http.Header {
 	h := http.Header{}
 	switch p.Status {
@@ -110,12 +111,15 @@ func (p *Problem) GetHeaders() http.Header {
 			h.Set("WWW-Authenticate", TokenChallenge)
 		}
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		if p.RetryIn == 0 && (p.Code == core.OverQuota || p.Code == core.QueueFull) {
+			break // what is asked for does not fit, however long its caller waits
+		}
 		h.Set("Retry-After", strconv.FormatInt(max(p.RetryIn, 1), 10))
 	}
 	return h
 }
 
-// asError is the error again that the problem was made of.
+// AsError returns the error from which the problem was made.
 func (p *Problem) AsError() *core.Error {
 	return &core.Error{Code: p.Code, Message: p.Detail, Fields: p.Errors, Hint: p.Hint, RetryAfter: core.Duration(p.RetryIn) * core.Duration(time.Second)}
 }

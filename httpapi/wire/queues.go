@@ -4,7 +4,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 )
 
-// NewToken is a token and its secret, which is shown this once.
+// NewToken is a new token with its secret, which is shown only once.
 type NewToken struct {
 	Token  access.Token `json:"token"`
 	Secret string       `json:"secret" doc:"Keep it; it cannot be had again"`

@@ -5,7 +5,7 @@ type SequenceKey struct {
 	Key string `json:"key,omitempty" doc:"Value of its key; absent: the empty one"`
 }
 
-// Resumed says whether there was something to resume.
+// Resumed reports whether a stopped sequence was resumed.
 type Resumed struct {
 	Resumed bool `json:"resumed" doc:"It was stopped"`
 }

@@ -4,5 +4,5 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// ApplyOptions says how to apply.
+// ApplyOptions sets how to apply a manifest.
 type ApplyOptions = view.ApplyOptions

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// MaxEvent bounds one server-sent event, in bytes. A job with its input and
+// MaxEvent is the largest server-sent event, in bytes. A job with its input and
 // output fits.
 const MaxEvent = 8 << 20
 
-// SSEEvent is one server-sent event. Without data it only carries an id.
+// SSEEvent is one server-sent event. Without data it has only an ID.
 type SSEEvent struct {
 	Name  string
 	ID    string
@@ -22,20 +22,20 @@ type SSEEvent struct {
 // ErrEventSize is the error of an event that is larger than [MaxEvent].
 var ErrEventSize = errors.New("event too large")
 
-// SSEReader reads server-sent events as the HTML standard has them, but for
-// carriage returns alone at the end of a line, which are not used.
+// SSEReader reads server-sent events as in the HTML standard, except that a single
+// carriage return does not end a line.
 type SSEReader struct {
 	lines *bufio.Reader
 	alive func()
 }
 
-// NewSSEReader reads events of r, and calls alive with each sign of life.
+// NewSSEReader returns a reader of the events of r. It calls alive at each sign of life.
 func NewSSEReader(r io.Reader, alive func()) *SSEReader {
 	return &SSEReader{lines: bufio.NewReader(r), alive: alive}
 }
 
-// Next is the next event that has data or an id. A last one that is cut off
-// is dropped.
+// Next returns the next event with data or an ID. An incomplete last event is
+// dropped.
 func (r *SSEReader) Next() (SSEEvent, error) {
 	var e SSEEvent
 	var data []byte

@@ -1,6 +1,6 @@
 package wire
 
-// StepsForgotten is the answer to a reset of the steps of a job.
+// StepsForgotten is the answer to a reset of steps of a job.
 type StepsForgotten struct {
 	Steps int `json:"steps" doc:"How many were forgotten"`
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
+// SseType is the content type of a stream of server-sent events.
 const SseType = "text/event-stream"
 
 // EventPage is the answer to a poll for events.
@@ -15,6 +16,7 @@ type EventPage struct {
 	Next   string       `json:"next" doc:"Cursor for what comes after"`
 }
 
+// Pause waits for d. It returns the error of ctx if that ends first.
 func Pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

@@ -4,7 +4,7 @@ import (
 	"github.com/belfry-run/belfry/monitor"
 )
 
-// OccasionList is when a window of maintenance holds.
+// OccasionList lists the occurrences of a maintenance window.
 type OccasionList struct {
 	Items []monitor.ActiveWindow `json:"items" doc:"Soonest first; the one under way included"`
 }

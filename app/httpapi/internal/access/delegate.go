@@ -10,9 +10,9 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// delegated is a token as another one may make it: one for all namespaces makes
-// any, and one for a namespace makes tokens for the same that may no more than
-// it may itself, for no longer.
+// delegated returns a token that another token may create. A token for all
+// namespaces may create any token. Others may create tokens for their namespace,
+// with no more scopes and no later expiry than their own.
 func delegated(by, t access.Token) (access.Token, error) {
 	if by.Namespace == core.AnyNamespace {
 		return t, nil
@@ -39,8 +39,8 @@ func delegated(by, t access.Token) (access.Token, error) {
 	return t, nil
 }
 
-// mayRevoke reports whether a token may end another one. One of another
-// namespace is as one that does not exist.
+// mayRevoke returns an error if a token may not revoke another one. A token of
+// another namespace is NotFound.
 func (s *server) mayRevoke(ctx context.Context, by access.Token, id int64) error {
 	if by.Namespace == core.AnyNamespace {
 		return nil

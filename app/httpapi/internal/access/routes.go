@@ -1,12 +1,14 @@
-// Package access serves tokens, join tokens, namespaces and the audit: who may do what,
-// and who did.
+// Package access serves tokens, join tokens, namespaces and the audit. [Routes]
+// registers the routes, and [Service] is the part of the store that they use.
+// Callers see and change only what their own token allows: a token cannot make
+// one with more rights.
 package access
 
 import (
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
 )
 
-// Service is what these routes need of the one that does the work.
+// Service is the part of the store that these routes use.
 type Service interface {
 	Namespaces
 	Tokens

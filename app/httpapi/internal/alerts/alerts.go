@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// tryList is attempts to deliver a message.
+// tryList lists attempts to deliver a message.
 type tryList struct {
 	Items []alert.Try `json:"items" doc:"Oldest first"`
 }

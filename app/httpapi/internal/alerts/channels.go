@@ -27,18 +27,18 @@ func (s *server) channelRoutes() {
 	s.channelTest()
 }
 
-// Notifier tells people. An error says what went wrong, without secrets.
+// Notifier sends notifications. Its errors hold no secrets.
 type Notifier interface {
 	Send(ctx context.Context, c alert.Channel, m alert.Message) error
 }
 
-// ChannelSecrets hands out channels with their secrets, for the server's own use.
+// ChannelSecrets returns channels with their secrets, for the server's own use.
 type ChannelSecrets interface {
 	ChannelSecrets(ctx context.Context, namespace, name string) (alert.Channel, error)
 }
 
-// testSending serves a test of what messages are sent through: a channel, or a hook. That a message was not taken is the
-// answer to the question, and no fault of the request.
+// testSending serves a test of a channel or a hook. If the receiver does not accept the message, that is the result of the
+// test, not an error of the request.
 func (s *server) testSending(noun, summary string, secrets func(ctx context.Context, namespace, name string) (alert.Channel, error), compose func(c alert.Channel, now time.Time) alert.Message) {
 	api.Serve(s.API, api.Endpoint{
 		Id: noun + "-test", Method: http.MethodPost, Path: "/v1/" + noun + "s/{name}/test", Scope: access.ScopeOperate, Timeout: view.AlertTimeout + 10*time.Second,
@@ -59,7 +59,7 @@ func (s *server) testSending(noun, summary string, secrets func(ctx context.Cont
 		if err := s.MayTry(); err != nil {
 			return out, err
 		}
-		s.Options.Logger.Info("a test message is sent", "request", c.Id, "token", c.Token.Name, "namespace", ns, noun, in.Name)
+		s.Options.Logger.Info("sending a test message", "request", c.Id, "token", c.Token.Name, "namespace", ns, noun, in.Name)
 		ctx, cancel := context.WithTimeout(ctx, view.AlertTimeout)
 		defer cancel()
 		now := time.Now()

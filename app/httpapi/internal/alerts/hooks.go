@@ -102,7 +102,7 @@ func (s *server) hookRoutes() {
 	s.pullRoutes()
 }
 
-// HookSecrets hands out hooks as channels with their secrets, for the server's own use.
+// HookSecrets returns hooks as channels with their secrets, for the server's own use.
 type HookSecrets interface {
 	HookSecrets(ctx context.Context, namespace, name string) (alert.Channel, error)
 }

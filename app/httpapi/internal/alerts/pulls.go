@@ -70,7 +70,7 @@ func (s *server) pullRoutes() {
 }
 
 func (s *server) pull(ctx context.Context, ns, name, after string, wait time.Duration) (hook.Pulled, error) {
-	if wait > 0 { // it holds as much as a stream
+	if wait > 0 { // a waiting call uses as much as a stream
 		token := api.CallOf(ctx).Token
 		if err := s.Streams.Take(token.ID, s.Options.MaxStreams); err != nil {
 			return hook.Pulled{}, err
@@ -87,7 +87,7 @@ func (s *server) pull(ctx context.Context, ns, name, after string, wait time.Dur
 	return out, err
 }
 
-// stream answers what streams from a cursor on.
+// stream returns the function that streams events from a cursor on.
 func (s *server) stream(ctx context.Context, ns, name, after string) (func(http.ResponseWriter), error) {
 	var first hook.Pulled
 	return s.Stream(ctx, func() (err error) {
@@ -108,7 +108,7 @@ func (s *server) sendPulled(ctx context.Context, out *api.Sse, ns, name string, 
 				return err
 			}
 		}
-		if len(p.Events) == 0 { // a place to come back to, and a sign of life
+		if len(p.Events) == 0 { // sends a cursor to resume from, and a keep-alive
 			if err := out.Mark(p.Next); err != nil {
 				return err
 			}
@@ -118,7 +118,7 @@ func (s *server) sendPulled(ctx context.Context, out *api.Sse, ns, name string, 
 		if err != nil {
 			return err
 		}
-		if len(next.Events) == 0 { // a service that answers at once that there is nothing must not make us spin
+		if len(next.Events) == 0 { // a service that returns no events at once must not cause a busy loop
 			if err := wire.Pause(ctx, min(s.Beat, s.Look)-time.Since(asked)); err != nil {
 				return err
 			}

@@ -1,11 +1,14 @@
-// Package alerts serves channels, alert rules, alerts and hooks.
+// Package alerts serves channels, alert rules, alerts and hooks. [Routes]
+// registers the routes, and [Service] is the part of the store that they use.
+// Answers never have a secret of a channel or hook; only a test of one uses it,
+// inside of the server.
 package alerts
 
 import (
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
 )
 
-// Service is what these routes need of the one that does the work.
+// Service is the part of the store that these routes use.
 type Service interface {
 	Channels
 	AlertRules
@@ -13,17 +16,17 @@ type Service interface {
 	Hooks
 }
 
-// Secrets hands out channels and hooks with their secrets, for the server's own use.
+// Secrets returns channels and hooks with their secrets, for the server's own use.
 type Secrets interface {
 	ChannelSecrets
 	HookSecrets
 }
 
-// Options are what a node may be able to do besides, or nil.
+// Options are optional abilities of a node. A nil one is missing.
 type Options struct {
 	Notifier  Notifier // tests channels
 	Secrets   Secrets  // for tests
-	PublicURL string   // where people reach this node
+	PublicURL string   // address of this node for people
 }
 
 // server serves the routes of this package.

@@ -10,8 +10,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Channels keeps ways to tell people. Answers have no secrets; where
-// [core.Redacted] is saved for one, it stays what it is.
+// Channels stores channels. Answers have no secrets. Where [core.Redacted] is
+// saved, the stored secret stays.
 type Channels interface {
 	SaveChannel(ctx context.Context, d alert.Channel) (alert.Channel, error)
 	DeleteChannel(ctx context.Context, namespace, name string) error
@@ -19,7 +19,7 @@ type Channels interface {
 	Channels(ctx context.Context, f view.DocumentFilter) (core.Page[alert.Channel], error)
 }
 
-// AlertRules keeps who is told of what.
+// AlertRules stores alert rules.
 type AlertRules interface {
 	SaveAlertRule(ctx context.Context, d alert.Rule) (alert.Rule, error)
 	DeleteAlertRule(ctx context.Context, namespace, name string) error
@@ -27,31 +27,31 @@ type AlertRules interface {
 	AlertRules(ctx context.Context, f view.DocumentFilter) (core.Page[alert.Rule], error)
 }
 
-// Alerts shows what was to be told, and what came of it.
+// Alerts lists alerts and their deliveries.
 type Alerts interface {
 	Alerts(ctx context.Context, f alert.Filter) (core.Page[alert.Alert], error)
-	// AlertTries lists the attempts to deliver the message that an alert went
-	// with, oldest first.
+	// AlertTries lists the attempts to deliver the message with an alert, oldest
+	// first.
 	AlertTries(ctx context.Context, namespace string, alert int64) ([]alert.Try, error)
 }
 
-// Hooks keeps which programs get which events, and their events. Answers have no secrets; where [core.Redacted] is saved
-// for one, it stays what it is.
+// Hooks stores hooks, which send events to programs, and their events. Answers have no secrets. Where [core.Redacted] is
+// saved, the stored secret stays.
 type Hooks interface {
 	SaveHook(ctx context.Context, d hook.Hook) (hook.Hook, error)
 	DeleteHook(ctx context.Context, namespace, name string) error
 	Hook(ctx context.Context, namespace, name string) (hook.Hook, error)
 	ListHooks(ctx context.Context, f view.DocumentFilter) (core.Page[hook.Hook], error)
-	// PauseHook pauses the deliveries of a hook, or resumes them, also those of one that is disabled.
+	// PauseHook pauses the deliveries of a hook, or resumes them, also for a disabled hook.
 	PauseHook(ctx context.Context, namespace, name string, paused bool) (hook.Hook, error)
-	// HookStatuses lists by name how the deliveries of hooks are going, in the pages of ListHooks.
+	// HookStatuses lists the state of deliveries of hooks by name, in the pages of ListHooks.
 	HookStatuses(ctx context.Context, f view.DocumentFilter) (core.Page[hook.Standing], error)
 	HookStatus(ctx context.Context, namespace, name string) (hook.Status, error)
 	HookEvents(ctx context.Context, f hook.Filter) (core.Page[hook.Recorded], error)
-	// PullEvents are the next events of a pulled hook after a cursor, or after what was acknowledged. It waits for one.
+	// PullEvents returns the next events of a pulled hook after a cursor, or after the acknowledged ones. It waits for one.
 	PullEvents(ctx context.Context, namespace, name, after string, wait time.Duration) (hook.Pulled, error)
-	// AckEvents records that the events of a pulled hook were worked on up to a cursor.
+	// AckEvents acknowledges the events of a pulled hook up to a cursor.
 	AckEvents(ctx context.Context, namespace, name, cursor string) (hook.Standing, error)
-	// ReplayHook has events delivered once more that were taken before.
+	// ReplayHook delivers events again that were delivered before.
 	ReplayHook(ctx context.Context, namespace, name string, r hook.Replay) (hook.Replayed, error)
 }

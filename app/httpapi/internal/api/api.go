@@ -1,6 +1,5 @@
-// Package api is the frame of the API server: who may do what, how a route is registered
-// and described, how requests are read, and how errors are answered. The packages beside
-// it serve one area each.
+// Package api is the frame of the API server. It authorizes requests, registers and describes
+// routes, reads requests and answers errors. The packages beside it serve one area each.
 package api
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 )
 
-// Options of the frame, as those of package httpapi say.
+// Options of the frame. Package httpapi documents them.
 type Options struct {
 	Auth           Authenticator
 	Audit          Recorder
@@ -57,30 +56,30 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// API is what all routes are registered at.
+// API holds all routes and the state that they share.
 type API struct {
 	Options Options
 	Guard   *guard
 	Mux     *http.ServeMux
 	Huma    huma.API
 	Signing signing
-	Trials  *rate.Limiter // calls that send something out on request
+	Trials  *rate.Limiter // limits calls that send a test to another system
 	Streams streams
-	Console http.Handler // answers for all paths that nothing else is at, or nil
+	Console http.Handler // serves all paths without a route; may be nil
 
-	askers askers
-	notes  notes
-	outage outage
+	visitors visitors
+	notes    notes
+	outage   outage
 	// versioned are the paths whose answers have a version.
 	versioned map[string]bool
 
-	Stopping context.Context // ends all that waits
+	Stopping context.Context // done once the server stops; ends streams and waiting calls
 	stop     context.CancelFunc
 
-	Body   time.Duration // to read a body
-	Beat   time.Duration // between signs of life on a quiet stream
-	Look   time.Duration // between looks at a log that is followed
-	Health time.Duration // between looks at the database for those who have no token
+	Body   time.Duration // time limit to read a body
+	Beat   time.Duration // interval of keep-alives on a quiet stream
+	Look   time.Duration // interval of reads of a followed log
+	Health time.Duration // interval of database checks for callers without a token
 }
 
 // New makes an API without routes.
@@ -105,35 +104,35 @@ func New(o Options) (*API, error) {
 	a.notes.Fail = func(err error) { o.Logger.Warn("refusals and enqueues were not recorded in the audit", "error", err) }
 	a.Stopping, a.stop = context.WithCancel(context.Background())
 	a.Huma = newAPI(a.Mux, o.Version)
-	a.Huma.UseMiddleware(a.plain)
+	a.Huma.UseMiddleware(a.checked)
 	return a, nil
 }
 
-// Handler serves everything that is registered.
+// Handler serves all registered routes.
 func (a *API) Handler() (http.Handler, error) { return a.wrap(http.HandlerFunc(a.route)) }
 
-// Close ends streams and waiting claims. Other requests are not touched; new
-// ones are served. It may be called more than once.
+// Close ends streams and waiting claims. Other requests go on, and new requests
+// are served. Close may be called more than once.
 func (a *API) Close() {
 	a.stop()
 	a.notes.Flush()
 }
 
-// Until is ctx that also ends when the server stops.
+// Until returns ctx, which also ends when the server stops.
 func (a *API) Until(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	release := context.AfterFunc(a.Stopping, cancel)
 	return ctx, func() { release(); cancel() }
 }
 
-// Request is what [Options.Observe] is told of each request that was answered.
+// Request describes an answered request to [Options.Observe].
 type Request struct {
 	Route    string // method and pattern, such as "GET /v1/tasks/{name}", or "none"
 	Status   int
 	Duration time.Duration
 }
 
-// Guarded wants the scope read for all namespaces.
+// Guarded serves h to tokens with the scope read for all namespaces. what names the resource in errors.
 func (a *API) Guarded(h http.Handler, what string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, err := a.authorize(r.Context(), r, access.ScopeRead)

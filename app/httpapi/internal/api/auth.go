@@ -14,34 +14,34 @@ import (
 	"github.com/belfry-run/belfry/httpapi/wire"
 )
 
-// Bounds of what is remembered about tokens.
+// Bounds of the cache of tokens.
 const (
-	believed    = 10 * time.Second // how long a good token is not asked about again
-	maxBelieved = 1024
-	maxSecret   = 512 // bytes
+	cachedFor = 10 * time.Second // a cached token is not looked up again
+	maxCached = 1024             // tokens
+	maxSecret = 512              // bytes
 )
 
-// guard knows who asks. It hashes every secret before it looks at it, so that
-// no comparison takes longer for a secret that is nearly right.
+// guard authenticates callers. It hashes a secret before any comparison, so
+// that no comparison takes longer for a secret that is nearly right.
 type guard struct {
 	auth Authenticator
 
 	guesses *guesses
 
 	Mu   sync.Mutex
-	Good map[[sha256.Size]byte]belief
+	Good map[[sha256.Size]byte]cachedToken
 }
 
-type belief struct {
+type cachedToken struct {
 	token access.Token
 	Until time.Time
 }
 
 func newGuard(auth Authenticator) *guard {
-	return &guard{auth: auth, Good: map[[sha256.Size]byte]belief{}, guesses: newGuesses()}
+	return &guard{auth: auth, Good: map[[sha256.Size]byte]cachedToken{}, guesses: newGuesses()}
 }
 
-// token is the token that a request carries.
+// token authenticates the token of a request.
 func (g *guard) token(ctx context.Context, r *http.Request) (access.Token, error) {
 	secret, err := bearer(r)
 	if err != nil {
@@ -62,10 +62,10 @@ func (g *guard) token(ctx context.Context, r *http.Request) (access.Token, error
 	}
 	token, err = g.auth.Authenticate(ctx, secret)
 	if err == nil {
-		err = token.Refusal(time.Now()) // whatever the one who found it has looked at
+		err = token.Refusal(time.Now()) // the Authenticator may not check the state
 	}
 	if err != nil {
-		// A caller that leaves before the answer says nothing of its token.
+		// If the caller has disconnected, the error does not tell whether the token is good.
 		if ctx.Err() == nil {
 			g.forgetOne(key)
 		}
@@ -74,12 +74,12 @@ func (g *guard) token(ctx context.Context, r *http.Request) (access.Token, error
 		}
 		return access.Token{}, err
 	}
-	g.believe(key, token)
+	g.remember(key, token)
 	return token, nil
 }
 
-// stillGood reports that the token of a request that was let in has not been revoked since. An answer that cannot be had counts as
-// good, and a token that is not is no guess.
+// stillGood reports whether the token of an admitted request is still valid. If the lookup fails, the token counts as valid.
+// A revoked token is not counted as a failed guess.
 func (g *guard) stillGood(ctx context.Context, r *http.Request) bool {
 	secret, err := bearer(r)
 	if err != nil {
@@ -95,7 +95,7 @@ func (g *guard) stillGood(ctx context.Context, r *http.Request) bool {
 	}
 	switch {
 	case err == nil:
-		g.believe(key, token)
+		g.remember(key, token)
 	case ctx.Err() == nil && core.CodeOf(err) == core.Unauthorized:
 		g.forgetOne(key)
 		return false
@@ -130,13 +130,13 @@ func (g *guard) recall(key [sha256.Size]byte) (token access.Token, known, fresh 
 	return b.token, known, known && now.Before(b.Until) && b.token.State(now) == access.TokenActive
 }
 
-func (g *guard) believe(key [sha256.Size]byte, t access.Token) {
+func (g *guard) remember(key [sha256.Size]byte, t access.Token) {
 	g.Mu.Lock()
 	defer g.Mu.Unlock()
-	if _, known := g.Good[key]; !known && len(g.Good) >= maxBelieved {
+	if _, known := g.Good[key]; !known && len(g.Good) >= maxCached {
 		DropOne(g.Good)
 	}
-	g.Good[key] = belief{token: t, Until: time.Now().Add(believed)}
+	g.Good[key] = cachedToken{token: t, Until: time.Now().Add(cachedFor)}
 }
 
 func (g *guard) forgetOne(key [sha256.Size]byte) {
@@ -145,14 +145,14 @@ func (g *guard) forgetOne(key [sha256.Size]byte) {
 	delete(g.Good, key)
 }
 
-// Forget makes every token be asked about again.
+// Forget empties the cache of tokens.
 func (g *guard) Forget() {
 	g.Mu.Lock()
 	defer g.Mu.Unlock()
 	clear(g.Good)
 }
 
-// DropOne makes room in a map.
+// DropOne deletes one entry of a map, to make room.
 func DropOne[K comparable, V any](m map[K]V) {
 	for k := range m {
 		delete(m, k)
@@ -160,7 +160,7 @@ func DropOne[K comparable, V any](m map[K]V) {
 	}
 }
 
-// Allow wants a scope of a token, if any.
+// Allow refuses a token without the scope. An empty scope allows any token.
 func Allow(t access.Token, want access.Scope) error {
 	if want == "" || access.Allows(t.Scopes, want) {
 		return nil
@@ -169,7 +169,7 @@ func Allow(t access.Token, want access.Scope) error {
 		WithHint("make a token that may: belfry token create NAME --scope %s", want)
 }
 
-// ScopeText lists scopes in a sentence.
+// ScopeText lists scopes for a sentence.
 func ScopeText(scopes []access.Scope) string {
 	texts := make([]string, len(scopes))
 	for i, s := range scopes {
@@ -181,8 +181,8 @@ func ScopeText(scopes []access.Scope) string {
 	return strings.Join(texts, ", ")
 }
 
-// Everywhere wants a token that is good for all namespaces, for what belongs
-// to none of them.
+// Everywhere refuses a token that is not valid for all namespaces. It guards
+// resources that belong to no namespace; what names them.
 func Everywhere(t access.Token, what string) error {
 	if t.Namespace == core.AnyNamespace {
 		return nil
@@ -191,7 +191,7 @@ func Everywhere(t access.Token, what string) error {
 		WithHint("use a token for namespace *")
 }
 
-// InNamespace is the namespace that is meant when a token asks for one, or for none.
+// InNamespace returns the namespace of a request: the asked one if the token allows it, or else the default of the token.
 func InNamespace(t access.Token, field, asked string) (string, error) {
 	all := t.Namespace == core.AnyNamespace
 	switch {
@@ -206,7 +206,7 @@ func InNamespace(t access.Token, field, asked string) (string, error) {
 	return asked, core.ValidName(field, asked)
 }
 
-// InOne is inNamespace where all of them cannot be meant.
+// InOne is [InNamespace] for requests that must name one namespace; it refuses "*".
 func InOne(t access.Token, field, asked string) (string, error) {
 	ns, err := InNamespace(t, field, asked)
 	if err == nil && ns == core.AnyNamespace {
@@ -215,7 +215,7 @@ func InOne(t access.Token, field, asked string) (string, error) {
 	return ns, err
 }
 
-// Agree is one of two ways to say the same thing, or the fault of both.
+// Agree returns a value that a request may give in two places. Different values are an error.
 func Agree(field, outer, inner string) (string, error) {
 	if outer != "" && inner != "" && outer != inner {
 		return "", core.InvalidField(field, inner, fmt.Sprintf("differs from %q, which the request says as well", outer), "leave one of them out")
@@ -226,24 +226,24 @@ func Agree(field, outer, inner string) (string, error) {
 	return inner, nil
 }
 
-// authorizeJoin lets a request in that carries something like a join token.
-// Whether it is one is found out in the transaction that counts its use.
+// authorizeJoin admits a request with any bearer token. The transaction that
+// counts the use of a join token checks it.
 func (a *API) authorizeJoin(ctx context.Context, r *http.Request, _ access.Scope) (context.Context, error) {
 	secret, err := bearer(r)
 	if err != nil {
-		return ctx, notLetIn(err)
+		return ctx, asTokenProblem(err)
 	}
 	CallOf(ctx).Join = secret
 	return ctx, nil
 }
 
-// Authenticator knows tokens by their secrets, and sessions by their tokens.
+// Authenticator looks up tokens by their secrets, and the tokens of sessions.
 type Authenticator interface {
-	// Authenticate answers the token of a secret, or an Unauthorized error
-	// that says whether it is unknown, expired or revoked.
+	// Authenticate returns the token of a secret, or an Unauthorized error
+	// that says whether the token is unknown, expired or revoked.
 	Authenticate(ctx context.Context, secret string) (access.Token, error)
-	// SessionOwner answers the ID of the token that opened a worker's session,
-	// whether it has ended or not; 0 for a node's own. A session that does not
-	// exist is NotFound.
+	// SessionOwner returns the ID of the token that opened a worker's session,
+	// running or ended; 0 for the session of a node. An unknown session is
+	// NotFound.
 	SessionOwner(ctx context.Context, session string) (token int64, err error)
 }

@@ -25,20 +25,20 @@ import (
 	"github.com/belfry-run/belfry/httpapi/wire"
 )
 
-// Call is one request on its way through the server.
+// Call is a request while the server handles it.
 type Call struct {
 	Id    string
 	w     *recorder
 	r     *http.Request
-	addr  netip.Addr // where it comes from
+	addr  netip.Addr // of the client
 	Token access.Token
-	Join  string             // secret of a join token, instead of a token, where a machine joins
-	Right attempttoken.Right // instead of a token, on the routes of attempts
+	Join  string             // secret of a join token; replaces Token on the route where a machine joins
+	Right attempttoken.Right // replaces Token on the routes of attempts
 }
 
 type callKey struct{}
 
-// CallOf is the request under this context. Outside of one it is empty.
+// CallOf returns the call of a context, or an empty call.
 func CallOf(ctx context.Context) *Call {
 	if c, ok := ctx.Value(callKey{}).(*Call); ok {
 		return c
@@ -46,11 +46,11 @@ func CallOf(ctx context.Context) *Call {
 	return &Call{}
 }
 
-// recorder remembers what was answered.
+// recorder records the status and the first write error of an answer.
 type recorder struct {
 	http.ResponseWriter
 	status int
-	broken error // of the first piece that could not be written
+	broken error // of the first failed write
 }
 
 func (w *recorder) WriteHeader(status int) {
@@ -71,17 +71,17 @@ func (w *recorder) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap lets [http.ResponseController] through.
+// Unwrap gives [http.ResponseController] the writer of the server.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Time limits of the parts of an exchange. Routes that wait have their own.
+// Time limits of the parts of a request. Routes that wait have limits of their own.
 const (
-	HandleTimeout = 30 * time.Second // to answer
-	WriteTimeout  = 30 * time.Second // to write the answer, after that
-	sendTimeout   = 10 * time.Second // to write one piece of a stream
+	HandleTimeout = 30 * time.Second // of the handler
+	WriteTimeout  = 30 * time.Second // to write the answer, after HandleTimeout
+	sendTimeout   = 10 * time.Second // to write one event of a stream
 )
 
-// wrap puts around the routes what every request needs, outermost last.
+// wrap adds the middleware of all requests, outermost last.
 func (a *API) wrap(h http.Handler) (http.Handler, error) {
 	cross := http.NewCrossOriginProtection()
 	for _, origin := range a.Options.Origins {
@@ -89,7 +89,7 @@ func (a *API) wrap(h http.Handler) (http.Handler, error) {
 			return nil, fmt.Errorf("httpapi: origin %q: %w", origin, err)
 		}
 	}
-	// A call of a heartbeat brings its key, and nothing that a browser adds by itself.
+	// Calls of heartbeats are authenticated by a key alone; a browser adds no credentials to them.
 	for _, prefix := range []string{wire.BeatPrefix, PushPrefix, ExternalPrefix} {
 		cross.AddInsecureBypassPattern(prefix)
 	}
@@ -100,8 +100,8 @@ func (a *API) wrap(h http.Handler) (http.Handler, error) {
 	return a.Observed(a.knownHost(cross.Handler(h))), nil
 }
 
-// Observed gives a request its id and its deadlines, and sees to it that it
-// ends in a status, a log line and a measurement, whatever happens inside.
+// Observed gives a request its id and its deadlines. Each request ends in a
+// status, a log line and a measurement, even if its handler panics.
 func (a *API) Observed(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -109,19 +109,27 @@ func (a *API) Observed(h http.Handler) http.Handler {
 		r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 		c.r = r
 		control := http.NewResponseController(w)
-		// For the body alone: net/http takes the deadline away once it was read.
-		// A ReadTimeout of the whole server would end waiting claims instead.
+		// The deadline covers the body alone: net/http removes it once the body is read.
+		// A ReadTimeout of the whole server would also end waiting claims.
+		var body *sent
 		if r.Body != nil && r.Body != http.NoBody {
 			_ = control.SetReadDeadline(began.Add(a.Body))
+			body = &sent{ReadCloser: r.Body}
+			r.Body = body
 		}
 		_ = control.SetWriteDeadline(began.Add(HandleTimeout + WriteTimeout))
 		setHeaders(w.Header(), c.Id)
 		if a.Options.HTTPS {
 			w.Header().Set("Strict-Transport-Security", "max-age=31536000")
 		}
+		var rest *sent
+		defer func() { rest.linger(control, r) }() // last, because it may take long
 		defer a.measure(c, began)
 		defer func() { a.recovered(c, recover()) }()
 		h.ServeHTTP(c.w, r)
+		if c.w.status >= http.StatusBadRequest {
+			rest = body
+		}
 	})
 }
 
@@ -135,7 +143,7 @@ func setHeaders(h http.Header, id string) {
 
 var requestIDRule = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// requestID is the one that a proxy or client gave, when it is plain, or a new one.
+// requestID returns the id that a proxy or client gave, if it is well-formed, or a new one.
 func requestID(r *http.Request) string {
 	if id := r.Header.Get("X-Request-Id"); requestIDRule.MatchString(id) {
 		return id
@@ -143,18 +151,18 @@ func requestID(r *http.Request) string {
 	return strings.ToLower(rand.Text()[:16])
 }
 
-// recovered turns a panic into an answer, or cuts the connection when the
-// answer has begun.
+// recovered turns a panic into an error answer. If the answer has begun, it
+// aborts the connection.
 func (a *API) recovered(c *Call, v any) {
 	if v == nil {
 		return
 	}
-	if v == http.ErrAbortHandler { //nolint:errorlint // net/http compares it just so
+	if v == http.ErrAbortHandler { //nolint:errorlint // net/http compares it the same way
 		panic(v)
 	}
 	if err, ok := v.(error); ok && c.w.broken != nil && errors.Is(err, c.w.broken) {
-		// Huma panics when it cannot write: the client has left, or reads too slowly.
-		a.Options.Logger.Debug("answer not read to its end", "request", c.Id, "route", routeOf(c.r), "error", err)
+		// Huma panics on a failed write: the client has disconnected, or reads too slowly.
+		a.Options.Logger.Debug("answer was not read to its end", "request", c.Id, "route", routeOf(c.r), "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	a.Options.Logger.Error("handler panicked", "request", c.Id, "route", routeOf(c.r), "panic", v, "stack", string(debug.Stack()))
@@ -176,7 +184,7 @@ func (a *API) measure(c *Call, began time.Time) {
 		"status", status, "took", took, "token", c.Token.Name, "remote", c.addr)
 }
 
-// routeOf names the route without what is in its place holders.
+// routeOf names the route by its pattern, without the values of placeholders.
 func routeOf(r *http.Request) string {
 	if r.Pattern == "" {
 		return "none"
@@ -191,8 +199,8 @@ func (a *API) knownHost(h http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := hostOnly(r.Host)
-		// Probes of a cluster ask for the bare address, and learn nothing worth
-		// guarding. A call of a heartbeat by any name brings its key.
+		// Probes of a cluster use the bare address, and health answers hold nothing
+		// secret. Calls of heartbeats are authenticated by their key, under any host name.
 		open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || isBeat(r.URL.Path)
 		if !open && !slices.ContainsFunc(a.Options.Hosts, func(known string) bool { return strings.EqualFold(hostOnly(known), host) }) {
 			e := core.Errorf(core.Forbidden, "this server does not answer to the host name %q", wire.Shorten(host)).
@@ -211,7 +219,7 @@ func hostOnly(hostport string) string {
 	return strings.Trim(hostport, "[]")
 }
 
-// route finds the handler, and says in our own words when there is none.
+// route calls the handler of a request. Without one, it answers with an error of the API.
 func (a *API) route(w http.ResponseWriter, r *http.Request) {
 	h, pattern := a.Mux.Handler(r)
 	if fault := queryFault(r); fault != nil {
@@ -240,7 +248,7 @@ func (a *API) route(w http.ResponseWriter, r *http.Request) {
 		WithHint("/docs lists what there is"))
 }
 
-// queryFault refuses a query of the API that is no text: one database would take it, and another not.
+// queryFault refuses a query of the API with invalid text, which only some databases accept.
 func queryFault(r *http.Request) error {
 	if !versionRule.MatchString(r.URL.Path) {
 		return nil
@@ -253,7 +261,7 @@ func queryFault(r *http.Request) error {
 	return nil
 }
 
-// textFault refuses what no database keeps as a text.
+// textFault refuses values that not every database stores as text: invalid UTF-8 and NUL.
 func textFault(field string, values ...string) error {
 	for _, value := range values {
 		if !core.IsText(value) {
@@ -263,18 +271,18 @@ func textFault(field string, values ...string) error {
 	return nil
 }
 
-// versionRule tells paths of an API, of whatever version.
+// versionRule matches the paths of any version of the API.
 var versionRule = regexp.MustCompile(`^/[vV][0-9]+(/|$)`)
 
-// forPrograms tells requests that no person makes in a browser: by their path,
-// or because they bring a token. A caller of a heartbeat by a wrong address must
-// hear of it, and not be taken to a page for signing in that answers 200.
+// forPrograms reports whether a program sent the request, not a browser: by its
+// path, or because it carries a token. A heartbeat call to a wrong address must
+// fail, and not get the sign-in page with status 200.
 func forPrograms(r *http.Request) bool {
 	path := r.URL.Path
 	return r.Header.Get("Authorization") != "" || versionRule.MatchString(path) || slices.ContainsFunc([]string{"/beat/", "/badge/", "/artifacts/"}, func(at string) bool { return strings.HasPrefix(path, at) })
 }
 
-// Probe learns what a handler would answer.
+// Probe records the status and headers of a handler, without sending them.
 type Probe struct {
 	Sent   http.Header
 	Status int
@@ -286,20 +294,20 @@ func (p *Probe) WriteHeader(status int) { p.Status = status }
 
 func (p *Probe) Write(b []byte) (int, error) { return len(b), nil }
 
-// Refuse answers with an error. It is the one place that logs them.
+// Refuse logs an error and answers with it.
 func (a *API) Refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	WriteProblem(w, a.Fail(ctx, err))
 }
 
-// Fail logs an error, and returns what a caller may know of it.
+// Fail logs an error, and returns the part of it that a caller may see.
 func (a *API) Fail(ctx context.Context, err error) *wire.Problem {
 	c := CallOf(ctx)
 	p := Describe(err, c.Id)
 	a.noteRefusal(c, p)
 	switch {
-	case c.r != nil && c.r.Context().Err() != nil: // who asked has left
+	case c.r != nil && c.r.Context().Err() != nil: // the client has disconnected
 		a.Options.Logger.Debug("request abandoned", "request", c.Id, "error", err)
-	case p.Status == http.StatusTooManyRequests: // a stranger can cause any number of these
+	case p.Status == http.StatusTooManyRequests: // callers without a token can cause any number of these
 		a.Options.Logger.Debug("request over a limit", "request", c.Id, "route", routeOf(c.r), "error", err)
 	case p.Code == core.Internal:
 		a.Options.Logger.Error("request failed", "request", c.Id, "route", routeOf(c.r), "error", err, "cause", causeOf(err))
@@ -316,7 +324,7 @@ func (a *API) Fail(ctx context.Context, err error) *wire.Problem {
 	return p
 }
 
-// causeOf is what a [core.Error] keeps from its callers.
+// causeOf returns the cause of a [core.Error], which callers do not see.
 func causeOf(err error) string {
 	var e *core.Error
 	if errors.As(err, &e) && e.Err != nil {
@@ -386,7 +394,7 @@ func (c *Call) readAll(limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// tag gives an answer its ETag.
+// tag sets the ETag of an answer.
 func (c *Call) tag(v any) {
 	if d, is := v.(versioned); is && d.Version() != "" {
 		c.w.Header().Set("ETag", `"`+d.Version()+`"`)

@@ -9,26 +9,26 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Document is what there is to serve of one noun whose definitions are saved as
-// a whole: channels, alert rules, windows, status pages.
+// Document describes the routes of a noun whose definitions are saved as a
+// whole: channels, alert rules, maintenance windows, status pages.
 type Document[T any] struct {
-	Id      string // of its operations: the noun
+	Id      string // first part of the operation ids: the noun
 	Path    string // of the list
-	One     string // as it stands in a sentence, with its article
-	Many    string
-	Listing string // what is to be known of the list
-	Saving  string // what is to be known of a change
-	Ending  string // and of a deletion
+	One     string // singular with its article, for sentences
+	Many    string // plural
+	Listing string // documentation of the list
+	Saving  string // documentation of a change
+	Ending  string // documentation of a deletion
 
 	Owner func(*T) (namespace, name *string)
 	Save  func(context.Context, T) (T, error)
 	Drop  func(ctx context.Context, namespace, name string) error
 	Read  func(ctx context.Context, namespace, name string) (T, error)
 	List  func(context.Context, view.DocumentFilter) (core.Page[T], error)
-	Shown func(T) T // without secrets; nil: it has none
+	Shown func(T) T // removes secrets; nil: there are none
 }
 
-// ServeDocument is the routes of a noun.
+// ServeDocument registers the routes of a noun.
 func ServeDocument[T any](a *API, d Document[T]) {
 	show := func(v T, err error) (T, error) {
 		if d.Shown != nil {

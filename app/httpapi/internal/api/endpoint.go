@@ -25,27 +25,27 @@ import (
 	"github.com/belfry-run/belfry/workflow"
 )
 
-// Endpoint is one route as it is registered and documented. Huma describes it,
-// reads its parameters and writes its answer. Bodies are read here, because
-// they want better errors and other deadlines than huma has.
+// Endpoint is a route and its documentation. Huma describes the route,
+// reads its parameters and writes its answer. This package reads bodies, for
+// better errors and other deadlines than those of huma.
 type Endpoint struct {
 	Id      string // operation id; its first word is the tag
 	Method  string
 	Path    string
 	Summary string
 	Doc     string
-	Scope   access.Scope  // empty: any token will do
-	Also    access.Scope  // another scope that will do instead
-	Attempt bool          // wants the token of the attempt in its path, and no scope
-	Join    bool          // wants the secret of a join token, and no scope
-	Created bool          // answers 201, and where to find what was made
-	Timeout time.Duration // default: handleTimeout; negative: none
+	Scope   access.Scope  // required scope; empty: any token
+	Also    access.Scope  // alternative to Scope
+	Attempt bool          // requires the token of the attempt in the path instead of a scope
+	Join    bool          // requires the secret of a join token instead of a scope
+	Created bool          // answers 201 with the location of the new resource
+	Timeout time.Duration // default: HandleTimeout; negative: none
 	MaxBody int64         // default: Options.MaxBody
 	Bare    bool          // the body may be missing
-	Foreign bool          // texts of the body are what programs wrote, and lose their NULs
+	Foreign bool          // the body holds output of programs; NULs are removed from its texts
 }
 
-// schemaNames are names of types in the API whose package says the noun in Go.
+// schemaNames are the names in the API of types that in Go are named with their package.
 var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[alert.Rule]():               "AlertRule",
 	reflect.TypeFor[core.Page[alert.Rule]]():    "PageAlertRule",
@@ -101,7 +101,7 @@ func schemaName(t reflect.Type, hint string) string {
 	return huma.DefaultSchemaNamer(t, hint)
 }
 
-// newAPI is an empty API on a mux.
+// newAPI returns an API of huma without operations.
 func newAPI(mux *http.ServeMux, version string) huma.API {
 	registry := huma.NewMapRegistry("#/components/schemas/", schemaName)
 	registry.RegisterTypeAlias(reflect.TypeFor[huma.ErrorModel](), reflect.TypeFor[wire.Problem]())
@@ -131,10 +131,10 @@ func newAPI(mux *http.ServeMux, version string) huma.API {
 	})
 }
 
-// durationText is how a duration looks in the OpenAPI document.
+// durationText describes a duration in the OpenAPI document.
 type durationText struct{}
 
-// Schema is asked for by huma.
+// Schema is called by huma.
 func (durationText) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Examples: []any{"90s", "1h30m", "7d"}}
 }
@@ -142,14 +142,14 @@ func (durationText) Schema(huma.Registry) *huma.Schema {
 // None is an answer without a body.
 type None struct{}
 
-// answer is that of every route: huma compiles its 16 KB of code for each pair of types that it registers, so that a type of
-// its own for each answer made the program 2.7 MB larger.
+// answer is the answer type of all routes. Each pair of types that is registered at huma adds 16 KB of compiled code: an answer
+// type for each route made the program 2.7 MB larger.
 type answer struct {
 	Status int
 	Body   any
 }
 
-// described is what the document says of an answer.
+// described gives huma the schema of an answer.
 type described[T any] struct{ Body T }
 
 // Serve registers a route without a body.
@@ -216,7 +216,7 @@ func ServeBody[I, B, T any](a *API, e Endpoint, h func(ctx context.Context, c *C
 	a.describeBody(e, "application/json", a.Huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[B](), true, e.Id+"Body"))
 }
 
-// ServeText registers a route with a body of another type than JSON.
+// ServeText registers a route with a body of another content type than JSON.
 func ServeText[I, T any](a *API, e Endpoint, kind string, h func(ctx context.Context, c *Call, in *I, body []byte) (T, error)) {
 	Serve(a, e, func(ctx context.Context, c *Call, in *I) (T, error) {
 		body, err := c.readText(e, kind)
@@ -229,15 +229,15 @@ func ServeText[I, T any](a *API, e Endpoint, kind string, h func(ctx context.Con
 	a.describeBody(e, kind, &huma.Schema{Type: huma.TypeString})
 }
 
-// describeBody is done after a route was registered, or huma would read and
-// check the body itself.
+// describeBody documents the body of a registered route. Before registration,
+// the description would make huma read and check the body itself.
 func (a *API) describeBody(e Endpoint, kind string, schema *huma.Schema) {
 	op := operationAt(a.Huma.OpenAPI(), e.Method, e.Path)
 	op.RequestBody = &huma.RequestBody{Required: !e.Bare, Content: map[string]*huma.MediaType{kind: {Schema: schema}}}
 }
 
-// Stream registers a route that writes its answer itself. The function that prepare returns
-// runs when nothing can be refused any more.
+// Stream registers a route that writes its answer itself. prepare may refuse the request; the
+// function that it returns cannot.
 func Stream[I any](a *API, e Endpoint, types map[string]reflect.Type, prepare func(ctx context.Context, c *Call, in *I) (func(http.ResponseWriter), error)) {
 	op := a.operation(e)
 	content := map[string]*huma.MediaType{}
@@ -247,7 +247,7 @@ func Stream[I any](a *API, e Endpoint, types map[string]reflect.Type, prepare fu
 	op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: content}}
 	huma.Register(a.Huma, op, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
 		c := CallOf(ctx)
-		if c.r.Method == http.MethodHead { // or it would stream into nothing
+		if c.r.Method == http.MethodHead { // without this, the stream would have no reader
 			return &huma.StreamResponse{Body: func(hc huma.Context) { hc.SetStatus(http.StatusOK) }}, nil
 		}
 		run, err := prepare(ctx, c, in)
@@ -303,7 +303,7 @@ func operationAt(doc *huma.OpenAPI, method, path string) *huma.Operation {
 	return OperationsOf(doc.Paths[path])[method]
 }
 
-// OperationsOf are the operations of a path, by method.
+// OperationsOf returns the operations of a path, by method.
 func OperationsOf(item *huma.PathItem) map[string]*huma.Operation {
 	all := map[string]*huma.Operation{
 		http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put, http.MethodDelete: item.Delete,
@@ -316,7 +316,7 @@ func OperationsOf(item *huma.PathItem) map[string]*huma.Operation {
 	return all
 }
 
-// entry lets only those in who may, and bounds how long they may take.
+// entry returns the middleware that authorizes the calls of a route and limits their time.
 func (a *API) entry(e Endpoint) func(huma.Context, func(huma.Context)) {
 	timeout := e.Timeout
 	if timeout == 0 {
@@ -324,20 +324,20 @@ func (a *API) entry(e Endpoint) func(huma.Context, func(huma.Context)) {
 	}
 	return func(hc huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(hc)
-		let := a.authorize
+		authorize := a.authorize
 		if e.Attempt {
-			let = func(ctx context.Context, r *http.Request, _ access.Scope) (context.Context, error) {
+			authorize = func(ctx context.Context, r *http.Request, _ access.Scope) (context.Context, error) {
 				return a.authorizeAttempt(ctx, r)
 			}
 		}
 		if e.Join {
-			let = a.authorizeJoin
+			authorize = a.authorizeJoin
 		}
-		ctx, err := let(hc.Context(), r, e.Scope)
+		ctx, err := authorize(hc.Context(), r, e.Scope)
 		if e.Also != "" && core.CodeOf(err) == core.Forbidden && Allow(CallOf(ctx).Token, e.Also) == nil {
 			err = nil
 		}
-		if err == nil && e.Scope != access.ScopeWorker && e.Also != access.ScopeWorker && !isWithin(ctx) {
+		if err == nil && e.Scope != access.ScopeWorker && e.Also != access.ScopeWorker && !isInProcess(ctx) {
 			err = a.counted(ctx)
 		}
 		if err != nil {
@@ -354,12 +354,12 @@ func (a *API) entry(e Endpoint) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-// Calls counts the calls of a namespace's tokens, or refuses one.
+// Calls counts the calls of a namespace's tokens, and refuses a call above the limit.
 type Calls interface {
 	AdmitCall(ctx context.Context, namespace string) error
 }
 
-// counted refuses a call of a namespace that has made too many. Workers are not counted: what they do was let in before.
+// counted refuses the call of a namespace above its limit. Calls of workers do not count: their jobs were admitted before.
 func (a *API) counted(ctx context.Context) error {
 	if ns := CallOf(ctx).Token.Namespace; a.Options.Calls != nil && ns != "" && ns != core.AnyNamespace {
 		return a.Options.Calls.AdmitCall(ctx, ns)
@@ -367,12 +367,12 @@ func (a *API) counted(ctx context.Context) error {
 	return nil
 }
 
-// authorize finds out who asks and whether they may. Calls under the
-// context it returns are made in their name.
+// authorize authenticates a request and checks its scope. The returned context
+// carries the caller as actor.
 func (a *API) authorize(ctx context.Context, r *http.Request, scope access.Scope) (context.Context, error) {
 	token, err := a.Guard.token(ctx, r)
 	if err != nil {
-		return ctx, notLetIn(err)
+		return ctx, asTokenProblem(err)
 	}
 	c := CallOf(ctx)
 	c.Token = token
@@ -386,8 +386,8 @@ func orWords(s, words string) string {
 	return wire.Shorten(s)
 }
 
-// status is what an endpoint answers a value with: 200 where all of it was there
-// before.
+// status is the HTTP status of an answer: 201 if the call created something, or
+// else 200.
 func (e Endpoint) status(v any) int {
 	made := e.Created
 	switch v := v.(type) {

@@ -8,12 +8,12 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// EveryFigure reports that a token may see figures of all namespaces. The others
-// see those of their own: the load of one namespace is no business of another.
+// EveryFigure reports whether a token may see figures of all namespaces. Other
+// tokens see those of their own namespace alone: the load of others is private.
 func EveryFigure(t access.Token) bool { return t.Namespace == core.AnyNamespace }
 
-// OwnWorkers leaves the workers that may run jobs of a token's namespace. How
-// many jobs those hold that run jobs of others too is left out.
+// OwnWorkers returns the workers that may run jobs of a token's namespace. For
+// workers that also serve other namespaces, the number of running jobs is hidden.
 func OwnWorkers(t access.Token, all []job.WorkerState) []job.WorkerState {
 	all = slices.DeleteFunc(all, func(w job.WorkerState) bool { return !runsFor(w.Namespace, t.Namespace) })
 	for i, w := range all {

@@ -12,25 +12,25 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Bounds of failed guesses. Random secrets are out of reach of any rate: the
-// bounds keep the database from being flooded, and must not keep out the others
-// at the same address, who may all be behind one proxy.
+// Bounds of failed guesses. No rate of guesses finds a random secret: the
+// bounds protect the database from a flood. They must not lock out other
+// callers at the same address, which may be a proxy.
 const (
 	maxGuessers = 4096
 
-	// An address may fail 20 times at once and once a second from then on, and so
-	// may a token of it, known by its beginning.
+	// An address may fail 20 times at once, and then once a second. The same limit
+	// holds for each token of an address, identified by its prefix.
 	FailuresAtOnce = 20
 	failuresEvery  = time.Second
-	guessPrefix    = 16 // bytes of a secret that tell it from others
+	guessPrefix    = 16 // bytes of a secret that identify it
 
-	// Beyond that, secrets of the address are still looked up, a few at a time, so
-	// that a good one gets through beside any number of wrong ones.
+	// Above that limit, other secrets of the address are still looked up, a few at a
+	// time. So a good secret passes beside any number of wrong ones.
 	maxLookups = 4
 	lookupWait = 5 * time.Second
 )
 
-// guesser is an address, and a token of it or none.
+// guesser is an address, or a token prefix at an address.
 type guesser struct {
 	network netip.Prefix
 	prefix  string
@@ -40,7 +40,7 @@ func guesserOf(addr netip.Addr, secret string) guesser {
 	return guesser{network(addr), secret[:min(len(secret), guessPrefix)]}
 }
 
-// network is what one guesser has: an IPv4 address, or an IPv6 /64.
+// network is the network of one guesser: an IPv4 address, or an IPv6 /64.
 func network(addr netip.Addr) netip.Prefix {
 	bits := addr.BitLen()
 	if addr.Is6() {
@@ -50,10 +50,10 @@ func network(addr netip.Addr) netip.Prefix {
 	return p
 }
 
-// NetworkOf is the network that a call comes from.
+// NetworkOf returns the network that a call comes from.
 func NetworkOf(ctx context.Context) netip.Prefix { return network(CallOf(ctx).addr) }
 
-// guesses count what failed, by address and by token of an address.
+// guesses counts failed guesses, by address and by token prefix at an address.
 type guesses struct {
 	mu        sync.Mutex
 	addresses map[guesser]*rate.Limiter
@@ -65,9 +65,9 @@ func newGuesses() *guesses {
 	return &guesses{addresses: map[guesser]*rate.Limiter{}, tokens: map[guesser]*rate.Limiter{}, lookups: make(chan struct{}, maxLookups)}
 }
 
-// enter lets a secret be looked up that is not known yet. The function it returns is
-// called when that is done. A token that failed too often is refused unseen;
-// another one of an address that did waits for its turn.
+// enter admits the lookup of an unknown secret. The caller calls the returned function
+// after the lookup. A token that failed too often is refused without a lookup.
+// Other tokens of an address that failed too often wait for one of maxLookups turns.
 func (g *guesses) enter(ctx context.Context, who guesser) (leave func(), err error) {
 	g.mu.Lock()
 	token, address := left(g.tokens[who]), left(g.addresses[guesser{network: who.network}])
@@ -88,8 +88,8 @@ func (g *guesses) enter(ctx context.Context, who guesser) (leave func(), err err
 	}
 }
 
-// failed counts a wrong secret, and answers the error that it gets: the given
-// one, or that there were too many.
+// failed counts a wrong secret. It returns the given error, or the error for
+// too many failures.
 func (g *guesses) failed(who guesser, err error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -108,7 +108,7 @@ func tooManyGuesses() error {
 
 func left(l *rate.Limiter) bool { return l == nil || l.Tokens() >= 1 }
 
-// count takes one from a limiter, and reports whether there was one.
+// count counts a failure, and reports whether the limit allows it.
 func count(limiters map[guesser]*rate.Limiter, who guesser) bool {
 	l := limiters[who]
 	if l == nil {
@@ -119,7 +119,7 @@ func count(limiters map[guesser]*rate.Limiter, who guesser) bool {
 	return l.Allow()
 }
 
-// makeRoom forgets those that have been quiet, or any one when none has.
+// makeRoom deletes idle limiters, or any one if none is idle.
 func makeRoom(limiters map[guesser]*rate.Limiter) {
 	if len(limiters) < maxGuessers {
 		return
@@ -134,7 +134,7 @@ func makeRoom(limiters map[guesser]*rate.Limiter) {
 	}
 }
 
-// Guess lets a caller try a secret. How often it may be a wrong one is bounded.
+// Guess runs try, which checks a secret. The number of wrong secrets is limited.
 func (a *API) Guess(ctx context.Context, secret string, try func() error) error {
 	who := guesserOf(CallOf(ctx).addr, secret)
 	leave, err := a.Guard.guesses.enter(ctx, who)
@@ -143,7 +143,7 @@ func (a *API) Guess(ctx context.Context, secret string, try func() error) error 
 	}
 	defer leave()
 	if err = try(); core.CodeOf(err) == core.Unauthorized {
-		return notLetIn(a.Guard.guesses.failed(who, err))
+		return asTokenProblem(a.Guard.guesses.failed(who, err))
 	}
 	return err
 }

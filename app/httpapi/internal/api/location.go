@@ -11,13 +11,13 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// creation is an answer about several things that may have been there before.
+// creation is an answer about several resources, some of which may have existed before.
 type creation interface {
-	Made() bool // one of them was not
+	Made() bool // at least one is new
 	Only() any  // the only one, or nil
 }
 
-// located is where to find what was made, or nothing where it has no address.
+// located returns the path of a new resource, or "" if it has none.
 func located(v any) string {
 	in := func(namespace, noun, name string) string {
 		return "/v1/" + noun + "/" + url.PathEscape(name) + "?namespace=" + url.QueryEscape(namespace)

@@ -13,26 +13,26 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Recorder keeps what happened at the API and changed no definition. It may be
-// the [Service].
+// Recorder writes audit rows of calls that changed no definition. The service
+// of the API may be one.
 type Recorder interface {
 	RecordAudit(ctx context.Context, rows []access.Audit) error
 }
 
-// Bounds of what is recorded. Each is of a minute and a node: who floods the API
-// makes numbers grow, and no rows.
+// Bounds of audit rows for each minute and node. A flood of requests raises the
+// counts in rows, not the number of rows.
 const (
 	notedFor       = time.Minute
-	maxStrangers   = 32  // addresses without a token that is good
-	maxNoted       = 256 // of others
+	maxStrangers   = 32  // rows for addresses without a valid token
+	maxNoted       = 256 // other rows
 	otherAddresses = "other addresses"
 	recordTimeout  = 10 * time.Second
 )
 
-// noted is one thing that happened, whose repetitions are counted.
+// noted is an event whose repetitions are counted.
 type noted struct{ namespace, Actor, Action, Noun, Name, note string }
 
-// notes gathers what happened for a minute, and then has it recorded.
+// notes gathers the events of a minute, and then records them.
 type notes struct {
 	To   Recorder // nil: nothing is recorded
 	Fail func(error)
@@ -46,7 +46,7 @@ type notes struct {
 	timer     *time.Timer
 }
 
-// Add counts something that happened so many times.
+// Add counts an event that happened so many times. A stranger is a caller without a valid token.
 func (n *notes) Add(what noted, times int, stranger bool) {
 	if n.To == nil {
 		return
@@ -76,7 +76,7 @@ func (n *notes) Add(what noted, times int, stranger bool) {
 	n.counts[what] += times
 }
 
-// Flush records what was gathered.
+// Flush records the gathered events.
 func (n *notes) Flush() {
 	n.mu.Lock()
 	rows := make([]access.Audit, 0, len(n.order)+1)
@@ -105,7 +105,7 @@ func (n *notes) Flush() {
 	}
 }
 
-// noteRefusal records that a request was refused for want of a right.
+// noteRefusal records a request that was refused for a missing token or scope.
 func (a *API) noteRefusal(c *Call, p *wire.Problem) {
 	switch {
 	case c.r == nil:
@@ -125,7 +125,7 @@ func (a *API) NoteEnqueue(c *Call, jobs []job.Enqueued) {
 	}
 }
 
-// ownerOf is the namespace in whose audit a token stands, or none.
+// ownerOf returns the namespace whose audit lists a token, or "".
 func ownerOf(t access.Token) string {
 	if t.Namespace == core.AnyNamespace {
 		return ""
@@ -133,7 +133,7 @@ func ownerOf(t access.Token) string {
 	return t.Namespace
 }
 
-// addressText names where a request comes from: an IPv4 address or an IPv6 /64.
+// addressText names the source of a request: an IPv4 address or an IPv6 /64.
 func addressText(addr netip.Addr) string {
 	if !addr.IsValid() {
 		return "unknown"

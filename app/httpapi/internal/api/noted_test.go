@@ -21,13 +21,13 @@ func TestFloodOfRefusalsIsFewRows(t *testing.T) {
 	n.Flush()
 	got := kept.Lines()
 	if want := maxStrangers + 1 + maxNoted + 1; len(got) != want {
-		t.Errorf("%d rows, want %d", len(got), want)
+		t.Errorf("got %d audit rows, want %d", len(got), want)
 	}
 	if text := strings.Join(got, "\n"); !strings.Contains(text, "9968 times within a minute") || !strings.Contains(text, "9744 more requests") {
-		t.Errorf("the rest is not counted: %s", text)
+		t.Errorf("rows above the limit are not counted: %s", text)
 	}
 	n.Flush()
 	if again := kept.Lines(); len(again) != len(got) {
-		t.Errorf("recorded twice: %s", again[len(got):])
+		t.Errorf("a second flush recorded again: %s", again[len(got):])
 	}
 }

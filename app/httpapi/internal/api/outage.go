@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// outage bounds how often it is logged that requests fail for now: while a database is away every one of them does.
+// outage limits the log lines about failing requests: during an outage of the database every request fails.
 type outage struct {
 	mu   sync.Mutex
-	seen map[string]*failing // by their errors
+	seen map[string]*failing // by error text
 }
 
-// failing is requests with the same error.
+// failing counts the requests that fail with one error.
 type failing struct {
-	said time.Time
-	more int // since then
+	said time.Time // of the last log line
+	more int       // requests since then
 }
 
 const (
-	sayAgain   = 10 * time.Second // after which the same error is logged again
-	mostErrors = 100              // that are told apart
+	sayAgain   = 10 * time.Second // interval of log lines with the same error
+	mostErrors = 100              // error texts that are kept
 )
 
-// failed notes a request with an error. It answers whether to log it, and how many had the same error since the last line.
+// failed counts a failed request. It returns whether to log the error, and how many requests had the same error since the last line.
 func (o *outage) failed(err string, now time.Time) (say bool, more int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

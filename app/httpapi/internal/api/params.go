@@ -10,8 +10,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Each is what f makes of the items of a list. A list that is not there stays
-// so.
+// Each applies f to each item of a list. A nil list stays nil.
 func Each[T, R any](items []T, f func(T) R) []R {
 	if items == nil {
 		return nil
@@ -29,7 +28,7 @@ type ByID struct {
 	Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for wherever it is"`
 }
 
-// Resolve checks the id, and is the namespace that is meant.
+// Resolve checks the id, and returns the namespace of the request.
 func (in *ByID) Resolve(c *Call, noun string) (string, error) {
 	if in.ID < 1 {
 		return "", core.InvalidField("id", fmt.Sprint(in.ID), "is not the id of an "+noun, "")
@@ -37,19 +36,19 @@ func (in *ByID) Resolve(c *Call, noun string) (string, error) {
 	return InNamespace(c.Token, "namespace", in.Namespace)
 }
 
-// FullForecast is a forecast as JSON has it: no list is null.
+// FullForecast returns a forecast for JSON: no list is null.
 func FullForecast(f schedule.Forecast) schedule.Forecast {
 	f.Loads, f.Hours, f.Busiest = List(f.Loads), List(f.Hours), List(f.Busiest)
 	return f
 }
 
-// ByName names one thing in a namespace.
+// ByName names one definition in a namespace.
 type ByName struct {
 	Name      string `path:"name"`
 	Namespace string `query:"namespace" doc:"Default: the token's namespace, or default"`
 }
 
-// Resolve checks the name, and is the namespace that is meant.
+// Resolve checks the name, and returns the namespace of the request.
 func (in *ByName) Resolve(c *Call) (namespace string, err error) {
 	if err := core.ValidName("name", in.Name); err != nil {
 		return "", err
@@ -57,22 +56,22 @@ func (in *ByName) Resolve(c *Call) (namespace string, err error) {
 	return InOne(c.Token, "namespace", in.Namespace)
 }
 
-// Namespaced asks for a list of what namespaces own.
+// Namespaced are the parameters of a list of definitions that namespaces own.
 type Namespaced struct {
 	Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
-	Limit     int    `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50"`
+	Limit     int    `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50. A page of large items ends after 8 MiB, with next for the rest"`
 	Cursor    string `query:"cursor" doc:"Next of the page before"`
 }
 
-// Filter is what the service is asked for.
+// Filter returns the filter for the service.
 func (in *Namespaced) Filter(c *Call) (f view.DocumentFilter, err error) {
 	f.Paging = core.Paging{Limit: in.Limit, Cursor: in.Cursor}
 	f.Namespace, err = InNamespace(c.Token, "namespace", in.Namespace)
 	return f, err
 }
 
-// Owner is the namespace of something that is written: as the body says, or
-// the address, or the token.
+// Owner returns the namespace of a definition to save, from the body, the query
+// or the token.
 func (c *Call) Owner(asked, inBody string) (string, error) {
 	ns, err := Agree("namespace", asked, inBody)
 	if err != nil {
@@ -81,7 +80,7 @@ func (c *Call) Owner(asked, inBody string) (string, error) {
 	return InOne(c.Token, "namespace", ns)
 }
 
-// OneOf refuses a word that is not among the known ones. An empty one is fine.
+// OneOf refuses a value that is not among the known ones. An empty value is valid.
 func OneOf[T ~string](field string, given T, known ...T) error {
 	if given == "" || slices.Contains(known, given) {
 		return nil
@@ -89,13 +88,13 @@ func OneOf[T ~string](field string, given T, known ...T) error {
 	return core.InvalidField(field, wire.Shorten(string(given)), "is not known", "one of "+core.List(known))
 }
 
-// Page is a list as JSON has it: never null.
+// Page returns a page for JSON: its list is never null.
 func Page[T any](p core.Page[T], err error) (core.Page[T], error) {
 	p.Items = List(p.Items)
 	return p, err
 }
 
-// List is a list as JSON has it: never null.
+// List returns a list for JSON: never null.
 func List[T any](items []T) []T {
 	if items == nil {
 		return []T{}

@@ -8,21 +8,21 @@ import (
 	"github.com/belfry-run/belfry/public"
 )
 
-// Where callers that were made for another tool call: push monitors of Uptime
-// Kuma, and external endpoints of Gatus. The token is part of the path of the
-// first, and a header of the second.
+// Path prefixes of heartbeat calls that were made for another tool: push
+// monitors of Uptime Kuma, with the token in the path, and external endpoints of
+// Gatus, with the token in a header.
 const (
 	PushPrefix     = "/api/push/"
 	ExternalPrefix = "/api/v1/endpoints/"
 )
 
-// isBeat reports that a path is one of heartbeats, which bring a key and nothing
-// that a browser adds by itself.
+// isBeat reports whether a path is for heartbeats. They are authenticated by a
+// key alone; a browser adds no credentials to them.
 func isBeat(path string) bool {
 	return strings.HasPrefix(path, wire.BeatPrefix) || strings.HasPrefix(path, PushPrefix) || strings.HasPrefix(path, ExternalPrefix)
 }
 
-// withoutKey is a path as it may be logged.
+// withoutKey returns a path for the log, without a secret key.
 func withoutKey(path string) string {
 	for _, prefix := range []string{wire.BeatPrefix, PushPrefix, job.AnswerPath, public.SubscriptionPath} {
 		if strings.HasPrefix(path, prefix) {

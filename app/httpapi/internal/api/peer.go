@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// maxHops bounds the addresses that are read of a request, from the right.
+// maxHops limits the addresses that are read from the header of a request, from the right.
 const maxHops = 20
 
-// clientAddr is the address that a request comes from. The peer of the
-// connection is believed; what it says of others counts only if it is a trusted
-// proxy. Then the addresses that X-Forwarded-For lists, or Forwarded where that
-// is missing, are read from right to left, up to the first that is no trusted
-// proxy: what stands before it, the client wrote itself.
+// clientAddr returns the address of the client. Without a trusted proxy, it is
+// the peer of the connection. If the peer is a trusted proxy, the addresses of
+// X-Forwarded-For, or of Forwarded if that is missing, are read from right to
+// left, up to the first that is not a trusted proxy. The client itself may have
+// written the addresses left of that one.
 func clientAddr(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	at := parseAddr(r.RemoteAddr)
 	for _, hop := range hops(r.Header) {
@@ -35,7 +35,7 @@ func isTrusted(at netip.Addr, trusted []netip.Prefix) bool {
 	return slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(at) })
 }
 
-// hops are the addresses of the way, the nearest first.
+// hops returns the addresses of the proxies and the client, the nearest first.
 func hops(h http.Header) []string {
 	header, read := "X-Forwarded-For", strings.TrimSpace
 	if len(h.Values(header)) == 0 {
@@ -62,7 +62,7 @@ func forwardedFor(element string) string {
 	return ""
 }
 
-// parseAddr reads an address with or without a port; the zero one is none.
+// parseAddr reads an address with or without a port. An invalid text gives the zero address.
 func parseAddr(text string) netip.Addr {
 	if host, _, err := net.SplitHostPort(text); err == nil {
 		text = host

@@ -16,9 +16,9 @@ func TestAddressOfAClientBehindProxies(t *testing.T) {
 		want    string
 	}{
 		"no proxy":                         {"192.0.2.1:5", nil, "192.0.2.1"},
-		"a stranger says so":               {"192.0.2.1:5", []string{"X-Forwarded-For", "198.51.100.9"}, "192.0.2.1"},
+		"header of an untrusted peer":      {"192.0.2.1:5", []string{"X-Forwarded-For", "198.51.100.9"}, "192.0.2.1"},
 		"one proxy":                        {"10.0.0.1:5", []string{"X-Forwarded-For", "198.51.100.9"}, "198.51.100.9"},
-		"what the client wrote":            {"10.0.0.1:5", []string{"X-Forwarded-For", "203.0.113.7, 198.51.100.9"}, "198.51.100.9"},
+		"address forged by the client":     {"10.0.0.1:5", []string{"X-Forwarded-For", "203.0.113.7, 198.51.100.9"}, "198.51.100.9"},
 		"two proxies":                      {"10.0.0.1:5", []string{"X-Forwarded-For", "203.0.113.7, 198.51.100.9, 10.0.0.2"}, "198.51.100.9"},
 		"two lines":                        {"10.0.0.1:5", []string{"X-Forwarded-For", "203.0.113.7", "X-Forwarded-For", "198.51.100.9"}, "198.51.100.9"},
 		"nonsense":                         {"10.0.0.1:5", []string{"X-Forwarded-For", "198.51.100.9, unknown"}, "10.0.0.1"},
@@ -36,11 +36,11 @@ func TestAddressOfAClientBehindProxies(t *testing.T) {
 			r.Header.Add(c.headers[i], c.headers[i+1])
 		}
 		if got := clientAddr(r, trusted); got.String() != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
 		}
 	}
 	long := &http.Request{RemoteAddr: "10.0.0.1:5", Header: http.Header{"X-Forwarded-For": {strings.Repeat("10.0.0.2,", 10_000) + "10.0.0.3"}}}
 	if n := len(hops(long.Header)); n != maxHops {
-		t.Errorf("%d addresses are read", n)
+		t.Errorf("got %d addresses, want %d", n, maxHops)
 	}
 }

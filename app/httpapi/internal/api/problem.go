@@ -19,8 +19,8 @@ import (
 	"github.com/belfry-run/belfry/httpapi/wire"
 )
 
-// StatusOf is the HTTP status that the API answers an error with. One that a
-// [client.Client] got keeps the status that it came with.
+// StatusOf returns the HTTP status of an error. An error that a
+// [client.Client] received keeps its status.
 func StatusOf(err error) int {
 	var status wire.Answered
 	if errors.As(err, &status) {
@@ -29,7 +29,7 @@ func StatusOf(err error) int {
 	return wire.StatusOf(core.CodeOf(err))
 }
 
-// TitleOf is the title of problems with a status.
+// TitleOf returns the title of problems with a status.
 func TitleOf(status int) string {
 	for _, row := range wire.Statuses {
 		if row.Status == status {
@@ -39,8 +39,8 @@ func TitleOf(status int) string {
 	return http.StatusText(status)
 }
 
-// notLetIn marks what an error of the guard is about.
-func notLetIn(err error) error {
+// asTokenProblem marks an Unauthorized error as one about the token.
+func asTokenProblem(err error) error {
 	if core.CodeOf(err) != core.Unauthorized {
 		return err
 	}
@@ -49,7 +49,7 @@ func notLetIn(err error) error {
 	return p
 }
 
-// Bounds on what a problem repeats of a request, in bytes: names of fields, and whatever else is in its words.
+// Limits of the parts of a request that a problem repeats, in bytes: names of fields, and other text.
 const (
 	shownDetail = 1000
 	shownField  = 200
@@ -80,8 +80,8 @@ func newProblem(status int, e *core.Error) *wire.Problem {
 	}
 }
 
-// Describe turns any error into what a caller may know of it. The text of an
-// error that is not a [core.Error], or an internal one, stays here.
+// Describe turns an error into the problem that a caller may see. It hides the
+// text of internal errors and of errors that are not a [core.Error].
 func Describe(err error, requestID string) *wire.Problem {
 	var p *wire.Problem
 	if errors.As(err, &p) {
@@ -107,11 +107,11 @@ func WriteProblem(w http.ResponseWriter, p *wire.Problem) {
 	maps.Copy(w.Header(), p.GetHeaders())
 	w.Header().Set("Content-Type", wire.ProblemType)
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // a client that has left does not read it
+	_ = json.NewEncoder(w).Encode(p) // fails only if the client has disconnected
 }
 
-// ownErrors gives the errors that huma makes itself, about parameters, the
-// shape of all others.
+// ownErrors turns errors of huma, about parameters, into problems like those of
+// this package.
 func ownErrors(ctx huma.Context, _ string, v any) (any, error) {
 	m, ok := v.(*huma.ErrorModel)
 	if !ok {
@@ -152,7 +152,7 @@ func ownField(op *huma.Operation, d *huma.ErrorDetail) core.FieldError {
 	return f
 }
 
-// ParameterNames are those of the query of an operation.
+// ParameterNames returns the query parameters of an operation.
 func ParameterNames(op *huma.Operation) []string {
 	var names []string
 	for _, p := range op.Parameters {

@@ -16,56 +16,55 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Attempts is what attempts may do by themselves, with a right to nothing else.
-// The store has it. Every call but SigningKeys and Now looks up whether the
-// attempt still runs under just this lease, and is [core.Unauthorized]
-// otherwise.
+// Attempts are the operations that the token of an attempt allows. The store
+// implements it. Each call except SigningKeys and Now checks that the attempt
+// still runs under this lease, and is [core.Unauthorized] otherwise.
 type Attempts interface {
 	Now(ctx context.Context) (time.Time, error)
 	SigningKeys(ctx context.Context) ([]access.SigningKey, error)
 	CheckAttempt(ctx context.Context, session string, ref job.Ref) error
-	// RunningPrograms answers those of some attempts that run programs under the
-	// session and were not asked to end, with their namespaces, and no error for
-	// the others.
+	// RunningPrograms returns which of the attempts run programs under the session
+	// and were not asked to end, with their namespaces. Other attempts are left
+	// out, without an error.
 	RunningPrograms(ctx context.Context, session string, refs []job.Ref) (map[job.Ref]string, error)
 	BeatAttempt(ctx context.Context, session string, ref job.Ref, seq int64) (job.AttemptBeat, error)
-	// FinishAttempt answers Stale, and no error, when the lease was lost.
+	// FinishAttempt returns Stale, and no error, if the lease was lost.
 	FinishAttempt(ctx context.Context, session string, f job.Finish) (job.Finished, error)
 	ArtifactLink(ctx context.Context, session string, ref job.Ref) (task.SignedRequest, error)
 }
 
-// signing knows the keys of attempts' tokens.
+// signing caches the keys that sign tokens of attempts.
 type signing struct {
 	From Attempts
 
 	Mu    sync.Mutex
 	keys  []access.SigningKey
-	Again time.Time // by the monotonic clock
+	Again time.Time // of the next read of keys; monotonic clock
 
-	ahead time.Duration // of the clock that decides, to ours
+	ahead time.Duration // of the database clock, to the clock of this node
 
-	Issued map[holder]time.Time // when a token was last made, or none was due
+	Issued map[holder]time.Time // time of the last token, or of a check that found none due
 }
 
-// holder is an attempt of a session, as its worker says.
+// holder is an attempt of a session, as reported by its worker.
 type holder struct {
 	session string
 	ref     job.Ref
 }
 
 const (
-	// keysFor is how long keys are not asked for again: a key that another node
-	// made is known here by then, or is asked for when a token names it.
+	// keysFor is how long keys are cached. A new key of another node is read after
+	// this time, or when a token names it.
 	keysFor = time.Minute
-	// keysFloor bounds how often unknown names make us ask.
+	// keysFloor is the minimum interval of reads for unknown key names.
 	keysFloor = time.Second
-	// keyKnown is how old a key is before it signs, if there is an older one: every
-	// node has read it by then. One that had just asked would refuse its tokens.
+	// KeyKnown is the age at which a key starts to sign, if there is an older one.
+	// By then every node has read it: a node with older keys would refuse its tokens.
 	KeyKnown  = 2 * keysFor
 	maxIssued = 10_000
 )
 
-// current are the keys, the newest first.
+// current returns the keys, the newest first. With fresh, it reads them again, at most once in keysFloor.
 func (g *signing) current(ctx context.Context, fresh bool) ([]access.SigningKey, error) {
 	if g.From == nil {
 		return nil, core.Errorf(core.Unavailable, "this server gives no tokens to attempts")
@@ -88,8 +87,8 @@ func (g *signing) current(ctx context.Context, fresh bool) ([]access.SigningKey,
 	return keys, nil
 }
 
-// Now is the time by the clock that decides, as it was compared with ours when
-// the keys were read.
+// Now returns the time of the database clock. It uses the difference of clocks
+// that was measured when the keys were read.
 func (g *signing) Now(ctx context.Context) (time.Time, error) {
 	if _, err := g.current(ctx, false); err != nil {
 		return time.Time{}, err
@@ -116,7 +115,7 @@ func (g *signing) public(ctx context.Context, id string) (ed25519.PublicKey, err
 	return nil, core.Errorf(core.NotFound, "no key signs under this name")
 }
 
-// Token makes a token.
+// Token signs a token for a right.
 func (g *signing) Token(ctx context.Context, r attempttoken.Right) (string, error) {
 	keys, err := g.current(ctx, false)
 	if err != nil {
@@ -134,7 +133,7 @@ func (g *signing) Token(ctx context.Context, r attempttoken.Right) (string, erro
 	return "", core.Errorf(core.Unavailable, "there is no key to sign tokens with")
 }
 
-// right is what the token of a request gives.
+// right verifies the attempt token of a request, and returns its right.
 func (g *signing) right(ctx context.Context, r *http.Request) (attempttoken.Right, error) {
 	text, err := bearerOf(r, attempttoken.MaxLen)
 	if err != nil {
@@ -147,7 +146,7 @@ func (g *signing) right(ctx context.Context, r *http.Request) (attempttoken.Righ
 	return attempttoken.Verify(text, func(id string) (ed25519.PublicKey, error) { return g.public(ctx, id) }, now)
 }
 
-// Note remembers who has a token since when.
+// Note records that an attempt has a token as of now.
 func (g *signing) Note(session string, ref job.Ref) {
 	h := holder{session, ref}
 	g.Mu.Lock()
@@ -161,7 +160,7 @@ func (g *signing) Note(session string, ref job.Ref) {
 	g.Issued[h] = time.Now()
 }
 
-// Due are those of a session's attempts whose tokens are to be made anew.
+// Due returns the attempts of a session whose tokens must be renewed.
 func (g *signing) Due(session string, holding []job.Holding) (due []job.Ref) {
 	g.Mu.Lock()
 	defer g.Mu.Unlock()
@@ -173,7 +172,7 @@ func (g *signing) Due(session string, holding []job.Holding) (due []job.Ref) {
 	return due
 }
 
-// authorizeAttempt finds out which attempt asks, and that it asks about itself.
+// authorizeAttempt authenticates an attempt, and checks that the path names the same attempt.
 func (a *API) authorizeAttempt(ctx context.Context, r *http.Request) (context.Context, error) {
 	right, err := a.Signing.right(ctx, r)
 	if err == nil {
@@ -183,7 +182,7 @@ func (a *API) authorizeAttempt(ctx context.Context, r *http.Request) (context.Co
 		}
 	}
 	if err != nil {
-		return ctx, notLetIn(err)
+		return ctx, asTokenProblem(err)
 	}
 	c := CallOf(ctx)
 	c.Right = right

@@ -13,11 +13,11 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// streamLife is how long a stream lasts before its reader must come back.
+// streamLife is how long a stream lasts before its reader must reconnect.
 const streamLife = 15 * time.Minute
 
-// Stream takes a place among the streams of the caller's token, looks once, so that what cannot be streamed is refused in
-// the usual way, and answers what sends from there on.
+// Stream counts a stream of the caller's token, and calls look once, so that its error is answered as a usual problem.
+// It returns the function that sends the stream.
 func (a *API) Stream(ctx context.Context, look func() error, send func(ctx context.Context, out *Sse) error) (func(http.ResponseWriter), error) {
 	token := CallOf(ctx).Token
 	if err := a.Streams.Take(token.ID, a.Options.MaxStreams); err != nil {
@@ -36,8 +36,8 @@ func (a *API) Stream(ctx context.Context, look func() error, send func(ctx conte
 	}, nil
 }
 
-// WhileGood is ctx that also ends with the server, with streamLife and with
-// the caller's token: when it expires, and at most 20 s after it was revoked.
+// WhileGood returns ctx, which also ends with the server, with streamLife, when
+// the caller's token expires, and at most 20 s after the token is revoked.
 func (a *API) WhileGood(ctx context.Context) (context.Context, context.CancelFunc) {
 	end := time.Now().Add(streamLife)
 	if expires := CallOf(ctx).Token.ExpiresAt; !expires.IsZero() && expires.Before(end) {
@@ -48,7 +48,7 @@ func (a *API) WhileGood(ctx context.Context) (context.Context, context.CancelFun
 	var looking sync.WaitGroup
 	if r := CallOf(ctx).r; r != nil {
 		looking.Go(func() {
-			for wire.Pause(ctx, believed) == nil {
+			for wire.Pause(ctx, cachedFor) == nil {
 				if !a.Guard.stillGood(ctx, r) {
 					cancel()
 				}
@@ -58,15 +58,15 @@ func (a *API) WhileGood(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, func() { cancel(); release(); looking.Wait() }
 }
 
-// End tells the reader why a stream ends, where it is not the reader who ended it.
+// End sends the reason why a stream ends, unless the reader ended it.
 func (a *API) End(ctx context.Context, out *Sse, err error) {
 	if err == nil || ctx.Err() != nil || out.broken {
 		return
 	}
-	_ = out.Send("error", "", a.Fail(ctx, err)) // if it cannot be told, the connection ends all the same
+	_ = out.Send("error", "", a.Fail(ctx, err)) // if this fails, the connection still ends
 }
 
-// Sse writes server-sent events, each at once and within sendTimeout.
+// Sse writes server-sent events. It flushes each event, within sendTimeout.
 type Sse struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -76,7 +76,7 @@ type Sse struct {
 // NewSSE begins a stream.
 func NewSSE(w http.ResponseWriter) *Sse {
 	w.Header().Set("Content-Type", wire.SseType)
-	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold pieces back
+	w.Header().Set("X-Accel-Buffering", "no") // keeps nginx from buffering events
 	w.WriteHeader(http.StatusOK)
 	return &Sse{w: w, control: http.NewResponseController(w)}
 }
@@ -91,7 +91,7 @@ func (s *Sse) write(b []byte) error {
 	return err
 }
 
-// Send writes one event. An id that cannot stand in a line is left out.
+// Send writes one event. An id with a line break or NUL is left out.
 func (s *Sse) Send(event, id string, data any) error {
 	var b bytes.Buffer
 	if id != "" && !strings.ContainsAny(id, "\r\n\x00") {
@@ -100,15 +100,15 @@ func (s *Sse) Send(event, id string, data any) error {
 	b.WriteString("event: " + event + "\ndata: ")
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(data); err != nil { // ends in the one newline that it holds
+	if err := enc.Encode(data); err != nil { // its only newline is at the end
 		return err
 	}
 	b.WriteByte('\n')
 	return s.write(b.Bytes())
 }
 
-// Group writes events that share one cursor. Only the last carries it: who is
-// cut off in between gets the whole group again.
+// Group writes events that share one cursor. Only the last carries it: after a
+// break within the group the reader gets the whole group again.
 func (s *Sse) Group(evs []view.Event, cursor string) error {
 	for i, e := range evs {
 		id := ""
@@ -122,7 +122,7 @@ func (s *Sse) Group(evs []view.Event, cursor string) error {
 	return nil
 }
 
-// Mark gives the reader an id to come back with, without an event.
+// Mark sends an id to resume from, without an event.
 func (s *Sse) Mark(id string) error {
 	if id == "" || strings.ContainsAny(id, "\r\n\x00") {
 		return s.Beat()
@@ -130,5 +130,5 @@ func (s *Sse) Mark(id string) error {
 	return s.write([]byte("id: " + id + "\n\n"))
 }
 
-// Beat shows that the stream lives.
+// Beat sends a keep-alive comment.
 func (s *Sse) Beat() error { return s.write([]byte(": beat\n\n")) }

@@ -32,7 +32,7 @@ func TestAStreamEndsWithItsTokenAndInAnyCase(t *testing.T) {
 		ctx, cancel := a.WhileGood(ctx)
 		end, bounded := ctx.Deadline()
 		if !bounded || time.Until(end) > c.most || (ctx.Err() != nil) != c.over {
-			t.Errorf("%s: until %v, %v", name, end, ctx.Err())
+			t.Errorf("%s: context ends at %v, error %v", name, end, ctx.Err())
 		}
 		cancel()
 	}
@@ -68,7 +68,7 @@ func TestAStreamEndsSoonAfterItsTokenIsRevoked(t *testing.T) {
 	})
 }
 
-// answers answers for each token.
+// answers gives the same error for each token.
 type answers struct {
 	Authenticator
 	is func() error

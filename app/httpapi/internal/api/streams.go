@@ -6,18 +6,18 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// streams counts those that are open, and those of each token.
+// streams counts the open streams, in all and of each token.
 type streams struct {
 	mu    sync.Mutex
 	all   int
 	token map[int64]int
 }
 
-// tokenShare is the part of all streams that one token may have, so that one
-// reader leaves room for the others.
+// tokenShare limits a token to 1/tokenShare of all streams, so that one reader
+// leaves room for others.
 const tokenShare = 10
 
-// Take counts a stream of a token, or says that there are enough.
+// Take counts a stream of a token, or refuses it above a limit.
 func (s *streams) Take(token int64, most int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,7 +38,7 @@ func (s *streams) Take(token int64, most int) error {
 	return nil
 }
 
-// Free gives a stream back.
+// Free counts the end of a stream of a token.
 func (s *streams) Free(token int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *streams) Free(token int64) {
 	}
 }
 
-// Open is how many there are.
+// Open returns the number of open streams.
 func (s *streams) Open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ func TestStreamsAreCountedPerToken(t *testing.T) {
 		}
 	}
 	if err := s.Take(1, 100); core.CodeOf(err) != core.Unavailable {
-		t.Errorf("an eleventh of one token: %v", err)
+		t.Errorf("eleventh stream of one token: got %v, want Unavailable", err)
 	}
 	for token := int64(2); s.all < 100; token++ {
 		for range 10 {
@@ -25,11 +25,11 @@ func TestStreamsAreCountedPerToken(t *testing.T) {
 		}
 	}
 	if err := s.Take(99, 100); core.CodeOf(err) != core.Unavailable {
-		t.Errorf("one more than all: %v", err)
+		t.Errorf("stream above the limit of the server: got %v, want Unavailable", err)
 	}
 	s.Free(1)
 	if err := s.Take(1, 100); err != nil {
-		t.Errorf("after one was given back: %v", err)
+		t.Errorf("stream after one was freed: %v", err)
 	}
 	for token := range s.token {
 		for range 10 {
@@ -37,6 +37,6 @@ func TestStreamsAreCountedPerToken(t *testing.T) {
 		}
 	}
 	if s.all != 0 || len(s.token) != 0 {
-		t.Errorf("left: %d, %v", s.all, s.token)
+		t.Errorf("after all streams were freed: got %d open, %v by token; want none", s.all, s.token)
 	}
 }

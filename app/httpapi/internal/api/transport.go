@@ -9,24 +9,24 @@ import (
 )
 
 // Transport carries the calls of a [client.Client] to the server in this process,
-// without a socket. They are authenticated, checked, limited and measured as
-// any other. A call made while a request of a browser is answered comes from
-// the browser's address, as it was found out there. The host name of a call does not matter.
+// without a socket. They are authenticated, checked, limited and measured like
+// other calls. A call within a request of a browser has the client address of
+// that request. The host name of a call is ignored.
 func (a *API) Transport() http.RoundTripper {
 	return &local{handler: a.Observed(http.HandlerFunc(a.route))}
 }
 
 type local struct{ handler http.Handler }
 
-type withinKey struct{}
+type inProcessKey struct{}
 
-// isWithin reports that a call came from this process, as those of pages do.
-func isWithin(ctx context.Context) bool { return ctx.Value(withinKey{}) != nil }
+// isInProcess reports whether a call came through [API.Transport], like those of console pages.
+func isInProcess(ctx context.Context) bool { return ctx.Value(inProcessKey{}) != nil }
 
-// RoundTrip runs the handler beside the caller, who reads while it writes. It
-// ends with the caller's context, or when the body is closed.
+// RoundTrip runs the handler in a goroutine; the caller reads the body while the
+// handler writes. The handler ends with the caller's context, or when the body is closed.
 func (l *local) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), withinKey{}, true))
+	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), inProcessKey{}, true))
 	in := r.Clone(ctx)
 	in.RequestURI = r.URL.RequestURI()
 	in.Host = r.URL.Host
@@ -43,7 +43,7 @@ func (l *local) RoundTrip(r *http.Request) (*http.Response, error) {
 	go func() {
 		defer in.Body.Close()
 		defer func() {
-			if v := recover(); v != nil { // the server has said why, or cut it off
+			if v := recover(); v != nil { // the server has logged the panic, or aborted the answer
 				_ = out.CloseWithError(io.ErrUnexpectedEOF)
 			}
 			w.WriteHeader(http.StatusOK)
@@ -64,7 +64,7 @@ func (l *local) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// localBody ends the handler when its reader has left.
+// localBody ends the handler when the caller closes the body.
 type localBody struct {
 	*io.PipeReader
 	cancel context.CancelFunc
@@ -102,5 +102,5 @@ func (w *localWriter) Write(b []byte) (int, error) {
 	return w.pipe.Write(b)
 }
 
-// Flush has nothing to do: what is written is read at once.
+// Flush does nothing: the pipe does not buffer.
 func (w *localWriter) Flush() {}

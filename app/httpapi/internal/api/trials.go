@@ -6,13 +6,13 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// How often something is sent out on request, on the whole server.
+// trialsPerSecond is the rate of tries and tests that users start, on the whole server.
 const trialsPerSecond = 5
 
-// TrialsAtOnce is how often at the same time.
+// TrialsAtOnce is the burst of tries and tests.
 const TrialsAtOnce = 10
 
-// MayTry refuses to send something out too often.
+// MayTry counts a try or test, and refuses it above the rate.
 func (a *API) MayTry() error {
 	if a.Trials.Allow() {
 		return nil

@@ -12,12 +12,12 @@ import (
 
 var typeOfVersioned = reflect.TypeFor[versioned]()
 
-// versioned is a definition that can be edited: its version is its ETag.
+// versioned is a definition whose version is its ETag.
 type versioned interface{ Version() string }
 
-// expecting makes an edit apply to one version: that of If-Match, or of the
-// definition in the body, if it holds one that was answered before; with
-// If-None-Match: * to none. Without either an edit applies to whatever is there.
+// expecting binds an edit to a version of the definition: that of If-Match, or
+// the version in the body. With If-None-Match: * the definition must not exist.
+// Without any of these, an edit applies to any version.
 func (a *API) expecting(ctx context.Context, c *Call, e Endpoint, body any) (context.Context, error) {
 	if e.Method != http.MethodPut && e.Method != http.MethodDelete {
 		return ctx, nil

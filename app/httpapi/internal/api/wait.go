@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Wait reads how long a call may wait for something to answer.
+// Wait reads the parameter wait: how long a call may wait for a result.
 func Wait(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil

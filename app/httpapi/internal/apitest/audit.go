@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 )
 
-// Audit keeps what a server records. The zero value is empty.
+// Audit keeps the rows that a server records. The zero value is empty.
 type Audit struct {
 	mu   sync.Mutex
 	rows []access.Audit
@@ -22,7 +22,7 @@ func (a *Audit) RecordAudit(_ context.Context, rows []access.Audit) error {
 	return nil
 }
 
-// Lines are the rows in words.
+// Lines returns the rows as texts.
 func (a *Audit) Lines() (lines []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

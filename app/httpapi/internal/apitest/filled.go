@@ -1,4 +1,5 @@
-// Package apitest is what tests of the API server share.
+// Package apitest holds helpers for tests of the API server. No program imports
+// it.
 package apitest
 
 import (
@@ -9,8 +10,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Filled is a value of which no part is zero, so that a field that is lost on
-// the way is noticed.
+// Filled returns a value without zero parts, so that a test notices a lost
+// field.
 func Filled[T any]() T {
 	var v T
 	fill(reflect.ValueOf(&v).Elem())

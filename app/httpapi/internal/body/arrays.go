@@ -10,9 +10,9 @@ import (
 
 func init() { huma.DefaultArrayNullable = false } // in the OpenAPI document
 
-// FullArrays makes every array of an answer one: an empty list is [], and never
-// null. An answer without arrays is kept as it is, and nothing is changed in place:
-// answers share parts with what the store remembers.
+// FullArrays replaces nil lists of an answer, so that JSON has [], not null. It
+// returns an answer without arrays unchanged, and changes nothing in place:
+// answers share parts with caches of the store.
 func FullArrays(_ huma.Context, _ string, v any) (any, error) {
 	if v == nil || !mayHoldArrays(reflect.TypeOf(v)) {
 		return v, nil
@@ -29,13 +29,12 @@ var (
 	arraysIn  sync.Map // by type: whether a value of it may hold an array
 )
 
-// mayHoldArrays is false where a type marshals itself, and where there is no
-// slice in it.
+// mayHoldArrays is false for types that marshal themselves or contain no slice.
 func mayHoldArrays(t reflect.Type) bool {
 	if known, ok := arraysIn.Load(t); ok {
 		return known.(bool)
 	}
-	arraysIn.Store(t, true) // of a type that holds itself, until it is known
+	arraysIn.Store(t, true) // ends the recursion for a type that contains itself
 	may := looksForArrays(t)
 	arraysIn.Store(t, may)
 	return may
@@ -64,8 +63,8 @@ func looksForArrays(t reflect.Type) bool {
 	return false
 }
 
-// fullValue is v with empty slices for those that are nil, and whether that is
-// another value than v.
+// fullValue returns v with empty slices for nil ones, and whether that differs
+// from v.
 func fullValue(v reflect.Value) (reflect.Value, bool) {
 	if !v.IsValid() || !mayHoldArrays(v.Type()) {
 		return v, false

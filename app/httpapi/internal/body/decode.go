@@ -1,5 +1,5 @@
-// Package body reads bodies of requests strictly: every fault by its field. It also fills
-// the lists of answers, which are never null.
+// Package body reads bodies of requests strictly, and reports every fault with its field.
+// It also replaces null lists in answers.
 package body
 
 import (
@@ -19,12 +19,12 @@ import (
 	"github.com/belfry-run/belfry/httpapi/wire"
 )
 
-// selfReading is a body that more than one shape may have.
+// selfReading is a body that may have several shapes.
 type selfReading interface{ ReadBody(data []byte) error }
 
-// Decode reads a JSON body into v and refuses fields that v does not have. The
-// straight way is fast and says little; only what it refuses is walked again
-// to say everything that is wrong, by path.
+// Decode reads a JSON body into v and refuses unknown fields. The first pass is
+// fast, but its errors are poor. Only a refused body is walked again, to report
+// all faults by path.
 func Decode(data []byte, v any) error {
 	if s, ok := v.(selfReading); ok {
 		return s.ReadBody(data)
@@ -32,8 +32,8 @@ func Decode(data []byte, v any) error {
 	return decode(data, v, true)
 }
 
-// DecodeForeign is Decode for what programs wrote, such as logs: texts may have
-// NUL, which the store takes out.
+// DecodeForeign is Decode for output of programs, such as logs: texts may contain
+// NUL, which the store removes.
 func DecodeForeign(data []byte, v any) error { return decode(data, v, false) }
 
 func decode(data []byte, v any, texts bool) error {
@@ -62,13 +62,13 @@ func decode(data []byte, v any, texts bool) error {
 	}
 	var f faults
 	f.value("", reflect.TypeOf(v).Elem(), data)
-	if len(f) == 0 { // the walk is more lenient than the decoder somewhere
+	if len(f) == 0 { // the walk accepts something that the decoder refuses
 		return core.Errorf(core.Invalid, "the body does not fit: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return &core.Error{Code: core.Invalid, Message: "invalid body", Fields: f}
 }
 
-// syntaxError says where JSON stops being JSON.
+// syntaxError returns an error with the place of a syntax error.
 func syntaxError(data []byte) error {
 	var se *json.SyntaxError
 	err := json.Unmarshal(data, new(any))
@@ -81,14 +81,14 @@ func syntaxError(data []byte) error {
 	return core.Errorf(core.Invalid, "the body is not JSON: line %d, column %d: %s", line, column, se.Error())
 }
 
-// MaxFaults bounds how many faults one answer names.
+// MaxFaults limits how many faults one answer lists.
 const MaxFaults = 50
 
-// faults collects what is wrong with a JSON value for a Go type.
+// faults collects the faults of a JSON value for a Go type.
 type faults []core.FieldError
 
-// unsaid is a value that an error does not repeat, because it may be a secret: under a name that is not known here, or
-// where a text, an object or a list belongs.
+// unsaid replaces a value that may be a secret, and that an error does not repeat: the value of an unknown name, or a value
+// in place of a text, an object or a list.
 var unsaid []byte
 
 func (f *faults) add(path string, raw []byte, message, hint string) {
@@ -136,7 +136,7 @@ func (f *faults) value(path string, t reflect.Type, raw json.RawMessage) {
 	}
 }
 
-// sayable is the value if an error may repeat it.
+// sayable returns the value if an error may repeat it, or unsaid.
 func sayable(t reflect.Type, raw json.RawMessage) []byte {
 	if t.Kind() == reflect.String || raw[0] == '{' || raw[0] == '[' {
 		return unsaid
@@ -144,7 +144,7 @@ func sayable(t reflect.Type, raw json.RawMessage) []byte {
 	return raw
 }
 
-// text reads what reads itself, such as times and durations.
+// text checks values of types with their own text format, such as times and durations.
 func (f *faults) text(path string, t reflect.Type, raw json.RawMessage) {
 	err := json.Unmarshal(raw, reflect.New(t).Interface())
 	switch {
@@ -173,7 +173,7 @@ func (f *faults) object(path string, t reflect.Type, raw json.RawMessage) {
 	}
 	fields := shapeOf(t).fields
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if len(*f) >= MaxFaults { // to name a fault costs more than to find it
+		if len(*f) >= MaxFaults { // reporting a fault costs more than finding it
 			return
 		}
 		field, known := fields[name]
@@ -213,7 +213,7 @@ func (f *faults) items(path string, t reflect.Type, raw json.RawMessage) {
 	}
 }
 
-// fieldsOf is the JSON fields of a struct by name.
+// fieldsOf returns the JSON fields of a struct by name.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for _, field := range reflect.VisibleFields(t) {
@@ -229,7 +229,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// hiddenPath reports that a field stands in an embedded struct that JSON leaves out.
+// hiddenPath reports whether a field is in an embedded struct that JSON omits.
 func hiddenPath(t reflect.Type, index []int) bool {
 	for i := 1; i < len(index); i++ {
 		if t.FieldByIndex(index[:i]).Tag.Get("json") == "-" {
@@ -258,7 +258,7 @@ func kindName(t reflect.Type) string {
 	return "a whole number"
 }
 
-// NoWhole says what is wrong with a text that was not taken for a whole number.
+// NoWhole returns the message for a text that is not a valid whole number.
 func NoWhole(text string) string {
 	if digits := strings.TrimPrefix(text, "-"); digits != "" && strings.Trim(digits, "0123456789") == "" {
 		return "is out of range for a whole number"
@@ -266,7 +266,7 @@ func NoWhole(text string) string {
 	return "is not a whole number"
 }
 
-// NearHint suggests a known name that is like another.
+// NearHint suggests the known name that is similar to an unknown one.
 func NearHint(name string, known []string) string {
 	if near := nearest(name, known); near != "" {
 		return "did you mean " + near + "?"
@@ -274,8 +274,8 @@ func NearHint(name string, known []string) string {
 	return ""
 }
 
-// nearest is the known name that differs least from name, or "" when none is
-// near: at most a third of it may be wrong.
+// nearest returns the known name that differs least from name, or "" if none is
+// near: at most a third of the name may differ.
 func nearest(name string, known []string) string {
 	best, least := "", max(1, len(name)/3)+1
 	if len(name) > 64 {

@@ -14,10 +14,9 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// checkStrictly refuses names that stand twice in an object, and those that are not
-// written as the fields of the type are. With texts it refuses texts with NUL too, which
-// not every database keeps. The data is JSON that fits the type, so it is stepped over
-// and not read again.
+// checkStrictly refuses duplicate names in an object, and names in another case than the
+// fields of the type. With texts it also refuses texts with NUL, which not every database
+// stores. The data must be JSON that fits the type: it is scanned, not decoded.
 func checkStrictly(data []byte, t reflect.Type, texts bool) error {
 	n := strictWalk{data: data, texts: texts}
 	n.value(t)
@@ -33,18 +32,18 @@ type strictWalk struct {
 	at     int
 	path   []step
 	faults faults
-	sizes  bool // it counts what values will hold, and looks for no faults
+	sizes  bool // estimates the memory of values instead of looking for faults
 	held   int
 }
 
-// step leads from a value to one in it.
+// step is one step of a path: a field or a list item.
 type step struct {
 	name  []byte // of a field
 	index int    // or in a list
 	list  bool
 }
 
-// here is the path of the value that is looked at. Only a fault asks for it.
+// here returns the path of the current value. It is called only for faults.
 func (n *strictWalk) here() string {
 	path := ""
 	for _, s := range n.path {
@@ -63,7 +62,8 @@ func (n *strictWalk) in(s step, t reflect.Type) {
 	n.path = n.path[:len(n.path)-1]
 }
 
-// next is the next byte that is no space, or 0 at the end. Enough faults are the end: to name each costs more than to find it.
+// next returns the next byte that is not a space, or 0 at the end. It also returns 0 after MaxFaults faults, because reporting
+// a fault costs more than finding it.
 func (n *strictWalk) next() byte {
 	if len(n.faults) >= MaxFaults {
 		return 0
@@ -78,7 +78,7 @@ func (n *strictWalk) next() byte {
 	return 0
 }
 
-// value steps over the next value.
+// value scans the next value.
 func (n *strictWalk) value(t reflect.Type) {
 	switch n.next() {
 	case '{':
@@ -94,7 +94,7 @@ func (n *strictWalk) value(t reflect.Type) {
 	}
 }
 
-// word steps over a number or a word.
+// word scans a number or a word.
 func (n *strictWalk) word() {
 	for ; n.at < len(n.data); n.at++ {
 		switch n.data[n.at] {
@@ -154,7 +154,7 @@ func (n *strictWalk) object(s *shape) {
 			if s.fields != nil {
 				inner = s.fields[string(name)]
 			}
-			if s.fields == nil || inner != nil && inner.Kind() == reflect.Pointer { // what else a struct has is counted with it
+			if s.fields == nil || inner != nil && inner.Kind() == reflect.Pointer { // other fields are counted with their struct
 				n.counts(inner)
 			}
 			n.value(inner)
@@ -179,7 +179,7 @@ func (n *strictWalk) object(s *shape) {
 
 func (n *strictWalk) refuses(text []byte) bool { return n.texts && bytes.IndexByte(text, 0) >= 0 }
 
-// text steps over a text and answers what it says.
+// text scans a text and returns its content.
 func (n *strictWalk) text() []byte {
 	from, plain := n.at, true
 	for n.at++; n.at < len(n.data) && n.data[n.at] != '"'; n.at++ {
@@ -198,7 +198,7 @@ func (n *strictWalk) text() []byte {
 	return []byte(text)
 }
 
-// nameSet is the names of an object. Most have few.
+// nameSet is the set of names in an object. Most objects have few.
 type nameSet struct {
 	few  [][]byte
 	many map[string]bool
@@ -206,7 +206,7 @@ type nameSet struct {
 
 const fewNames = 16
 
-// add reports that a name was there before.
+// add adds a name, and reports whether it was there before.
 func (s *nameSet) add(name []byte) bool {
 	if s.many != nil {
 		was := s.many[string(name)]
@@ -225,15 +225,15 @@ func (s *nameSet) add(name []byte) bool {
 	return false
 }
 
-// shape is what a type says of the values in one of its own.
+// shape describes the values within a value of a type.
 type shape struct {
-	fields map[string]reflect.Type // of an object; nil: it may have any
-	entry  reflect.Type            // of such an object; nil: any
-	item   reflect.Type            // of a list; nil: any
-	free   bool                    // it is of a document of the caller's own, which is kept as it is written, with NUL as an escape
+	fields map[string]reflect.Type // of an object; nil: any names are allowed
+	entry  reflect.Type            // of an object with any names; nil: any type
+	item   reflect.Type            // of a list; nil: any type
+	free   bool                    // a free-form document, which is stored as written, with NUL as an escape
 }
 
-// shapes are by reflect.Type, as many as there are types of bodies.
+// shapes caches a shape for each reflect.Type of bodies.
 var shapes sync.Map
 
 func shapeOf(t reflect.Type) *shape {
@@ -241,7 +241,7 @@ func shapeOf(t reflect.Type) *shape {
 		return &anyShape
 	}
 	if known, ok := shapes.Load(t); ok {
-		return known.(*shape) //nolint:forcetypeassert // only this function stores
+		return known.(*shape) //nolint:forcetypeassert // only this function stores values
 	}
 	s := &shape{}
 	if plain := plainType(t); plain != nil {
@@ -262,10 +262,10 @@ func shapeOf(t reflect.Type) *shape {
 
 var anyShape shape
 
-// anything is the type of what is in a document of the caller's own.
+// anything is the type of values in free-form documents.
 var anything = reflect.TypeFor[any]()
 
-// plainType is what a value is decoded into field by field, anything, or nil.
+// plainType returns the type that a value is decoded into field by field, anything, or nil.
 func plainType(t reflect.Type) reflect.Type {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -9,12 +9,12 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Faults that encoding/json lets pass and two readers of one body may understand
-// differently: names in another case, a name twice in an object, and text that is
-// no text. A body that has any of it is refused.
+// encoding/json accepts faults that two readers of one body may read differently:
+// names in another case, duplicate names in an object, and invalid text. A body
+// with any of them is refused.
 
-// checkText refuses bytes that are not UTF-8, and escapes of half a character.
-// The decoder would replace both.
+// checkText refuses invalid UTF-8 and escapes of unpaired surrogates. The decoder
+// would replace both.
 func checkText(data []byte) error {
 	for i := 0; i < len(data); {
 		switch c := data[i]; {
@@ -41,7 +41,7 @@ func notText(at int, message string) error {
 	return core.InvalidField("body", "", fmt.Sprintf("byte %d %s", at, message), "send JSON in UTF-8")
 }
 
-// escaped is the length of an escape, or 0 of one that is half a character.
+// escaped returns the length of an escape, or 0 for an unpaired surrogate.
 func escaped(data []byte) int {
 	r, ok := unit(data)
 	if !ok || !utf16.IsSurrogate(r) {

@@ -27,7 +27,7 @@ func (s *server) definitionRoutes() {
 		Prune     bool   `query:"prune" doc:"Delete what the namespace has and the manifest does not name; refused if it names nothing there"`
 	}
 	api.ServeBody(s.API, api.Endpoint{
-		// The handler asks for admin, unless it is a dry run.
+		// The handler requires admin, unless it is a dry run.
 		Id: "definition-apply", Method: http.MethodPost, Path: "/v1/apply", Scope: access.ScopeRead,
 		Timeout: wire.ApplyTimeout, MaxBody: s.maxApply,
 		Summary: "Apply a manifest of queues, calendars, tasks, schedules, monitors, channels, alert rules and hooks",
@@ -68,7 +68,7 @@ func (s *server) definitionRoutes() {
 	})
 }
 
-// mayApply looks at whose definitions a manifest holds.
+// mayApply checks that a token may apply a manifest, by the namespaces of its definitions.
 func mayApply(t access.Token, m view.Manifest, o view.ApplyOptions) error {
 	if o.DryRun {
 		if err := boundPlan(t, m.Count()); err != nil {
@@ -95,8 +95,8 @@ func mayApply(t access.Token, m view.Manifest, o view.ApplyOptions) error {
 	return nil
 }
 
-// How many definitions a dry run may hold, by scope. An admin's is bounded by
-// [view.MaxManifest] alone.
+// Maximum number of definitions of a dry run, by scope. With admin, only
+// [view.MaxManifest] limits it.
 const (
 	readPlan    = 1_000
 	operatePlan = 10_000
@@ -117,7 +117,7 @@ func boundPlan(t access.Token, n int) error {
 	return nil
 }
 
-// ownersOf is the namespaces of what a manifest holds, by the name of the list.
+// ownersOf returns the namespaces of the definitions in a manifest, by the name of the list.
 func ownersOf(m view.Manifest) map[string][]string {
 	return map[string][]string{
 		"calendars":    api.Each(m.Calendars, func(v schedule.Calendar) string { return v.Namespace }),
@@ -132,7 +132,7 @@ func ownersOf(m view.Manifest) map[string][]string {
 	}
 }
 
-// Redacted is a manifest as it is shown.
+// Redacted returns a manifest without secrets.
 func Redacted(m view.Manifest) view.Manifest {
 	m.Tasks = api.Each(m.Tasks, task.Task.Redacted)
 	m.Channels = api.Each(m.Channels, alert.Channel.Redacted)

@@ -1,11 +1,13 @@
-// Package definitions applies and exports whole sets of definitions.
+// Package definitions applies and exports whole sets of definitions. [Routes]
+// registers the routes, and [Service] is the part of the store that they use. An
+// export shows secrets redacted, and applying it keeps the stored ones.
 package definitions
 
 import (
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
 )
 
-// Service is what these routes need of the one that does the work.
+// Service is the part of the store that these routes use.
 type Service interface {
 	Definitions
 }

@@ -9,10 +9,9 @@ import (
 
 // Definitions applies and exports whole sets of definitions.
 type Definitions interface {
-	// Apply makes the database as the manifest says, in one transaction. Objects
-	// that the manifest does not name are left alone, unless prune is set: then all
-	// but queues that it does not name is deleted from the namespace.
-	// A dry run changes nothing and answers the same plan.
+	// Apply applies a manifest to the database in one transaction. Objects that the
+	// manifest does not name stay unchanged. With prune, they are deleted from the
+	// namespace, except queues. A dry run changes nothing and returns the same plan.
 	Apply(ctx context.Context, m view.Manifest, o wire.ApplyOptions) (view.Applied, error)
 	Export(ctx context.Context, namespace string) (view.Manifest, error)
 }

@@ -1,4 +1,6 @@
-// Package docs renders the OpenAPI document as a page for people.
+// Package docs renders the OpenAPI document as a page for people. The page has
+// no scripts of others and loads nothing from elsewhere; [Policy] is its content
+// security policy.
 package docs
 
 import (
@@ -27,7 +29,7 @@ var Style []byte
 
 var docsPage = template.Must(template.New("docs").Parse(docsText))
 
-// Policy lets the page load its own style sheet and nothing else.
+// Policy sets a content security policy that allows only the page's own style sheet.
 func Policy(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy",
@@ -68,7 +70,7 @@ type (
 	}
 )
 
-// Render writes the page from the document, once.
+// Render returns the page of the document.
 func Render(doc *huma.OpenAPI) ([]byte, error) {
 	data := docsData{Title: doc.Info.Title, Version: doc.Info.Version, About: doc.Info.Description}
 	groups := map[string][]docsOperation{}
@@ -119,7 +121,7 @@ func describeOperation(method, path string, op *huma.Operation) docsOperation {
 	return d
 }
 
-// curl is the call as one would type it.
+// curl returns the curl command of a call.
 func curl(method, path string, op *huma.Operation) string {
 	var b strings.Builder
 	b.WriteString(`curl -H "Authorization: Bearer $BELFRY_TOKEN"`)
@@ -140,7 +142,7 @@ func curl(method, path string, op *huma.Operation) string {
 	return b.String()
 }
 
-// bodyFlags is how curl sends a body.
+// bodyFlags returns the flags of curl for a body.
 func bodyFlags(op *huma.Operation) string {
 	if op.RequestBody.Content["application/json"] != nil {
 		return " --json @body.json"
@@ -164,7 +166,7 @@ func fieldsOfSchema(s *huma.Schema) []docsField {
 	return fields
 }
 
-// kindOf says a schema in a word or two, and the type it refers to.
+// kindOf describes a schema in a word or two, and returns the type that it refers to.
 func kindOf(s *huma.Schema) (kind, typeName string) {
 	switch {
 	case s == nil:

@@ -11,26 +11,25 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// lostAfter is for how long each look must have failed before the process says
-// that it has to be started again: a disk that hangs for a moment, or a machine
-// that is overloaded, is no reason to.
+// lostAfter is how long checks must fail before the process reports that it must
+// be restarted. A disk that hangs for a moment, or an overloaded machine, is no
+// reason for a restart.
 const lostAfter = 30 * time.Second
 
-// vitality is what this process can no longer do and would do again after a
-// restart. It looks when it is asked, and no more often than every keep:
-// /healthz is open to everybody.
+// vitality reports faults of this process that a restart would mend. It checks
+// only when called, and at most once in keep, because /healthz needs no token.
 type vitality struct {
 	look func(ctx context.Context) error
 	keep time.Duration
 
 	mu     sync.Mutex
 	at     time.Time
-	failed time.Time // since when each look has failed; zero: the last did not
-	broken bool      // a restart does not help: the file is damaged
+	failed time.Time // start of the present series of failed checks; zero: the last check succeeded
+	broken bool      // the database file is damaged; a restart does not help
 }
 
-// lost is since when it can no longer, and zero while it can or may again; and whether
-// its database is damaged, which is for good.
+// lost returns since when checks fail, or zero if they succeed or may recover; and
+// whether the database is damaged for good.
 func (v *vitality) lost(ctx context.Context) (since time.Time, broken bool) {
 	if v.look == nil {
 		return time.Time{}, false
@@ -53,7 +52,7 @@ func (v *vitality) lost(ctx context.Context) (since time.Time, broken bool) {
 	return v.failed, v.broken
 }
 
-// alive answers as long as the process does, unless only another can go on.
+// alive serves /healthz. It fails only if a new process could go on and this one cannot.
 func (s *server) alive(w http.ResponseWriter, r *http.Request) {
 	if s.opts.Outdated != nil {
 		if err := s.opts.Outdated(); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// readyTimeout bounds the answer to whether a node is ready.
+// readyTimeout limits the checks of /readyz.
 const readyTimeout = 5 * time.Second
 
 func (s *server) healthRoutes() {
@@ -46,15 +46,15 @@ func (s *server) healthRoutes() {
 	})
 }
 
-// readiness is what /readyz answers, to everybody: it tells what is wrong, and
-// not what the database said about it.
+// readiness is the answer of /readyz, which needs no token. It names faults, but
+// hides error texts of the database.
 type readiness struct {
 	Ready  bool         `json:"ready"`
 	Checks []core.Check `json:"checks"`
 }
 
 func (s *server) ready(w http.ResponseWriter, r *http.Request) {
-	// A prober that leaves must not spoil the answer for the others.
+	// The answer is cached: a prober that disconnects must not cancel it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), readyTimeout)
 	defer cancel()
 	answer := s.readiness(ctx)
@@ -65,8 +65,8 @@ func (s *server) ready(w http.ResponseWriter, r *http.Request) {
 	api.WriteJSON(w, status, answer)
 }
 
-// healthMemo keeps the last answer for a while: /readyz is open to everybody,
-// and must not be a way to keep the database busy.
+// healthMemo caches the last answer for a while: /readyz needs no token, and its
+// callers must not load the database.
 type healthMemo struct {
 	mu    sync.Mutex
 	at    time.Time
@@ -106,14 +106,18 @@ func (s *server) readiness(ctx context.Context) readiness {
 	}
 	node := core.Check{Name: "node", OK: true}
 	if err := s.opts.Ready(ctx); err != nil {
-		s.Fail(ctx, core.Errorf(core.Unavailable, "ready: %w", err))
+		if core.CodeOf(err) == core.Unavailable { // it starts or stops, which it logs itself
+			s.API.Options.Logger.Debug("not ready", "reason", err)
+		} else {
+			s.Fail(ctx, core.Errorf(core.Unavailable, "ready: %w", err))
+		}
 		node.OK, node.Detail, answer.Ready = false, "is not ready", false
 	}
 	answer.Checks = append(answer.Checks, node)
 	return answer
 }
 
-// workerCheck says what this machine has run out of, and no more: anybody may ask.
+// workerCheck names the exhausted resources of this machine, without details: callers need no token.
 func workerCheck(unwell map[task.Kind]string) core.Check {
 	if len(unwell) == 0 {
 		return core.Check{Name: "worker", OK: true}
@@ -141,7 +145,7 @@ func leftCheck(attempts, alerts int) core.Check {
 	}
 }
 
-// shownLag is how late a schedule may be before it is pointed out.
+// shownLag is the scheduler lag from which it is reported.
 const shownLag = 10 * time.Second
 
 func (s *server) lagCheck(h view.Health) core.Check {
@@ -159,7 +163,7 @@ func (s *server) lagCheck(h view.Health) core.Check {
 	}
 }
 
-// ownHealth is the state of a node without what all namespaces make of it.
+// ownHealth returns the state of a node without figures of other namespaces.
 func (s *server) ownHealth(ctx context.Context, t access.Token, h view.Health) (view.Health, error) {
 	if api.EveryFigure(t) {
 		return h, nil

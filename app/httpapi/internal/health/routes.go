@@ -1,4 +1,7 @@
-// Package health says whether a node and its database are well.
+// Package health serves the health checks of a node and its database. [Routes]
+// registers the routes. Liveness needs no token and fails only for faults that a
+// restart of the process mends; readiness and the health of the database say
+// more.
 package health
 
 import (
@@ -11,13 +14,13 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Service is what these routes need of the one that does the work.
+// Service is the part of the store that these routes use.
 type Service interface {
 	Health
 	Workers(ctx context.Context, ended bool) ([]job.WorkerState, error)
 }
 
-// Options are what a node says of itself, as [httpapi.Options] has it.
+// Options are the health checks of a node. [httpapi.Options] documents them.
 type Options struct {
 	Alive      func(ctx context.Context) error
 	Unwell     func() map[task.Kind]string

@@ -6,9 +6,9 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Health says whether the database answers and what state it is in.
+// Health returns the state of the database.
 type Health interface {
 	Health(ctx context.Context) (view.Health, error)
-	// DatabaseHealth is what an operator asks when jobs get slow.
+	// DatabaseHealth returns figures of the database that explain slow jobs.
 	DatabaseHealth(ctx context.Context) (view.DatabaseHealth, error)
 }

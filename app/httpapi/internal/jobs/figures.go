@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// ownCount leaves out how many rows of everybody were looked at.
+// ownCount removes the number of scanned rows, which include rows of other namespaces.
 func ownCount(t access.Token, n job.Count) job.Count {
 	if api.EveryFigure(t) {
 		return n
@@ -21,7 +21,7 @@ func ownCount(t access.Token, n job.Count) job.Count {
 	return n
 }
 
-// ownWhy leaves out how many workers there are and how many jobs of everybody run.
+// ownWhy removes the numbers of workers and of running jobs of all namespaces.
 func ownWhy(t access.Token, w job.Why) job.Why {
 	if api.EveryFigure(t) {
 		return w

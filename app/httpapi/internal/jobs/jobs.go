@@ -35,13 +35,13 @@ func (in *jobByID) resolve(c *api.Call) (string, error) {
 	return api.InNamespace(c.Token, "namespace", in.Namespace)
 }
 
-// newJobs is one job to make, or several.
+// newJobs is one new job, or several.
 type newJobs struct {
 	jobs  []job.NewJob
 	batch bool
 }
 
-// Schema is asked for by huma.
+// Schema is called by huma.
 func (newJobs) Schema(r huma.Registry) *huma.Schema {
 	return eitherOf[job.NewJob, wire.NewJobBatch](r)
 }
@@ -50,7 +50,7 @@ func eitherOf[A, B any](r huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{r.Schema(reflect.TypeFor[A](), true, ""), r.Schema(reflect.TypeFor[B](), true, "")}}
 }
 
-// ReadBody tells one job from several.
+// ReadBody reads one job or a list.
 func (n *newJobs) ReadBody(data []byte) error {
 	var top map[string]json.RawMessage
 	if json.Unmarshal(data, &top) == nil {
@@ -66,18 +66,18 @@ func (n *newJobs) ReadBody(data []byte) error {
 	return body.Decode(data, &n.jobs[0])
 }
 
-// enqueued is the answer to newJobs, in the same number.
+// enqueued is the answer to newJobs, with one item for each job.
 type enqueued struct {
 	Jobs  []job.Enqueued
 	batch bool
 }
 
-// Schema is asked for by huma.
+// Schema is called by huma.
 func (enqueued) Schema(r huma.Registry) *huma.Schema {
 	return eitherOf[job.Enqueued, wire.EnqueuedBatch](r)
 }
 
-// MarshalJSON writes one answer to one job, and a list to a list.
+// MarshalJSON writes one item for one job, and a list for a list.
 func (e enqueued) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -90,12 +90,12 @@ func (e enqueued) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Made reports whether a job was made.
+// Made reports whether at least one job was created.
 func (e enqueued) Made() bool {
 	return slices.ContainsFunc(e.Jobs, func(one job.Enqueued) bool { return !one.Existing })
 }
 
-// Only is the only job, if it is one.
+// Only returns the job if there is exactly one, or nil.
 func (e enqueued) Only() any {
 	if len(e.Jobs) != 1 {
 		return nil
@@ -129,6 +129,7 @@ func (n *newJobs) prepare(c *api.Call, namespace, key string) error {
 	return nil
 }
 
+// jobRoutes serves jobs.
 func (s *server) jobRoutes() {
 	type listing struct {
 		Namespace string      `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
@@ -198,6 +199,18 @@ func (s *server) jobRoutes() {
 		return ownCount(c.Token, n), err
 	})
 
+	s.enqueueRoutes()
+	s.attemptRoutes()
+	s.runAgainRoute()
+	s.stepRoutes()
+	s.jobLogRoute()
+	s.logTextRoutes()
+	s.bulkRoutes("cancel", "End jobs that wait or run", s.service.CancelJobs)
+	s.bulkRoutes("retry", "Make failed and canceled jobs ready again, with all their attempts back", s.service.RetryJobs)
+}
+
+// enqueueRoutes serves enqueueing, and what is known of one job.
+func (s *server) enqueueRoutes() {
 	type enqueuing struct {
 		Namespace string `query:"namespace" doc:"Default: as the body says, the token's namespace, or default"`
 		Key       string `header:"Idempotency-Key" doc:"For one job: the same as its key. The same request again makes no second job; another request with it is refused"`
@@ -225,7 +238,10 @@ func (s *server) jobRoutes() {
 		}
 		return s.service.Job(ctx, ns, in.ID)
 	})
+}
 
+// attemptRoutes serves what the attempts of a job left, and why a job waits.
+func (s *server) attemptRoutes() {
 	type attemptList struct {
 		Items []job.Attempt `json:"items"`
 	}
@@ -286,7 +302,10 @@ func (s *server) jobRoutes() {
 		w.Checks = api.List(w.Checks)
 		return ownWhy(c.Token, w), err
 	})
+}
 
+// runAgainRoute serves new jobs made from finished ones.
+func (s *server) runAgainRoute() {
 	type runningAgain struct {
 		ID        int64  `path:"id"`
 		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for wherever it is"`
@@ -306,17 +325,11 @@ func (s *server) jobRoutes() {
 		}
 		return s.service.RunJobAgain(ctx, ns, in.ID, r)
 	})
-
-	s.stepRoutes()
-	s.jobLogRoute()
-	s.logTextRoutes()
-	s.bulkRoutes("cancel", "End jobs that wait or run", s.service.CancelJobs)
-	s.bulkRoutes("retry", "Make failed and canceled jobs ready again, with all their attempts back", s.service.RetryJobs)
 }
 
 type bulk func(ctx context.Context, namespace string, sel view.Selection) (view.Selected, error)
 
-// bulkRoutes serves one thing that can be done to many jobs, and to one.
+// bulkRoutes serves an operation on many jobs, and on one.
 func (s *server) bulkRoutes(verb, summary string, do bulk) {
 	type selecting struct {
 		Namespace string `query:"namespace" doc:"Default: as the filter says, the token's namespace, or default; * for all"`
@@ -350,8 +363,8 @@ func (s *server) bulkRoutes(verb, summary string, do bulk) {
 	})
 }
 
-// jobSearch reads a search and binds it to the namespace that the caller may
-// look at.
+// jobSearch reads a search and limits it to the namespace that the caller may
+// read.
 func jobSearch(c *api.Call, namespace, query string) (f job.Filter, err error) {
 	if namespace, err = api.InNamespace(c.Token, "namespace", namespace); err != nil {
 		return f, err
@@ -361,10 +374,10 @@ func jobSearch(c *api.Call, namespace, query string) (f job.Filter, err error) {
 	return f, err
 }
 
-// selectionNamespace checks a selection and binds its filter to the namespace
-// that the caller may touch, whatever the one who carries it out looks at.
+// selectionNamespace checks a selection and limits its filter to the namespace
+// that the caller may change. So the result does not depend on checks of the service.
 func selectionNamespace(c *api.Call, asked string, sel *view.Selection) (string, error) {
-	if asked != "" { // the namespace comes before what is wrong with the selection
+	if asked != "" { // a refused namespace takes precedence over faults of the selection
 		if _, err := api.InNamespace(c.Token, "namespace", asked); err != nil {
 			return "", err
 		}

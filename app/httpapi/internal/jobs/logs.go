@@ -59,13 +59,13 @@ func (s *server) jobLogRoute() {
 			w.Header().Set("Content-Type", "application/json")
 			enc := json.NewEncoder(w)
 			enc.SetEscapeHTML(false)
-			_ = enc.Encode(lines) // the reader has left
+			_ = enc.Encode(lines) // fails only if the client has disconnected
 		}, nil
 	})
 }
 
-// position is how far a log was read: the page, and the last piece seen of it.
-// Within a job pieces are ordered by lease and number, and both only grow.
+// position is a position in a log: the page, and the last sent piece of it.
+// Within a job, pieces are ordered by lease and number, and both only grow.
 type position struct {
 	lease  int64
 	seq    int
@@ -88,23 +88,23 @@ func parsePosition(text string) (position, error) {
 	return position{lease: l, seq: n, cursor: cursor}, nil
 }
 
-// passed reports whether a piece was seen.
+// passed reports whether a piece was sent before.
 func (p position) passed(l job.LogLine) bool {
 	return l.Lease < p.lease || l.Lease == p.lease && l.Seq <= p.seq
 }
 
-// followPage is how many pieces are read at once, and so the most that is read
-// again for nothing at each look: the last page has no cursor for its end.
+// followPage is how many pieces are read at once. At most so many are read again
+// at each look, because the last page has no cursor for its end.
 const followPage = 50
 
-// follow answers what streams a log from a position on.
+// follow returns the function that streams a log from a position on.
 func (s *server) follow(ctx context.Context, ns string, id int64, attempt int, from string) (func(http.ResponseWriter), error) {
 	at, err := parsePosition(from)
 	if err != nil {
 		return nil, err
 	}
 	f := &follower{s: s, namespace: ns, id: id, attempt: attempt, at: at}
-	return s.Stream(ctx, func() error { return f.read(ctx) }, f.run) // the look refuses a job that is not there
+	return s.Stream(ctx, func() error { return f.read(ctx) }, f.run) // the first read refuses an unknown job
 }
 
 // follower sends the log of one job.
@@ -118,8 +118,8 @@ type follower struct {
 	lines     core.Page[job.LogLine]
 }
 
-// read looks at the job first and at its log after that, so that a job that
-// had ended then has nothing to say that is not in these lines or after them.
+// read reads the job first, and then its log. So if the job has ended, the log
+// has no pieces beyond these pages.
 func (f *follower) read(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, api.HandleTimeout)
 	defer cancel()
@@ -163,7 +163,7 @@ func (f *follower) run(ctx context.Context, out *api.Sse) error {
 	}
 }
 
-// send passes on what is new, and reports whether there is more to read now.
+// send sends the new pieces, and reports whether there is more to read now.
 func (f *follower) send(out *api.Sse) (sent int, more bool, err error) {
 	for _, l := range f.lines.Items {
 		if f.at.passed(l) {
@@ -182,7 +182,7 @@ func (f *follower) send(out *api.Sse) (sent int, more bool, err error) {
 	return sent, more && len(f.lines.Items) > 0, nil
 }
 
-// over reports that nothing more can come.
+// over reports whether no more pieces can come.
 func (f *follower) over() bool {
 	return f.job.State.Final() || f.attempt > 0 && f.job.Attempt > f.attempt
 }

@@ -69,8 +69,8 @@ func (s *server) logTextRoutes() {
 	})
 }
 
-// sendLog sends a log part by part, as far as it was written at the begin. A slow
-// reader gets it all as long as each part arrives in time.
+// sendLog sends a log part by part, up to its end at the start of the call. A
+// slow reader gets the whole log if each part arrives in time.
 func (s *server) sendLog(ctx context.Context, w http.ResponseWriter, ns string, id int64, q job.LogQuery, part job.LogText) {
 	ctx, cancel := s.WhileGood(ctx)
 	defer cancel()
@@ -81,7 +81,7 @@ func (s *server) sendLog(ctx context.Context, w http.ResponseWriter, ns string, 
 	for end := part.Size; ; {
 		_ = control.SetWriteDeadline(time.Now().Add(api.WriteTimeout))
 		if _, err := io.WriteString(w, part.Text); err != nil || part.Next >= end {
-			return // the reader has left, or has it all
+			return // the reader has disconnected, or has the whole log
 		}
 		q.Offset = part.Next
 		var err error
@@ -90,7 +90,7 @@ func (s *server) sendLog(ctx context.Context, w http.ResponseWriter, ns string, 
 		}
 		if err != nil {
 			s.Fail(ctx, err)
-			panic(http.ErrAbortHandler) // a cut log must not look like a whole one
+			panic(http.ErrAbortHandler) // a truncated log must not look complete
 		}
 	}
 }

@@ -1,11 +1,14 @@
-// Package jobs serves jobs, their logs and the files that they leave.
+// Package jobs serves jobs, their logs and their output files. [Routes]
+// registers the routes, and [Service] is the part of the store that they use. A
+// job of another namespace is answered as not found, because an id gives no
+// right.
 package jobs
 
 import (
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
 )
 
-// Service is what these routes need of the one that does the work.
+// Service is the part of the store that these routes use.
 type Service interface {
 	Jobs
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Announcements keeps what people announce on status pages.
+// Announcements stores announcements on status pages.
 type Announcements interface {
 	Announcements(ctx context.Context, f view.AnnouncementFilter) (core.Page[public.Announcement], error)
 	Announcement(ctx context.Context, namespace, page string, id int64) (public.Announcement, error)
 	CreateAnnouncement(ctx context.Context, a public.Announcement) (public.Announcement, error)
 	UpdateAnnouncement(ctx context.Context, a public.Announcement) (public.Announcement, error)
-	// EndAnnouncement ends it now. One that is over stays as it is.
+	// EndAnnouncement ends an announcement now. An ended one stays unchanged.
 	EndAnnouncement(ctx context.Context, namespace, page string, id int64) (public.Announcement, error)
 }
 
@@ -110,7 +110,7 @@ func (s *server) announcementRoutes() {
 	})
 }
 
-// agreed refuses a body that names another page than its address.
+// agreed refuses a body that names another status page than the path.
 func agreed(namespace, page string, a public.Announcement) error {
 	if _, err := api.Agree("namespace", namespace, a.Namespace); err != nil {
 		return err

@@ -22,9 +22,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// badge serves a picture of one fact about a monitor that is public. It wants
-// no token, so a monitor that is not public reads the same as one that is not
-// there.
+// badge serves a picture of one fact about a public monitor. It needs no token,
+// so the answer for a private monitor is the same as for a missing one.
 func (s *server) badge(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), api.HandleTimeout)
 	defer cancel()
@@ -42,7 +41,7 @@ func (s *server) badge(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(svg))
 }
 
-// badgeWindows are the spans that a badge can be about.
+// badgeWindows are the time ranges of badges.
 var badgeWindows = []string{"24h", "7d", "30d", "90d", "1y"}
 
 // badgeWindow is the default.
@@ -59,7 +58,7 @@ func (s *server) badgeOf(ctx context.Context, r *http.Request) (badge.Badge, err
 		return badge.Badge{}, core.InvalidField("window", wire.Shorten(window), "is not a span that is counted", "one of "+strings.Join(badgeWindows, ", "))
 	}
 	if _, err := (badge.Badge{}).Asked(r.URL.Query()); err != nil {
-		return badge.Badge{}, err // before anything is read
+		return badge.Badge{}, err // before any read of the database
 	}
 	unknown := core.Errorf(core.NotFound, "there is no public monitor %q in namespace %q", wire.Shorten(name), wire.Shorten(namespace))
 	if core.ValidName("monitor", name) != nil || core.ValidName("namespace", namespace) != nil {
@@ -75,22 +74,22 @@ func (s *server) badgeOf(ctx context.Context, r *http.Request) (badge.Badge, err
 	return facts.badge(kind, window).Asked(r.URL.Query())
 }
 
-// badgeFacts is all that badges of a monitor show.
+// badgeFacts are the facts of all badges of a monitor.
 type badgeFacts struct {
 	at     time.Time
 	view   view.MonitorView
 	uptime view.UptimeReport
 }
 
-// badgeMemo keeps the last facts for a while: badges are open to everybody,
-// and must not be a way to keep the database busy.
+// badgeMemo caches the last facts for a while: badges need no token, and their
+// readers must not load the database.
 type badgeMemo struct {
 	keep time.Duration
 	mu   sync.Mutex
 	of   map[string]badgeFacts
 }
 
-// maxBadges bounds the monitors whose facts are remembered.
+// maxBadges limits the monitors whose facts are cached.
 const maxBadges = 1024
 
 func (m *badgeMemo) get(ctx context.Context, s Monitors, namespace, name string) (f badgeFacts, err error) {
@@ -163,7 +162,7 @@ func statusWord(v view.MonitorView) (word, colour string) {
 	return "unknown", badge.Grey
 }
 
-// ratioText never says 100% of what was down for a moment.
+// ratioText formats a ratio. It never rounds up to 100% after a short outage.
 func ratioText(ratio *float64) (text, colour string) {
 	if ratio == nil {
 		return "unknown", badge.Grey

@@ -27,7 +27,7 @@ func (shop) Uptime(context.Context, string, string) (view.UptimeReport, error) {
 	return view.UptimeReport{}, nil
 }
 
-func TestWhatBadgesRememberIsBounded(t *testing.T) {
+func TestBadgeCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	m := badgeMemo{keep: time.Hour}
 	for i := range maxBadges + 10 {
@@ -70,9 +70,9 @@ func TestLatenciesOfBadges(t *testing.T) {
 	}
 }
 
-// TestABadgeIsWellFormedWhateverItSays reads it back as XML and looks for what
+// TestBadgesAreWellFormedForAnyText reads it back as XML and looks for what
 // it was to say.
-func TestABadgeIsWellFormedWhateverItSays(t *testing.T) {
+func TestBadgesAreWellFormedForAnyText(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		b := badge.Badge{About: rapid.String().Draw(t, "about"), Label: rapid.String().Draw(t, "label"), Value: rapid.String().Draw(t, "value"), Colour: badge.Green}

@@ -17,28 +17,28 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// MaxBeatBody is how much is read of what a caller says, in bytes. The rest
-// is not kept, and is no fault of the call.
+// MaxBeatBody is how many bytes of the body of a heartbeat call are kept. A
+// longer body is not an error.
 const MaxBeatBody = 10 << 10
 
-// beatKeyRule is what a key looks like. Anything else is unknown without
-// asking the database.
+// beatKeyRule matches well-formed keys. Others are unknown without a database
+// query.
 var beatKeyRule = regexp.MustCompile(`^[0-9a-fA-F]{32}$`)
 
-// beatRoutes is the public face of heartbeats. GET counts, and so does HEAD,
-// which the router takes for a GET: it is what some pingers send.
+// beatRoutes serves the public URLs of heartbeats. HEAD counts like GET, because
+// some clients send it; the router handles it as GET.
 func (s *server) beatRoutes() {
 	for _, pattern := range []string{"GET /beat/{key}", "POST /beat/{key}", "GET /beat/{key}/{said}", "POST /beat/{key}/{said}"} {
 		s.Mux.HandleFunc(pattern, s.takeBeat)
 	}
 }
 
-// takeBeat counts a call whether or not its caller waits for the answer.
+// takeBeat counts a call, also if its caller does not wait for the answer.
 func (s *server) takeBeat(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), api.HandleTimeout)
 	defer cancel()
 	out, err := s.beatOf(ctx, r)
-	// So that the caller can end what it sends, and reads the answer.
+	// Reads the rest of the body, so that the caller can finish sending and reads the answer.
 	_, _ = io.CopyN(io.Discard, r.Body, s.Options.MaxBody)
 	inJSON := strings.Contains(r.Header.Get("Accept"), "application/json")
 	switch {
@@ -63,13 +63,13 @@ func (s *server) beatOf(ctx context.Context, r *http.Request) (view.Beaten, erro
 	if !beatKeyRule.MatchString(key) {
 		return view.Beaten{}, core.Errorf(core.NotFound, "no heartbeat has this key").WithHint("see: belfry monitor show NAME")
 	}
-	// A body that ends early says less, and the call came all the same.
+	// The call counts even if its body ends early.
 	body, _ := io.ReadAll(io.LimitReader(r.Body, MaxBeatBody))
 	call.Message, call.RunID = strings.TrimSpace(string(body)), r.URL.Query().Get("rid")
 	return s.service.Beat(ctx, key, call)
 }
 
-// callSaid reads what stands behind the key: nothing, a word, or an exit code.
+// callSaid reads the part of the path after the key: empty, a word, or an exit code.
 func callSaid(text string) (monitor.Call, error) {
 	switch kind := monitor.CallKind(cmp.Or(text, string(monitor.CallSuccess))); kind {
 	case monitor.CallStart, monitor.CallSuccess, monitor.CallFail, monitor.CallLog:
@@ -87,7 +87,7 @@ func callSaid(text string) (monitor.Call, error) {
 	return monitor.Call{Kind: monitor.CallFail, ExitCode: &exit}, nil
 }
 
-// refuseText is refuse for those who read lines.
+// refuseText answers with an error as plain text.
 func (s *server) refuseText(ctx context.Context, w http.ResponseWriter, err error) {
 	p := s.Fail(ctx, err)
 	maps.Copy(w.Header(), p.GetHeaders())

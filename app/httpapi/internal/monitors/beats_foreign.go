@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/monitor"
 )
 
-// maxForeignToken bounds what is taken for a token or a key, in bytes.
+// maxForeignToken limits tokens and keys, in bytes.
 const maxForeignToken = 1 << 10
 
 func (s *server) foreignBeatRoutes() {
@@ -21,7 +21,7 @@ func (s *server) foreignBeatRoutes() {
 	s.Mux.HandleFunc("POST "+api.ExternalPrefix+"{key}/external", s.takeExternal)
 }
 
-// takePush answers as Uptime Kuma does.
+// takePush takes a call for Uptime Kuma, and answers in the same format.
 func (s *server) takePush(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	call := monitor.Call{Kind: monitor.CallSuccess, Message: q.Get("msg")}
@@ -38,8 +38,8 @@ func (s *server) takePush(w http.ResponseWriter, r *http.Request) {
 	api.WriteJSON(w, http.StatusOK, map[string]any{"ok": true})
 }
 
-// takeExternal answers as Gatus does, but that it does not say whether the key or
-// the token was wrong.
+// takeExternal takes a call for Gatus, and answers in the same format. Unlike
+// Gatus, it does not reveal whether the key or the token was wrong.
 func (s *server) takeExternal(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	call := monitor.Call{Kind: monitor.CallSuccess}
@@ -47,7 +47,7 @@ func (s *server) takeExternal(w http.ResponseWriter, r *http.Request) {
 		Error string `json:"error"`
 	}
 	body, _ := io.ReadAll(io.LimitReader(r.Body, MaxBeatBody))
-	_ = json.Unmarshal(body, &said) // it may well be empty
+	_ = json.Unmarshal(body, &said) // the body may be empty
 	switch q.Get("success") {
 	case "true":
 	case "false":
@@ -69,7 +69,7 @@ func (s *server) takeExternal(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// foreignBeat counts a call whether or not its caller waits for the answer.
+// foreignBeat counts a call, also if its caller does not wait for the answer.
 func (s *server) foreignBeat(r *http.Request, size int, digest string, call monitor.Call) error {
 	if size > maxForeignToken {
 		return core.Errorf(core.NotFound, "no heartbeat has this token")

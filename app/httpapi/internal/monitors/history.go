@@ -18,7 +18,7 @@ type barList struct {
 	Items []monitor.Bars `json:"items" doc:"By name"`
 }
 
-// monitorHistory is what was seen of a monitor's target.
+// monitorHistory serves the history of a monitor.
 func (s *server) monitorHistory() {
 	type resulting struct {
 		Name      string            `path:"name"`
@@ -86,6 +86,11 @@ func (s *server) monitorHistory() {
 		return r, err
 	})
 
+	s.monitorTimeline()
+}
+
+// monitorTimeline serves the states of a monitor over time, and its incidents.
+func (s *server) monitorTimeline() {
 	type tracing struct {
 		Name      string    `path:"name"`
 		Namespace string    `query:"namespace" doc:"Default: the token's namespace, or default"`

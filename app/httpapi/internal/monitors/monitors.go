@@ -15,8 +15,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// monitorBody is a monitor as it is written. Fields of an answer alone may
-// stand in it and mean nothing, so that an answer can be sent back.
+// monitorBody is the body of a monitor to save. Fields that only answers have
+// are accepted and ignored, so that an answer can be sent back.
 type monitorBody struct {
 	monitor.Monitor
 	Status monitor.Status `json:"status,omitempty" readOnly:"true" doc:"As it was shown; nothing comes of it"`
@@ -25,8 +25,8 @@ type monitorBody struct {
 	Beat   string         `json:"beat,omitempty" readOnly:"true" doc:"As it was shown; nothing comes of it"`
 }
 
-// shownTo is a monitor as the caller may see it. The key of a heartbeat is for
-// those who may operate: with it anybody can say that all is well.
+// shownTo returns a function that hides the key of a heartbeat from callers
+// without the scope operate: with the key, a caller can report success.
 func shownTo(c *api.Call) func(view.MonitorView, error) (view.MonitorView, error) {
 	return func(v view.MonitorView, err error) (view.MonitorView, error) {
 		v.Monitor = v.Redacted()
@@ -57,8 +57,8 @@ func (in *monitorFilter) resolve(c *api.Call) (f view.MonitorFilter, err error) 
 	return f, api.OneOf("kind", in.Kind, append([]task.Kind{task.KindHeartbeat}, task.Kinds...)...)
 }
 
-// monitorOverview is how many monitors are, at a glance. The addresses are not
-// below that of a monitor: count and bars are names that one may have.
+// monitorOverview serves counts and bars of monitors. Their paths are not below
+// that of monitors, because a monitor may be named count or bars.
 func (s *server) monitorOverview() {
 	api.Serve(s.API, api.Endpoint{
 		Id: "monitor-counts", Method: http.MethodGet, Path: "/v1/monitor-counts", Scope: access.ScopeRead,

@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// versionNumber reads a version as the service numbers them.
+// versionNumber reads a version in the numbering of the service.
 func versionNumber(field, text string) (int64, error) {
 	switch text {
 	case wire.NewestVersion:

@@ -1,5 +1,5 @@
-// Package monitors serves monitors, their history, windows of maintenance and status
-// pages, and what is open to everybody: the URLs of heartbeats, and badges.
+// Package monitors serves monitors, their history, maintenance windows and status
+// pages, and routes without a token: the URLs of heartbeats, and badges.
 package monitors
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
 )
 
-// Service is what these routes need of the one that does the work.
+// Service is the part of the store that these routes use.
 type Service interface {
 	Monitors
 	Windows
@@ -18,12 +18,12 @@ type Service interface {
 	Subscribers
 }
 
-// Options are what a node may be able to do besides, or nil.
+// Options are optional abilities of a node. A nil one is missing.
 type Options struct {
 	Prober  Prober // tries checks
 	Secrets Checks // for tries of the checks of monitors
 
-	Subscribe http.Handler // takes and ends subscriptions of visitors
+	Subscribe http.Handler // creates and deletes subscriptions of visitors
 }
 
 // server serves the routes of this package.
@@ -50,7 +50,7 @@ func Routes(a *api.API, s Service, o Options) {
 	r.badgeRoutes()
 }
 
-// badgeRoutes serve pictures for everybody.
+// badgeRoutes serves badges, without a token.
 func (s *server) badgeRoutes() {
 	s.Mux.HandleFunc("GET /badge/{namespace}/{monitor}/{file}", s.badge)
 }

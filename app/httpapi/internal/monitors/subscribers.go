@@ -13,7 +13,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Subscribers shows the subscribers of status pages.
+// Subscribers lists the subscribers of status pages.
 type Subscribers interface {
 	Subscribers(ctx context.Context, f view.SubscriberFilter) (core.Page[public.Subscriber], error)
 	CountSubscribers(ctx context.Context, namespace, page string) (view.SubscriberCounts, error)
@@ -63,14 +63,14 @@ func (s *server) subscriberRoutes() {
 	s.visitorRoutes()
 }
 
-// visitorRoutes are for visitors, who bring no token. Calls that make Belfry send something are counted.
+// visitorRoutes serves visitors without a token. Calls that make Belfry send a message are limited.
 func (s *server) visitorRoutes() {
 	if s.opts.Subscribe == nil {
 		return
 	}
 	s.Mux.HandleFunc("POST /status/", func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/subscribe") {
-			if err := s.Asks(r.Context()); err != nil {
+			if err := s.AdmitVisitor(r.Context()); err != nil {
 				s.refuseVisitor(w, r, err)
 				return
 			}
@@ -81,12 +81,12 @@ func (s *server) visitorRoutes() {
 	s.Mux.Handle("POST "+public.SubscriptionPath+"{key}", s.opts.Subscribe)
 }
 
-// refuser answers a person with a page. The handler of subscriptions may be one.
+// refuser answers errors with an HTML page. The handler of subscriptions may implement it.
 type refuser interface {
 	Refuse(w http.ResponseWriter, r *http.Request, status int, err *core.Error)
 }
 
-// refuseVisitor answers who sent the form of a page with a page, and programs as the API does.
+// refuseVisitor answers the error of a form with a page, and that of a program like the API.
 func (s *server) refuseVisitor(w http.ResponseWriter, r *http.Request, err error) {
 	page, is := s.opts.Subscribe.(refuser)
 	if !is || !strings.Contains(r.Header.Get("Accept"), "text/html") {

@@ -14,19 +14,18 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Prober looks at targets on request, for no monitor. It is an
-// ability of nodes that run checks.
+// Prober runs checks on request, without a monitor. Nodes that run checks
+// provide it.
 type Prober interface {
-	// Try looks once at the target of a task, within the task's timeout.
+	// Try checks the target of a task once, within the task's timeout.
 	Try(ctx context.Context, t task.Task) (task.CheckResult, error)
-	// Preview does the same for a task of kind page, and shows what its
-	// selector finds.
+	// Preview is Try for a task of kind page; it shows what the selector finds.
 	Preview(ctx context.Context, t task.Task) (view.PagePreview, error)
 }
 
-// Checks hands out checks with their secrets, for the server's own use.
+// Checks returns checks with their secrets, for the server's own use.
 type Checks interface {
-	// CheckOf is what a monitor does each time.
+	// CheckOf returns the check of a monitor.
 	CheckOf(ctx context.Context, namespace, monitor string) (task.Task, error)
 }
 
@@ -54,7 +53,7 @@ func (s *server) trialRoutes() {
 		if err := s.MayTry(); err != nil {
 			return wire.Tried{}, err
 		}
-		s.Options.Logger.Info("check is tried", "request", c.Id, "token", c.Token.Name, "kind", t.Kind, "namespace", ns, "monitor", body.Monitor)
+		s.Options.Logger.Info("trying a check", "request", c.Id, "token", c.Token.Name, "kind", t.Kind, "namespace", ns, "monitor", body.Monitor)
 		return s.try(ctx, t)
 	})
 }
@@ -70,7 +69,7 @@ func (s *server) try(ctx context.Context, t task.Task) (out wire.Tried, err erro
 	return out, ofCheck(err)
 }
 
-// ofCheck names fields that a prober finds fault with by their place in the
+// ofCheck prefixes the fields of a prober's error with their place in the
 // body.
 func ofCheck(err error) error {
 	var e *core.Error
@@ -85,7 +84,7 @@ func ofCheck(err error) error {
 	return &out
 }
 
-// trialOf is the task that a trial asks for, with its secrets.
+// trialOf returns the task of a trial, with its secrets.
 func (s *server) trialOf(ctx context.Context, c *api.Call, namespace string, body wire.Trial) (t task.Task, err error) {
 	if body.Check != nil {
 		if err := api.Allow(c.Token, access.ScopeAdmin); err != nil {

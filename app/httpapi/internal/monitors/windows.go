@@ -12,8 +12,8 @@ import (
 	"github.com/belfry-run/belfry/monitor"
 )
 
-// shownOccasions is how many occurrences of a window are shown by
-// default.
+// shownOccasions is the default number of listed occurrences of a maintenance
+// window.
 const shownOccasions = 10
 
 func (s *server) windowRoutes() {

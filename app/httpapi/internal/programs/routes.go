@@ -1,11 +1,14 @@
-// Package programs serves what programs are made of, and the secrets that they get.
+// Package programs serves the artifacts of programs, and their secrets. [Routes]
+// registers the routes, and [Service] is the part of the store that they use.
+// Bytes do not pass through these routes: they answer signed links. A secret can
+// be set and deleted, and never read.
 package programs
 
 import (
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
 )
 
-// Service is what these routes need of the one that does the work.
+// Service is the part of the store that these routes use.
 type Service interface {
 	Artifacts
 	KeptSecrets

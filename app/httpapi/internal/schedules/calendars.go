@@ -94,10 +94,10 @@ func (s *server) calendarImport() {
 	})
 }
 
-// ReadICS reads an iCalendar file, up to [schedule.MaxICS], as what a calendar
-// holds. Days and times without a zone are read in the named one, or if that
-// is empty in the file's. The server imports with it, and so does a command
-// that has no server.
+// ReadICS reads an iCalendar file, up to [schedule.MaxICS], as the content of a
+// calendar. Days and times without a zone are in the given zone or, if that is
+// empty, in the zone of the file. The server uses it, and commands without a
+// server.
 func ReadICS(r io.Reader, zone string) (cron.CalendarSpec, error) {
 	var o cron.Options
 	if zone != "" {
@@ -113,7 +113,7 @@ func ReadICS(r io.Reader, zone string) (cron.CalendarSpec, error) {
 	return cal.Spec(), nil
 }
 
-// icsFault turns what the time engine says about a file into a fault of field.
+// icsFault turns an error about an iCalendar file into an error of a field.
 func icsFault(field, value string, err error) error {
 	var e *cron.Error
 	if !errors.As(err, &e) {
@@ -123,9 +123,9 @@ func icsFault(field, value string, err error) error {
 		return core.InvalidField(field, value, e.Msg, e.Hint)
 	}
 	bare := *e
-	bare.Hint = "" // it has a place of its own
+	bare.Hint = "" // the field error has its own hint
 	text := bare.Error()
-	if whole := err.Error(); len(whole) > len(e.Error()) { // which event it is stands in front
+	if whole := err.Error(); len(whole) > len(e.Error()) { // the prefix names the event
 		text = whole[:len(whole)-len(e.Error())] + text
 	}
 	return core.InvalidField(field, value, text, e.Hint)

@@ -12,12 +12,12 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// comingList is nominal times that are still to come.
+// comingList lists upcoming nominal times.
 type comingList struct {
 	Items []schedule.Coming `json:"items"`
 }
 
-// ahead checks a question about all schedules of a namespace.
+// ahead checks the parameters of a query about all schedules of a namespace.
 func ahead(c *api.Call, namespace string, from time.Time, within string, limit int) (a schedule.Ahead, err error) {
 	a = schedule.Ahead{From: from, Limit: limit}
 	if a.Namespace, err = api.InNamespace(c.Token, "namespace", namespace); err != nil {
@@ -96,8 +96,8 @@ func (s *server) lookRoutes() {
 	})
 }
 
-// ownLook checks a query and binds it, and its draft, to the namespace that
-// the caller may look at.
+// ownLook checks a query, and limits it and its draft to the namespace that the
+// caller may read.
 func ownLook(c *api.Call, asked string, q *schedule.LookQuery) (err error) {
 	if q.Namespace, err = api.Agree("namespace", asked, q.Namespace); err != nil {
 		return err

@@ -1,12 +1,13 @@
-// Package schedules serves schedules, calendars and backfills, and says what schedules
-// will do.
+// Package schedules serves schedules, calendars and backfills, and the upcoming
+// times of schedules. [Routes] registers the routes, and [Service] is the part
+// of the store that they use.
 package schedules
 
 import (
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
 )
 
-// Service is what these routes need of the one that does the work.
+// Service is the part of the store that these routes use.
 type Service interface {
 	Schedules
 	Calendars

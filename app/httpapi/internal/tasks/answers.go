@@ -18,11 +18,11 @@ import (
 	"github.com/belfry-run/belfry/workflow"
 )
 
-// keyRule is what the key of a link looks like. Anything else is unknown without asking the database.
+// keyRule matches well-formed keys of links. Others are unknown without a database query.
 var keyRule = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
-// answerRoutes is where links lead: people to a page with the question, programs to the same in JSON. To look changes
-// nothing, because those who scan mail look as well.
+// answerRoutes serves the links to signals and approvals: a page with the question to people, and JSON to programs. A GET
+// changes nothing, because mail scanners open links too.
 func (s *server) answerRoutes(people http.Handler) {
 	s.Mux.HandleFunc("GET "+job.AnswerPath+"{key}", func(w http.ResponseWriter, r *http.Request) {
 		if people != nil && !strings.Contains(r.Header.Get("Accept"), "application/json") {
@@ -41,7 +41,7 @@ func (s *server) answerRoutes(people http.Handler) {
 	})
 }
 
-// sayAnswer answers in JSON. An answer counts whether or not its sender waits for it.
+// sayAnswer answers in JSON. A signal or approval counts even if its sender does not wait for the answer.
 func (s *server) sayAnswer(w http.ResponseWriter, r *http.Request, do func(ctx context.Context, key string) (any, error)) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), api.HandleTimeout)
 	defer cancel()
@@ -59,7 +59,7 @@ func (s *server) sayAnswer(w http.ResponseWriter, r *http.Request, do func(ctx c
 	api.WriteJSON(w, http.StatusOK, out)
 }
 
-// takeAnswer reads what a program posts: for an approval reject and note, for a signal what it brings.
+// takeAnswer reads the body that a program posts: reject and note of an approval, or the data of a signal.
 func (s *server) takeAnswer(ctx context.Context, key string, r *http.Request) (workflow.Sent, error) {
 	said, err := io.ReadAll(io.LimitReader(r.Body, workflow.MaxSignal+1))
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *server) takeAnswer(ctx context.Context, key string, r *http.Request) (w
 		}
 		return workflow.Sent{}, core.Errorf(core.Invalid, "the body is not JSON")
 	case linked.Approval == "":
-		if len(said) > 0 { // read as strictly as the body of any other request
+		if len(said) > 0 { // read as strictly as other bodies
 			err = body.Decode(said, &sig.Input)
 		}
 		if err != nil {
@@ -97,7 +97,7 @@ func (s *server) takeAnswer(ctx context.Context, key string, r *http.Request) (w
 			}
 			return workflow.Sent{}, err
 		}
-		if answer.Reject == nil { // what does not say yes is no approval
+		if answer.Reject == nil { // an approval must be explicit
 			return workflow.Sent{}, notAnAnswer(errors.New("reject is missing"))
 		}
 		sig.Reject, sig.Note = *answer.Reject, answer.Note

@@ -1,4 +1,6 @@
-// Package tasks serves tasks, and cycles, which are tasks that have members.
+// Package tasks serves tasks, and cycles and workflows, which are tasks with
+// members or steps. [Routes] registers the routes, and [Service] is the part of
+// the store that they use. Answers have no secrets of a task.
 package tasks
 
 import (
@@ -7,17 +9,17 @@ import (
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
 )
 
-// Service is what these routes need of the one that does the work.
+// Service is the part of the store that these routes use.
 type Service interface {
 	Tasks
 	Cycles
 	Workflows
 }
 
-// Options are what a server may be able to do besides.
+// Options are optional abilities of a server.
 type Options struct {
-	Links  Links        // answers the key of a link; nil: links are not served
-	People http.Handler // is shown to people where links lead; nil: they see JSON
+	Links  Links        // resolves the keys of links; nil: links are not served
+	People http.Handler // serves the pages of links to people; nil: people see JSON
 }
 
 // server serves the routes of this package.

@@ -13,7 +13,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// withoutSecrets is a task as it is shown. Only a worker's claim has all of it.
+// withoutSecrets returns a task without secrets. Only a worker's claim has them.
 func withoutSecrets(t task.Task, err error) (task.Task, error) { return t.Redacted(), err }
 
 func (s *server) taskRoutes() {
@@ -91,6 +91,11 @@ func (s *server) taskRoutes() {
 		return api.List(all), err
 	})
 
+	s.taskChanges()
+}
+
+// taskChanges serves the changes of one task.
+func (s *server) taskChanges() {
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "task-resume", Method: http.MethodPost, Path: "/v1/tasks/{name}/resume", Scope: access.ScopeOperate, Bare: true,
 		Summary: "Resume a sequence that a failed job stopped, with its next job",

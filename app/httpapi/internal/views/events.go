@@ -66,7 +66,7 @@ func (s *server) poll(ctx context.Context, ns, cursor string, wait time.Duration
 	return wire.EventPage{Events: api.List(evs), Next: next}, err
 }
 
-// watch answers what streams from a cursor on.
+// watch returns the function that streams events from a cursor on.
 func (s *server) watch(ctx context.Context, ns, cursor string) (func(http.ResponseWriter), error) {
 	var first []view.Event
 	var next string
@@ -96,7 +96,7 @@ func (s *server) sendEvents(ctx context.Context, out *api.Sse, ns string, evs []
 			if err := out.Beat(); err != nil {
 				return err
 			}
-			// A service that answers at once that there is nothing must not make us spin.
+			// A service that returns no events at once must not cause a busy loop.
 			if err := wire.Pause(ctx, min(s.Beat, s.Look)-time.Since(asked)); err != nil {
 				return err
 			}

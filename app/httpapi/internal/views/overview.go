@@ -13,7 +13,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// historyRoutes serve what became of things over time.
+// historyRoutes serves statistics of schedules, jobs and queues over time.
 func (s *server) historyRoutes() {
 	type showing struct {
 		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
@@ -66,6 +66,12 @@ func (s *server) historyRoutes() {
 		return minuteList{api.List(all)}, err
 	})
 
+	s.sampleRoutes()
+	s.dayRoutes()
+}
+
+// sampleRoutes serves the counts of waiting jobs over time, and the last results of schedules.
+func (s *server) sampleRoutes() {
 	type sampling struct {
 		Namespace string   `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
 		Queues    []string `query:"queue" doc:"Names, separated by commas; default: all in which something waited or ran"`
@@ -130,7 +136,10 @@ func (s *server) historyRoutes() {
 		}
 		return stripList{api.List(all)}, err
 	})
+}
 
+// dayRoutes serves counts of days, and the titles of what they count.
+func (s *server) dayRoutes() {
 	type tasksByDay struct {
 		Namespace string    `query:"namespace" doc:"Default: the token's namespace, or default; * is all"`
 		Tasks     []string  `query:"task" doc:"Names, separated by commas; at most 50"`

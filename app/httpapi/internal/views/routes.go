@@ -1,12 +1,12 @@
-// Package views serves what many nouns come to together: the overview, what became of
-// schedules and jobs over time, and events.
+// Package views serves views across nouns: the overview, statistics of schedules and jobs
+// over time, and events.
 package views
 
 import (
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
 )
 
-// Service is what these routes need of the one that does the work.
+// Service is the part of the store that these routes use.
 type Service interface {
 	History
 	Watcher

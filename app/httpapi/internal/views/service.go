@@ -8,26 +8,26 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// History says what became of things over time.
+// History returns statistics over time.
 type History interface {
-	// Overview is the state of things in one answer.
+	// Overview returns the present state of all nouns in one answer.
 	Overview(ctx context.Context, namespace string) (view.Overview, error)
-	// JobMinutes says what ended in each of the last minutes, oldest first.
+	// JobMinutes returns the ended jobs of each of the last minutes, oldest first.
 	JobMinutes(ctx context.Context, q job.MinuteQuery) ([]job.MinuteTotals, error)
-	// QueueSamples says how many jobs waited in queues over time.
+	// QueueSamples returns the numbers of waiting jobs of queues over time.
 	QueueSamples(ctx context.Context, q job.SampleQuery) (job.Samples, error)
-	// Strips says how schedules went lately. Names that are none are left out.
+	// Strips returns the recent occurrences of schedules. Unknown names are left out.
 	Strips(ctx context.Context, q view.StripQuery) ([]view.Strip, error)
-	// ScheduleDays says what became of a schedule's runs, day by day in its zone.
+	// ScheduleDays returns the results of a schedule by day, in its zone.
 	ScheduleDays(ctx context.Context, q view.DaysQuery) (view.ScheduleDays, error)
-	// TaskDays says what became of the jobs of tasks, day by day in UTC.
+	// TaskDays returns the results of the jobs of tasks by day, in UTC.
 	TaskDays(ctx context.Context, q view.TaskDaysQuery) (view.TaskDaysFound, error)
-	// Titles are the display titles of named things of one namespace. A thing without one is left out.
+	// Titles returns the display titles of named objects of one namespace, without objects that have none.
 	Titles(ctx context.Context, q view.Named) (view.Titles, error)
 }
 
-// Watcher tells what changed since a cursor. An empty cursor means from now
-// on. Answers are hints: after a gap a watcher reads what it shows again.
+// Watcher returns events since a cursor. An empty cursor means from now on.
+// Events can be lost: after a gap, a watcher must read its objects again.
 type Watcher interface {
 	Events(ctx context.Context, namespace, cursor string, wait time.Duration) ([]view.Event, string, error)
 }

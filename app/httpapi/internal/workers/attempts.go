@@ -12,8 +12,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// equip gives programs that were claimed the tokens of their attempts. One
-// without still runs on a worker that has its own.
+// equip adds the tokens of attempts to claimed programs. A program without one
+// still runs on a worker that has a token of its own.
 func (s *server) equip(ctx context.Context, session string, jobs []job.LeasedJob) {
 	if s.Signing.From == nil {
 		return
@@ -26,7 +26,7 @@ func (s *server) equip(ctx context.Context, session string, jobs []job.LeasedJob
 		r := attempttoken.Right{Ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Session: session, Namespace: j.Job.Namespace}
 		token, err := s.Signing.Token(ctx, r)
 		if err != nil {
-			s.Options.Logger.Warn("an attempt gets no token", "job", j.Job.ID, "error", err)
+			s.Options.Logger.Warn("cannot create the token of an attempt", "job", j.Job.ID, "error", err)
 			continue
 		}
 		j.Token = token
@@ -34,10 +34,10 @@ func (s *server) equip(ctx context.Context, session string, jobs []job.LeasedJob
 	}
 }
 
-// renewTokens gives new tokens to those of a session's attempts that got theirs
-// half its life ago, and that were not asked to end. Those whose token another
-// node made, before its restart perhaps, get one with the first renewal that
-// comes here.
+// renewTokens renews the tokens of a session's attempts at half of the token's
+// life, unless an attempt was asked to end. An attempt with a token from another
+// node, or from before a restart, gets a new token with its first renewal at
+// this node.
 func (s *server) renewTokens(ctx context.Context, session string, holding []job.Holding, out *job.Renewal) {
 	if s.Signing.From == nil || out.Lost {
 		return
@@ -54,7 +54,7 @@ func (s *server) renewTokens(ctx context.Context, session string, holding []job.
 			token, err = s.Signing.Token(ctx, attempttoken.Right{Ref: ref, Session: session, Namespace: namespace})
 		}
 		if err != nil {
-			s.Options.Logger.Warn("attempts get no new tokens", "session", session, "error", err)
+			s.Options.Logger.Warn("cannot create new tokens for attempts", "session", session, "error", err)
 			return
 		}
 		if token != "" {
@@ -75,8 +75,8 @@ type attemptOf struct {
 
 func (in *attemptOf) ref() job.Ref { return job.Ref{JobID: in.Job, Lease: in.Lease} }
 
-// attemptRoutes are for programs of strangers: such a program holds the token
-// of its attempt and nothing else.
+// attemptRoutes serves untrusted programs, which hold only the token of their
+// attempt.
 func (s *server) attemptRoutes() {
 	const path = "/v1/attempts/{job}/{lease}"
 	api.ServeBody(s.API, api.Endpoint{

@@ -10,8 +10,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// ownQueue is a queue with the jobs of a token's namespace in it. Since when the
-// oldest waits is left out.
+// ownQueue returns a queue with the job counts of a token's namespace, without
+// the age of the oldest job.
 func (s *server) ownQueue(ctx context.Context, t access.Token, q job.QueueStats) (job.QueueStats, error) {
 	if api.EveryFigure(t) {
 		return q, nil

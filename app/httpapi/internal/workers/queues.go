@@ -68,6 +68,11 @@ func (s *server) queueRoutes() {
 		return api.List(all), err
 	})
 
+	s.queueChanges()
+}
+
+// queueChanges serves the changes of one queue.
+func (s *server) queueChanges() {
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "queue-save", Method: http.MethodPut, Path: "/v1/queues/{name}", Scope: access.ScopeAdmin,
 		Summary: "Create or replace a queue",
@@ -116,7 +121,7 @@ func (s *server) queueRoutes() {
 	})
 }
 
-// check wants a name, and a token that may change queues.
+// check requires a valid name, and a token that may change queues.
 func (in *queueByName) check(c *api.Call) error {
 	if err := core.ValidName("name", in.Name); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package workers serves queues, workers, and the protocol of workers without the
-// database: sessions, claims and what attempts do by themselves.
+// Package workers serves queues, workers, and the protocol of remote workers:
+// sessions, claims and calls of attempts.
 package workers
 
 import (
@@ -11,17 +11,17 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Service is what these routes need of the one that does the work.
+// Service is the part of the store that these routes use.
 type Service interface {
 	Queues
 	Workers
 	job.Leaser
 	job.StepKeeper
 	job.ProgressKeeper
-	// CountJobs counts what a filter finds, as far as a cap.
+	// CountJobs counts the jobs of a filter, up to a cap.
 	CountJobs(ctx context.Context, f job.Filter, o view.CountOptions) (job.Count, error)
-	// DeclareOutput announces a file of an attempt that runs, and answers where its
-	// bytes are to be sent, or nil when they are there.
+	// DeclareOutput announces an output file of a running attempt, and returns the
+	// link for its upload, or nil if the bytes are already stored.
 	DeclareOutput(ctx context.Context, session string, ref job.Ref, o task.Output) (*task.SignedRequest, error)
 }
 
@@ -33,8 +33,8 @@ type server struct {
 	sessions sessionOwners
 }
 
-// Routes registers the routes of this package. Jobs of the queues byTicket are claimed
-// by tickets alone.
+// Routes registers the routes of this package. Jobs of the queues in byTicket are claimed
+// only with tickets.
 func Routes(a *api.API, s Service, byTicket []string) {
 	r := &server{API: a, service: s, byTicket: byTicket}
 	r.queueRoutes()

@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Queues keeps the lanes.
+// Queues stores queues.
 type Queues interface {
 	// SaveQueue creates or replaces a queue. A pause is kept.
 	SaveQueue(ctx context.Context, q job.Queue) (job.Queue, error)
@@ -17,15 +17,15 @@ type Queues interface {
 	QueueList(ctx context.Context) ([]job.Queue, error)
 	PauseQueue(ctx context.Context, name, reason string) (job.Queue, error)
 	ResumeQueue(ctx context.Context, name string) (job.Queue, error)
-	// QueueLimitUse is how the limits of a queue are used now.
+	// QueueLimitUse returns the present use of the limits of a queue.
 	QueueLimitUse(ctx context.Context, name string) ([]view.LimitUse, error)
 }
 
-// Workers shows who runs jobs.
+// Workers lists workers.
 type Workers interface {
-	// Workers lists living sessions, and with ended also those that ended
-	// within retention.
+	// Workers lists live sessions and, with ended, also sessions that ended within
+	// retention.
 	Workers(ctx context.Context, ended bool) ([]job.WorkerState, error)
-	// DrainWorker asks a worker to finish what it runs and claim no more.
+	// DrainWorker asks a worker to finish its running jobs and claim no more.
 	DrainWorker(ctx context.Context, session string) error
 }

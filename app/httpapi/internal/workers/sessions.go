@@ -22,7 +22,7 @@ type sessionByID struct {
 	ID string `path:"id" doc:"As it was answered when the session was opened"`
 }
 
-// sessionRoutes is how a worker without the database works.
+// sessionRoutes serves the sessions of remote workers.
 func (s *server) sessionRoutes() {
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "session-open", Method: http.MethodPost, Path: "/v1/sessions", Scope: access.ScopeWorker, Created: true,
@@ -47,11 +47,28 @@ func (s *server) sessionRoutes() {
 		return session, err
 	})
 
+	api.Serve(s.API, api.Endpoint{
+		Id: "session-close", Method: http.MethodDelete, Path: "/v1/sessions/{id}", Scope: access.ScopeWorker,
+		Summary: "End a session",
+		Doc:     "Jobs it still holds are handed back.",
+	}, func(ctx context.Context, c *api.Call, in *sessionByID) (api.None, error) {
+		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
+			return api.None{}, err
+		}
+		return api.None{}, s.service.CloseSession(ctx, in.ID)
+	})
+
+	s.leaseRoutes()
+	s.reportRoutes()
+}
+
+// leaseRoutes serves the claim and the renewal of leases.
+func (s *server) leaseRoutes() {
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "session-claim", Method: http.MethodPost, Path: "/v1/sessions/{id}/claim", Scope: access.ScopeWorker,
 		Timeout: job.MaxClaimWait.D() + 10*time.Second,
 		Summary: "Lease ready jobs, and wait for some when there are none",
-		Doc:     "The answer may be empty.",
+		Doc:     "The answer may be empty, and has at most 256 jobs, or one of each queue if more are asked for: claim again for more.",
 	}, func(ctx context.Context, c *api.Call, in *sessionByID, body wire.SessionClaim) (job.Claim, error) {
 		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
 			return job.Claim{}, err
@@ -68,6 +85,7 @@ func (s *server) sessionRoutes() {
 			if req.Want, err = s.atTheServer(req.Want, nil); err != nil {
 				return job.Claim{}, err
 			}
+			req.Want, req.Ahead = atOnce(req.Want, req.Ahead)
 		}
 		claim, err := s.claim(ctx, req)
 		if ctx.Err() != nil && len(claim.Jobs) > 0 {
@@ -84,7 +102,7 @@ func (s *server) sessionRoutes() {
 		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
 			return job.Renewal{}, err
 		}
-		if len(has.Queues) > 0 { // what must be left out is no reason to lose a session
+		if len(has.Queues) > 0 { // queues that are left out must not end the session
 			if queues, err := s.atTheServer(has.Queues, has.ByTicket); err == nil {
 				has.Queues = queues
 			} else {
@@ -95,7 +113,10 @@ func (s *server) sessionRoutes() {
 		s.renewTokens(ctx, in.ID, has.Attempts, &out)
 		return out, err
 	})
+}
 
+// reportRoutes serves what workers report of attempts: results, logs and files.
+func (s *server) reportRoutes() {
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "session-finish", Method: http.MethodPost, Path: "/v1/sessions/{id}/finish", Scope: access.ScopeWorker, Foreign: true,
 		Summary: "Settle attempts",
@@ -136,21 +157,10 @@ func (s *server) sessionRoutes() {
 		link, err := s.service.DeclareOutput(ctx, in.ID, o.Ref, o.Output)
 		return wire.OutputPlace{Link: link}, err
 	})
-
-	api.Serve(s.API, api.Endpoint{
-		Id: "session-close", Method: http.MethodDelete, Path: "/v1/sessions/{id}", Scope: access.ScopeWorker,
-		Summary: "End a session",
-		Doc:     "Jobs it still holds are handed back.",
-	}, func(ctx context.Context, c *api.Call, in *sessionByID) (api.None, error) {
-		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
-			return api.None{}, err
-		}
-		return api.None{}, s.service.CloseSession(ctx, in.ID)
-	})
 }
 
-// atTheServer leaves out queues whose jobs are claimed by tickets alone, unless
-// they are among those that the worker claims so.
+// atTheServer returns queues without those whose jobs are claimed with tickets
+// alone, unless the worker claims them with tickets.
 func (s *server) atTheServer(queues map[string]int, byTicket []string) (map[string]int, error) {
 	kept, left := maps.Clone(queues), ""
 	for _, name := range s.byTicket {
@@ -166,7 +176,37 @@ func (s *server) atTheServer(queues map[string]int, byTicket []string) (map[stri
 	return kept, nil
 }
 
-// checkEach says what is wrong with the items of a batch, by their place in it.
+// maxClaim is the most jobs of one claim. Each may have an input of [core.MaxInput], which is in memory several times until the
+// answer is sent.
+const maxClaim = 256
+
+// atOnce cuts what a claim wants to [maxClaim] jobs, with an equal part for each queue and at least one job. What is cut are
+// first the jobs that the worker would claim ahead.
+func atOnce(want, ahead map[string]int) (_, _ map[string]int) {
+	asked := 0
+	for _, n := range want {
+		asked += n
+	}
+	if asked <= maxClaim {
+		return want, ahead
+	}
+	want, ahead = maps.Clone(want), maps.Clone(ahead)
+	most := max(1, maxClaim/len(want))
+	for queue, n := range want {
+		if n <= most {
+			continue
+		}
+		want[queue] = most
+		if left := ahead[queue] - (n - most); left > 0 {
+			ahead[queue] = left
+		} else {
+			delete(ahead, queue)
+		}
+	}
+	return want, ahead
+}
+
+// checkEach returns the faults of the items in a batch, with their index.
 func checkEach[T interface{ Validate() error }](field string, items []T) error {
 	if n := len(items); n > core.MaxBatch {
 		return core.Errorf(core.TooLarge, "%d %s are over the limit of %d at once", n, field, core.MaxBatch)
@@ -185,8 +225,8 @@ func checkEach[T interface{ Validate() error }](field string, items []T) error {
 	return nil
 }
 
-// claim waits for jobs until the worker leaves or the server stops. Jobs leased
-// by then are answered in either case; without any it is an empty claim.
+// claim waits for jobs until the worker disconnects or the server stops. It then
+// returns the jobs leased so far, or an empty claim.
 func (s *server) claim(ctx context.Context, req job.ClaimRequest) (job.Claim, error) {
 	waiting, cancel := s.Until(ctx)
 	defer cancel()
@@ -198,8 +238,8 @@ func (s *server) claim(ctx context.Context, req job.ClaimRequest) (job.Claim, er
 	return claim, err
 }
 
-// handBack gives up what was leased for a worker that has left before it could be
-// told: the jobs need not wait until its next renewal does not name them.
+// handBack releases jobs that were leased for a worker that disconnected before
+// the answer. So they need not wait for a renewal that does not name them.
 func (s *server) handBack(ctx context.Context, session string, claim job.Claim) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), api.HandleTimeout)
 	defer cancel()
@@ -211,16 +251,16 @@ func (s *server) handBack(ctx context.Context, session string, claim job.Claim) 
 	return err
 }
 
-// ownSession keeps a token off the sessions that other tokens opened, and off
-// those of nodes. IDs of sessions are no secret: every token with the scope read
-// sees them.
+// ownSession refuses a token access to sessions that other tokens opened, and to
+// those of nodes. IDs of sessions are not secret: every token with the scope
+// read sees them.
 func (s *server) ownSession(ctx context.Context, t access.Token, id string) error {
 	owner, known := s.sessions.get(id)
 	if !known {
 		var err error
 		owner, err = s.Options.Auth.SessionOwner(ctx, id)
 		if core.CodeOf(err) == core.NotFound {
-			return nil // no owner has it, and the service answers as for one that has ended
+			return nil // the session has no owner; the service answers as for an ended one
 		}
 		if err != nil {
 			return err
@@ -234,14 +274,14 @@ func (s *server) ownSession(ctx context.Context, t access.Token, id string) erro
 	return nil
 }
 
-// sessionOwners remembers the token that opened a worker's session, which never
-// changes.
+// sessionOwners caches the tokens that opened sessions of workers. They never
+// change.
 type sessionOwners struct {
 	mu     sync.Mutex
 	tokens map[string]int64
 }
 
-// maxSessions bounds the sessions whose owners are remembered.
+// maxSessions limits the sessions whose owners are cached.
 const maxSessions = 4096
 
 func (o *sessionOwners) get(id string) (token int64, known bool) {

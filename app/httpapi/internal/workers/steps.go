@@ -12,13 +12,13 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// docOfSaving says for both routes what a step is.
+// docOfSaving documents steps for both routes.
 const docOfSaving = "Later attempts of the job read the result of a step and do not run it again. Steps are numbered from 1 without a gap, and each name is there once. " +
 	"The same step under the same lease may be sent again: it is answered as it is recorded. Another one under its number or name is a conflict. " +
 	"A step of the kind signal waits for the signal of its name: it is over once the answer has ended_at. Until then it may be sent again, also under a later lease. " +
 	"A step of the kind spawn enqueues a job, once; one of the kind await waits for its end, as for a signal."
 
-// docOfLinking says for both routes who may answer.
+// docOfLinking documents for both routes who may answer.
 const docOfLinking = "Anyone who knows the address can send the signal until one has come, it expires, is taken back or the job ends. Each call makes another; a lease that was lost is a conflict."
 
 func (s *server) stepRoutes() {
@@ -75,12 +75,18 @@ func (s *server) stepRoutes() {
 		Doc:     docOfLinking,
 	}, func(ctx context.Context, c *api.Call, in *attemptOf, l job.Link) (job.NewLink, error) {
 		out, err := s.service.LinkSignal(ctx, c.Right.Session, in.ref(), l)
-		if core.CodeOf(err) == core.Conflict { // by its lease, or by its name
+		if core.CodeOf(err) == core.Conflict { // of the lease, or of the step's name
 			err = cmp.Or(s.Signing.From.CheckAttempt(ctx, c.Right.Session, in.ref()), err)
 		}
 		return out, err
 	})
 
+	s.attemptStepRoutes()
+	s.progressRoutes()
+}
+
+// attemptStepRoutes serves steps to a program that has only the token of its attempt.
+func (s *server) attemptStepRoutes() {
 	const path = "/v1/attempts/{job}/{lease}/steps"
 	api.Serve(s.API, api.Endpoint{
 		Id: "attempt-steps", Method: http.MethodGet, Path: path, Attempt: true,
@@ -111,7 +117,10 @@ func (s *server) stepRoutes() {
 		}
 		return out, err
 	})
+}
 
+// progressRoutes serves the progress that attempts report.
+func (s *server) progressRoutes() {
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "session-progress", Method: http.MethodPost, Path: "/v1/sessions/{id}/progress", Scope: access.ScopeWorker,
 		Summary: "Say how far attempts are",

@@ -11,10 +11,10 @@ import (
 	"github.com/belfry-run/belfry/httpapi/wire"
 )
 
-// plain refuses what would be read in part: a parameter that is given twice, of which one counted, and a body in an encoding,
-// which nothing here undoes. A parameter of the path or in a header is refused when it is no text.
-func (a *API) plain(c huma.Context, next func(huma.Context)) {
-	if err := plainly(c); err != nil {
+// checked refuses requests that would be misread: a parameter that is given twice, an encoded body, and a parameter of the path
+// or of a header that is not text.
+func (a *API) checked(c huma.Context, next func(huma.Context)) {
+	if err := requestFault(c); err != nil {
 		r := CallOf(c.Context())
 		a.Refuse(c.Context(), r.w, a.orProblem(c.Context(), err))
 		return
@@ -22,7 +22,7 @@ func (a *API) plain(c huma.Context, next func(huma.Context)) {
 	next(c)
 }
 
-func plainly(c huma.Context) error {
+func requestFault(c huma.Context) error {
 	if encoding := c.Header("Content-Encoding"); encoding != "" && encoding != "identity" {
 		e := core.Errorf(core.Invalid, "the body is encoded as %s", wire.Shorten(encoding)).WithHint("send it as it is, without the header Content-Encoding")
 		return newProblem(http.StatusUnsupportedMediaType, e)
