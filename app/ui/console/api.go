@@ -25,7 +25,7 @@ import (
 )
 
 // API is what the pages read and change through: the API of the node itself,
-// called with the token of who signed in. So a page can do nothing that the
+// called with the token of the person. So a page can do nothing that the
 // API cannot, and rights, namespaces, limits and the audit are the API's.
 //
 // Each part stands in the area that uses it.
@@ -64,7 +64,7 @@ type watchAPI interface {
 	Events(ctx context.Context, namespace, cursor string, wait time.Duration) ([]view.Event, string, error)
 }
 
-// Sessions keeps who is signed in.
+// Sessions keeps the sign-ins of people.
 type Sessions interface {
 	OpenWebSession(ctx context.Context, w access.WebSession, l access.WebSessionLimits) (access.WebSession, error)
 	// WebSession answers a NotFound error for one that has ended.

@@ -35,12 +35,17 @@ func TestPagesWithTheLongestNames(t *testing.T) {
 	must(s.SaveAlertRule(ctx, alert.Rule{Name: long, Channels: []string{long}, Tags: []string{long}}))(s)
 	must(s.SaveWindow(ctx, monitor.Window{Name: long, Rules: []schedule.Rule{{Cron: "30 2 * * SAT"}}, Lasts: core.Duration(time.Hour)}))(s)
 	s.token(long, "default", access.ScopeRead)
+	must(s.SetSecret(ctx, "default", long, "x"))(s)
+	if _, _, err := s.CreateJoinToken(ctx, access.JoinToken{Name: long, Labels: map[string]string{long: long}}); err != nil {
+		t.Fatal(err)
+	}
+	must(s.OpenSession(ctx, job.WorkerInfo{Name: "builder", Kinds: []task.Kind{task.KindFunc}, Queues: map[string]int{long: 1}}))(s)
 	id := must(s.Enqueue(ctx, []job.NewJob{{Task: long}}))(s)[0].Job.ID
 	b := s.at("/")
-	for _, path := range []string{"/", "/tasks", "/jobs", "/schedules", "/schedules?view=lanes", "/queues", "/calendars", "/status-pages", "/status-pages/" + long, "/settings/channels", "/alert-rules", "/settings/windows", "/settings/tokens", "/audit", "/find?q=mmm", "/forecast", "/tasks/" + long, "/schedules/" + long, "/queues/" + long, "/calendars/" + long,
-		"/jobs/" + strconv.FormatInt(id, 10), "/tasks/" + long + "/edit", "/schedules/" + long + "/edit"} {
+	for _, path := range []string{"/", "/tasks", "/jobs", "/schedules", "/schedules?view=lanes", "/queues", "/calendars", "/status-pages", "/status-pages/" + long, "/settings/channels", "/alert-rules", "/settings/windows", "/settings/tokens", "/settings/join-tokens", "/settings/secrets", "/settings/database", "/workers", "/audit", "/find?q=mmm", "/forecast", "/tasks/" + long, "/schedules/" + long, "/queues/" + long, "/calendars/" + long,
+		"/audit", "/jobs/" + strconv.FormatInt(id, 10), "/tasks/" + long + "/edit", "/schedules/" + long + "/edit"} {
 		b.Visit(s.url + path)
-		for _, width := range []int{1280, 390} {
+		for _, width := range []int{1280, 768, 390} {
 			b.Emulate("light", width)
 			picture(b, "long"+strings.NewReplacer("/", "-", "?", "-", long, "long").Replace(path)+"-"+strconv.Itoa(width))
 			b.Layout()
@@ -50,6 +55,7 @@ func TestPagesWithTheLongestNames(t *testing.T) {
 				t.Errorf("%s at %d pixels: the breadcrumb hides %q", path, width, hidden)
 			}
 		}
+		drawers(b)
 	}
 	b.Quiet(s.url)
 }

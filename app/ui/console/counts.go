@@ -13,7 +13,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Bounds of what is counted for the navigation of every page.
+// Limits of the counts in the navigation of every page.
 const (
 	countedJobs   = 999             // of a state
 	countedAlerts = 100             // newest notifications that are looked at
@@ -21,7 +21,7 @@ const (
 	countsEvery   = 2 * time.Second // at most, a page hears of counts
 )
 
-// fill reads what the frame of a page shows.
+// fill reads the data of the frame of a page.
 func (p *page) fill() {
 	ctx := p.R.Context()
 	err := frame.Together(
@@ -86,7 +86,7 @@ func (p *page) undelivered(ctx context.Context) (n core.Counted, err error) {
 	return n, err
 }
 
-// counter is what a stream says of counts.
+// counter holds the counts that a stream has sent.
 type counter struct {
 	page *page
 	said string

@@ -2,8 +2,8 @@
 //
 // It can do nothing that the API cannot: every page reads and changes through
 // [API], which app fulfils with the client of the HTTP API, called in process
-// with the token of who signed in. Pages are plain HTML from html/template,
-// work without scripts, and keep themselves up to date with them.
+// with the token of the person. Pages are plain HTML from html/template, work
+// without scripts, and with scripts keep themselves up to date.
 //
 // # Layout
 //
@@ -13,26 +13,26 @@
 // channels), windows, statuspages. No area imports another.
 // This package mounts them, signs people in and keeps pages up to date.
 //
-// Shared code stands in internal: parts is what pages are made of, and how
-// numbers, times and nouns are written; frame is the request, the layout, links
-// and answers; forms is how definitions are made and edited, with the inputs of
-// each kind of task in forms/kinds.go.
+// Shared code is in internal: parts has the parts of pages, and the texts of
+// numbers, times and nouns; frame has the request, the layout, links and answers;
+// forms has the forms of definitions, with the inputs of each kind of task in
+// forms/kinds.go.
 //
 // # Adding a page
 //
-// Take the package queues as the example. Its area.go has what every area has:
-// API, which is all that its pages ask of the node, page, Area and the functions
+// Take the package queues as the example. Its area.go has the parts of every area:
+// API, the part of the node's API that its pages use, page, Area and the functions
 // that its templates call.
 //
-//  1. In things.go, declare what the page asks of the API as a small interface,
-//     thingsAPI, with methods as httpapi's Client has them, and embed it in
+//  1. In things.go, declare the part of the API that the page uses as a small
+//     interface, thingsAPI, with methods of httpapi's Client, and embed it in
 //     the API of the area. Methods that another page declares too may be repeated.
 //  2. In things.go, list the routes, var thingRoutes = routes{"GET /things":
 //     thingList, "POST /things/{name}/pause": pauseThing}, and add them to
 //     Area (area.go). A new area is added to areas (routes.go) and API (api.go).
 //     The navigation shows an entry once its page is there.
-//     What stands where names do and is none begins with a dash, as no name
-//     does: "GET /things/-new": newThing.
+//     A path element in the place of a name, which is no name, begins with a
+//     dash, because no name does: "GET /things/-new": newThing.
 //  3. A handler takes a *page and returns an error. It reads with p.api and
 //     p.R.Context(), several reads beside each other with frame.Together and
 //     frame.Get, for the namespace p.Namespace, and ends in
@@ -42,7 +42,7 @@
 //     paused.", name), which goes on to a page that says so. A form that was
 //     refused is shown again with return p.Again("thing-form", data, err).
 //  4. things.html defines "title" and "main". Its dot is the *page:
-//     .Data is what the handler shows, and the methods of page are at hand, from
+//     .Data is the data of the handler, and the methods of page can be called,
 //     within range and with too, as $.Link, $.When and so on. All links are made
 //     with .Link or .LinkIn (which know prefix and namespace), and changed with
 //     .With and .Here. Actions that the reader may not use stand in
@@ -64,12 +64,12 @@
 //
 //	time     ($.When t), ($.WhenIn zone t), ($.Ago t) relative, in the zone that the reader has chosen
 //	chip     (chip .State): a state as a word with a mark
-//	empty    (empty title text command), or (emptyWith ... link button): what to do first
+//	empty    (empty title text command), or (emptyWith ... link button): the first step
 //	icon     (icon "play"): one of Lucide's
 //	dot      (dot .State): a state as a shape, in a row
-//	menu     (menu id label (linkItem icon name link) (item icon name action) (askItem icon name dialog) ...): what can be done with a row
+//	menu     (menu id label (linkItem icon name link) (item icon name action) (askItem icon name dialog) ...): the actions of a row
 //	spark    a parts.Spark: a number over time without an axis
-//	problem  (problem err): what happened and what next
+//	problem  (problem err): an error and the way out
 //	pager    p.Pager(answer.Next), in the handler, or ($.Pager next)
 //	bar      (bar label value of text tone): a share of a whole
 //	stats    (stats (stat label value note link tone) ...): numbers that matter
@@ -81,7 +81,7 @@
 //	strip    a parts.Strip: the last results
 //	steps    []parts.Step
 //	search   a parts.Search: the input of a language of terms
-//	in-namespace  what a form with method get needs to stay in its namespace
+//	in-namespace  keeps a form with method get in its namespace
 //	chart    a parts.Chart: a table that chart.js draws, in Tones if need be
 //	job-rows (jobRows $ jobs): a table of jobs
 //

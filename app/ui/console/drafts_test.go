@@ -119,7 +119,7 @@ func TestDraftsOfOtherForms(t *testing.T) {
 
 // Of the ways to say when a maintenance window is, one shows; a name is offered
 // word by word.
-func TestFormsShowWhatIsChosen(t *testing.T) {
+func TestFormsShowOnlyChosenFields(t *testing.T) {
 	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/settings/windows/-new")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/alert"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/public"
@@ -106,7 +107,7 @@ func TestASaveThatUndoesAnotherIsTold(t *testing.T) {
 			undone = row
 		}
 	}
-	for _, says := range []string{"your save undoes this change", ">1m<", ">22s<"} {
+	for _, says := range []string{"your save undoes this change", ">1 min<", ">22 s<"} {
 		if !strings.Contains(undone, says) {
 			t.Errorf("the row of every does not say %q: %s", says, undone)
 		}
@@ -114,6 +115,37 @@ func TestASaveThatUndoesAnotherIsTold(t *testing.T) {
 	// Who takes theirs has the form as it is saved.
 	if _, body = v.get("/monitors/shop/edit"); !strings.Contains(body, `value="22s"`) || strings.Contains(body, "The shop") {
 		t.Error("theirs is not what the form opens with")
+	}
+}
+
+// The table of a clash writes times and durations as pages do, in the zone of the definition, and shows values that differ in less as they are.
+func TestClashWritesTimesAndDurations(t *testing.T) {
+	t.Parallel()
+	s := filledSite(t)
+	ctx := t.Context()
+	const day = "2199-01-02T"
+	from := must(time.Parse(time.RFC3339, day+"03:00:00Z"))(s)
+	w := must(s.SaveWindow(ctx, monitor.Window{Name: "move", Zone: "Europe/Sofia", From: from, To: from.Add(time.Hour)}))(s)
+	m := must(s.Monitor(ctx, "default", "shop"))(s).Monitor
+	v := s.visitor(s.admin)
+	_, window := v.get("/settings/windows/move")
+	_, check := v.get("/monitors/shop/edit")
+	w.To = from.Add(2 * time.Hour)
+	must(s.SaveWindow(ctx, w))(s)
+	m.Every, m.Confirm.For = core.Duration(90*time.Second), core.Duration(time.Hour+2*time.Minute+time.Second)
+	must(s.UpdateMonitor(ctx, m))(s)
+
+	_, body := v.sendPlain(window, "/settings/windows/move", "to", day+"08:00")
+	for _, says := range []string{"<code>to</code>", `data-th="When you opened it" class="text">2 Jan 2199, 06:00 Europe/Sofia<`, `data-th="Now" class="text">2 Jan 2199, 07:00 Europe/Sofia<`, `data-th="In your form" class="text">2 Jan 2199, 08:00 Europe/Sofia<`} {
+		if !strings.Contains(body, says) {
+			t.Errorf("the window does not say %q: %s", says, words(body))
+		}
+	}
+	_, body = v.sendPlain(check, "/monitors/shop/edit", "every", "3h", "confirm.for", "1h2m3s")
+	for _, says := range []string{`data-th="Now" class="text">1 min 30 s<`, `data-th="In your form" class="text">3 h<`, `data-th="Now" class="text">1h2m1s<`, `data-th="In your form" class="text">1h2m3s<`} {
+		if !strings.Contains(body, says) {
+			t.Errorf("the monitor does not say %q: %s", says, words(body))
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 // What Home says is what was done: two tasks fail, one of them three times, a
 // monitor is down, one task has failed and succeeded since, one job runs.
-func TestHomeIsTrue(t *testing.T) {
+func TestHomeShowsTheTrueFigures(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.someJobs() // broken fails once, hello runs, shop is down, three of later wait

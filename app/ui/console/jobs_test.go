@@ -399,7 +399,7 @@ func TestDeadJobsAreRetriedByGroup(t *testing.T) {
 	b.Quiet(s.url)
 }
 
-func TestAuditShowsWhatChanged(t *testing.T) {
+func TestAuditShowsChangedFields(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.someJobs()

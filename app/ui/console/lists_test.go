@@ -26,7 +26,7 @@ func TestCanaryTaskIsListedWhenAskedFor(t *testing.T) {
 	}
 }
 
-func TestCancelSaysWhatHappens(t *testing.T) {
+func TestTheCancelDialogNamesItsConsequences(t *testing.T) {
 	t.Parallel()
 	s := filledSite(t)
 	v := s.visitor(s.admin)

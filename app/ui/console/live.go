@@ -21,22 +21,20 @@ const (
 	eventStream = "text/event-stream"
 )
 
-// live streams what changes, as server-sent events named change whose data is
-// the nouns that changed. A page reads itself again when it shows one of them.
-// Of a monitor that was judged its own word is said too, as check:shop.
+// live streams changes as server-sent events named change, whose data is the
+// changed nouns. A page with one of them reads itself again. An assessed monitor
+// also has a word of its own, such as check:shop.
 //
-// Checks that go well are written down nowhere that could be read by their
-// ends, so their events come from the memory of the node that settled them.
-// With several nodes it need not be this one: pages about monitors are read
-// again every 10 s besides, by data-every.
+// Successful checks leave no row that could be followed in order, so their events
+// come from the memory of the node that settled them. That may be another node:
+// pages about monitors are also read again every 10 s, by data-every.
 //
-// Changes made while the page was on its way, since the cursor that came with
-// it, are said at once.
+// Changes since the cursor of the page, while it was being loaded, come at once.
 //
 // The counts of the navigation come in events named counts.
 //
-// A page for which there is no room is told so in an event named full, and
-// comes again. A person who opens the address gets a page.
+// Above the limit of streams, a page gets an event named full, and connects again
+// later. A person who opens the address gets a page.
 func live(p *page) error {
 	person := strings.Contains(p.R.Header.Get("Accept"), "text/html")
 	if p.c.streams.Add(1) > p.c.opt.MaxStreams {
@@ -96,7 +94,7 @@ func live(p *page) error {
 	return nil
 }
 
-// nouns is what events are about, each once.
+// nouns returns the nouns of events, each once.
 func nouns(events []view.Event) string {
 	found := map[string]bool{}
 	for _, e := range events {

@@ -94,7 +94,7 @@ func TestMorePagesThanAreKeptUpToDate(t *testing.T) {
 
 // What changes on a page waits until no button is held down: it would get the
 // click that was meant for something else.
-func TestNothingMovesUnderTheHand(t *testing.T) {
+func TestLiveUpdatesWaitWhileAButtonIsHeld(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.at("/settings/tokens")

@@ -363,7 +363,7 @@ func TestIncidentsArePagedThrough(t *testing.T) {
 }
 
 // A check is a job, of a task and a schedule that have no pages of their own.
-func TestWhatBelongsToAMonitorLeadsToIt(t *testing.T) {
+func TestObjectsOfAMonitorLinkToIt(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	for _, name := range []string{"api", "web"} { // which meet in each minute

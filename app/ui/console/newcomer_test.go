@@ -151,7 +151,7 @@ const newcomersPage = "../../../docs/guides/web-interface.md"
 var boundRow = regexp.MustCompile(`(?m)^\| ([^|]+) \| (\d+) \| (\d+) \| (\d+) \|$`)
 
 // A newcomer needs no more clicks, fields and seconds than the documentation says. What the machine takes is logged.
-func TestNewcomer(t *testing.T) {
+func TestFirstStepsStayWithinTheirBounds(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(newcomersPage)
 	if err != nil {

@@ -21,8 +21,8 @@ type Tokens interface {
 	RevokeToken(ctx context.Context, id int64) error
 }
 
-// trip is what a browser keeps while a person is at the provider. It is in a
-// cookie of its own, since the person is not signed in yet, and only the browser
+// trip is the state in the browser while a person is at the provider. It is in a
+// cookie of its own, because the person is not signed in yet; only the browser
 // itself could misuse it.
 type trip struct {
 	signin.Flow

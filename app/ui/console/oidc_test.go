@@ -88,7 +88,7 @@ func TestSigningOutLeavesTokensOfOthersAlone(t *testing.T) {
 	}
 }
 
-func TestSomebodyWithSeveralGrantsChooses(t *testing.T) {
+func TestAPersonWithSeveralGrantsChoosesOne(t *testing.T) {
 	t.Parallel()
 	p := idp.New(t)
 	p.Claims["groups"] = []string{"dev"}

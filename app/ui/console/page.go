@@ -33,7 +33,7 @@ func (c *Console) newPage(w http.ResponseWriter, r *http.Request) *page {
 	return p
 }
 
-// enter finds out who has a secret, and what they look at.
+// enter finds the token of a secret, and the namespace that the page shows.
 func (p *page) enter(secret string) (err error) {
 	if p.api, err = p.c.opt.API(secret); err != nil {
 		return err

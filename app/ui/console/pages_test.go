@@ -196,9 +196,25 @@ func TestEveryPage(t *testing.T) {
 				t.Errorf("it has %d bytes as they travel; at most %d are allowed", size, mostOfPage)
 			}
 			look(b, s, tt.name, tt.status)
+			drawers(b)
 		})
 	}
 	b.T = t
+}
+
+// drawers looks at a page with all that can be opened on it, in a window and on a phone.
+func drawers(b *browser.Tab) {
+	b.T.Helper()
+	open := func(is string) {
+		b.Eval(`(document.querySelectorAll('main details').forEach(e => { e.open = `+is+`; }), true)`, new(bool))
+	}
+	open("true")
+	for _, width := range []int{1200, 360} {
+		b.Emulate("light", width)
+		b.Layout()
+	}
+	open("false")
+	b.Emulate("light", 1200)
 }
 
 // look looks at a page in both themes, on a phone, and in a small window, in which what is pointed at may lie under something else.
@@ -260,7 +276,7 @@ func TestEveryPageWithoutRights(t *testing.T) {
 }
 
 // What is called new, bulk or edit is a thing like any other.
-func TestWhatIsCalledNewCanBeOpened(t *testing.T) {
+func TestObjectsNamedNewOrBulkCanBeOpened(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	ctx := t.Context()

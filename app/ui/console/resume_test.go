@@ -1,10 +1,13 @@
 package console_test
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/belfry-run/belfry/app/ui/internal/browser"
+	"github.com/belfry-run/belfry/app/ui/internal/idp"
 	"github.com/belfry-run/belfry/core"
 )
 
@@ -72,8 +75,67 @@ func TestTypedFieldsSurviveAnEndedSession(t *testing.T) {
 	}
 }
 
+// A person who signs in through a provider gets a form back as well: with scripts in the same tab, without them from the page
+// that waits beside the tab of the provider.
+func TestTypedFieldsSurviveASignInThroughAProvider(t *testing.T) {
+	t.Parallel()
+	p := idp.New(t)
+	p.Ask = true
+	s := newSiteWith(t, p)
+	for _, scripts := range []bool{true, false} {
+		name := fmt.Sprintf("scripts-%t", scripts)
+		t.Run(name, func(t *testing.T) {
+			s := &site{T: t, Client: s.Client, url: s.url, admin: s.admin, node: s.node}
+			b := browser.Open(t)
+			b.Call("Emulation.setScriptExecutionDisabled", map[string]any{"value": !scripts}, nil)
+			b.Visit(s.url + "/tasks/-new")
+			b.Follow("#provider")
+			b.Follow("#yes")
+			put(b, "#f-name", name)
+			put(b, "#f-command-shell", "echo typed")
+			forgetSession(b)
+			b.Follow("button.main")
+			b.Shows("Your session has ended: nothing was saved.")
+			if scripts {
+				b.Follow("#provider")
+				b.Follow("#yes")
+			} else {
+				b.Shows("This opens another tab.")
+				back := b.Opened("#provider")
+				b.Follow("#yes")
+				b.Shows("ann@example.com")
+				back()
+				b.Follow("[data-kept] button")
+			}
+			b.Until(`document.querySelector("#f-command-shell").value === "echo typed"`)
+			if _, err := s.Task(t.Context(), "default", name); core.CodeOf(err) != core.NotFound {
+				t.Errorf("before it is sent again, the task is there: %v", err)
+			}
+			b.Follow("button.main")
+			b.Shows("Created task " + name + ".")
+			if got := must(s.Task(t.Context(), "default", name))(s); got.Command.Shell != "echo typed" {
+				t.Errorf("saved %+v", got.Command)
+			}
+		})
+	}
+}
+
+// forgetSession lets a browser forget its session, as it does when that is over.
+func forgetSession(b *browser.Tab) {
+	b.T.Helper()
+	var kept struct {
+		Cookies []struct{ Name, Domain, Path string }
+	}
+	b.Call("Network.getCookies", nil, &kept)
+	for _, c := range kept.Cookies {
+		if strings.HasPrefix(c.Name, "belfry_session") && !strings.HasSuffix(c.Name, "-form") {
+			b.Call("Network.deleteCookies", map[string]any{"name": c.Name, "domain": c.Domain, "path": c.Path}, nil)
+		}
+	}
+}
+
 // What somebody else saved while one was signed out is told, too.
-func TestAnEndedSessionOverwritesNobody(t *testing.T) {
+func TestAnEndedSessionReportsEditsOfOthers(t *testing.T) {
 	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/monitors/shop/edit")

@@ -182,6 +182,106 @@ func TestRowsHaveMenus(t *testing.T) {
 	}
 }
 
+// Who uses keys alone is, after an action of a row, at that row, or at the one that took its place, or at the notice. A question of a
+// menu has the focus, and gives it back to the row.
+func TestFocusAfterActionsOfRows(t *testing.T) {
+	t.Parallel()
+	s := filledSite(t)
+	b := s.tab(s.admin)
+	must(s.CreateTask(t.Context(), task.Task{Name: "zinc", Command: &task.Command{Shell: "true"}}))(s)
+	must(s.CreateTask(t.Context(), task.Task{Namespace: "other", Name: "backup", Command: &task.Command{Shell: "true"}}))(s)
+	atRow := func(row string) {
+		t.Helper()
+		b.Until(`document.activeElement.dataset.row === ` + strconv.Quote(row))
+	}
+	open := func(row, item string) {
+		t.Helper()
+		b.Until(`document.documentElement.classList.contains('scripted') && (document.querySelector(` + strconv.Quote(`button[data-row=`+strconv.Quote(row)+`]`) + `).focus(), true)`)
+		b.Key("Enter")
+		b.Until(`!!document.activeElement.closest('#row-menu')`)
+		for range 8 {
+			var is bool
+			if b.Eval(`document.activeElement.textContent.trim() === `+strconv.Quote(item), &is); is {
+				return
+			}
+			b.Key("ArrowDown")
+		}
+		t.Fatalf("%s has no %s", row, item)
+	}
+	sends := func(says string) {
+		t.Helper()
+		b.Eval(`(document.documentElement.dataset.was = '', true)`, new(bool))
+		b.Key("Enter")
+		b.Until(`document.documentElement.dataset.was === undefined && document.readyState === 'complete' && !!document.querySelector('main > .flash')`)
+		b.Shows(says)
+	}
+	does := func(list, row, item, says string) {
+		t.Helper()
+		b.Visit(s.url + list)
+		open(row, item)
+		if !strings.HasSuffix(item, "…") {
+			sends(says)
+			return
+		}
+		b.Key("Enter")
+		b.Until(`document.activeElement.matches('.confirm:popover-open [popovertargetaction=hide]')`)
+		b.Key("Escape")
+		atRow(row)
+		open(row, item)
+		b.Key("Enter")
+		b.Until(`document.activeElement.matches('.confirm:popover-open [popovertargetaction=hide]')`)
+		b.Key("Shift+Tab")
+		b.Until(`document.activeElement.matches('.confirm:popover-open button.danger')`)
+		sends(says)
+	}
+	next := func(list, row string, by int) (next string) {
+		t.Helper()
+		b.Visit(s.url + list)
+		b.Eval(`(all => all[all.indexOf(`+strconv.Quote(row)+`) + `+strconv.Itoa(by)+`])([...document.querySelectorAll('button[data-row]')].map(e => e.dataset.row))`, &next)
+		return next
+	}
+	for _, tt := range []struct{ list, row, item, says string }{
+		{"/monitors", "/monitors/api", "Pause", "Monitor api is paused"},
+		{"/monitors", "/monitors/api", "Resume", "Monitor api is resumed"},
+		{"/jobs", "/jobs/2", "Retry", "Job 2 is ready again"},
+		{"/jobs", "/jobs/4", "Cancel…", "Job 4 is canceled"},
+		{"/queues", "/queues/default", "Pause…", "default is paused"},
+		{"/settings/hooks", "/settings/hooks/billing", "Pause", "Hook billing is paused"},
+		{"/alert-rules", "/alert-rules/all", "Disable", "Alert rule all is disabled"},
+		{"/settings/windows", "/settings/windows/night", "Disable", "Window night is disabled"},
+		{"/status-pages", "/status-pages/public", "Disable…", "Status page public is disabled"},
+	} {
+		does(tt.list, tt.row, tt.item, tt.says)
+		atRow(tt.row)
+		b.Until(`document.getElementById(document.activeElement.getAttribute('aria-describedby'))?.matches('.flash')`)
+	}
+	// Undo keeps the row as well; a notice that is put away gives the focus to the content.
+	does("/monitors", "/monitors/api", "Pause", "Monitor api is paused")
+	b.Eval(`(document.querySelector('.flash form button').focus(), true)`, new(bool))
+	sends("Monitor api is resumed")
+	atRow("/monitors/api")
+	b.Eval(`(document.querySelector('.flash .shut').focus(), true)`, new(bool))
+	b.Key("Enter")
+	b.Until(`!document.querySelector('main > .flash') && document.activeElement.id === 'main'`)
+
+	following := next("/tasks", "/tasks/later", 1)
+	does("/tasks", "/tasks/later", "Delete…", "Task later is deleted")
+	atRow(following)
+	before := next("/tasks", "/tasks/zinc", -1)
+	does("/tasks", "/tasks/zinc", "Delete…", "is deleted")
+	atRow(before)
+	does("/tasks?namespace=other", "/tasks/backup?namespace=other", "Delete…", "is deleted")
+	b.Until(`document.activeElement.matches('main > .flash')`) // the list is empty
+	b.Axe()
+
+	// A pointer moves no focus: rows that wait would be held.
+	b.Visit(s.url + "/monitors")
+	ofRow(b, "/monitors/api")
+	s.chooses(b, "Pause", "Monitor api is paused.")
+	b.Until(`document.documentElement.classList.contains('scripted') && document.activeElement === document.body`)
+	b.Quiet(s.url)
+}
+
 // The menus of fifty rows cost little: each has a button, and all of them one menu.
 func TestMenusOfFiftyRowsAreLight(t *testing.T) {
 	t.Parallel()

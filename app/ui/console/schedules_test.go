@@ -134,7 +134,7 @@ func TestScheduleIsMadeWhileItsTimesShow(t *testing.T) {
 	}
 }
 
-func TestEditShowsWhatChanges(t *testing.T) {
+func TestTheEditPageShowsChangedRuns(t *testing.T) {
 	t.Parallel()
 	s := filledSite(t)
 	b := s.at("/schedules/hourly/edit")
@@ -229,7 +229,7 @@ func TestBackfillIsSeenBeforeItStarts(t *testing.T) {
 
 // What a node does shows up by itself: jobs, skips and why, the strip and the
 // year.
-func TestScheduleShowsWhatBecameOfItsTimes(t *testing.T) {
+func TestAScheduleShowsTheResultsOfItsTimes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(c *config.Config) { c.Roles = []string{config.RoleAPI, config.RoleEngine} })
 	ctx := t.Context()

@@ -46,8 +46,10 @@ func (k key) hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (k key) cipher() (cipher.AEAD, error) {
-	derived, err := hkdf.Key(sha256.New, k, nil, "belfry web session", 32)
+func (k key) cipher() (cipher.AEAD, error) { return k.cipherFor("belfry web session") }
+
+func (k key) cipherFor(purpose string) (cipher.AEAD, error) {
+	derived, err := hkdf.Key(sha256.New, k, nil, purpose, 32)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +144,10 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 			return
 		}
 		if err = p.enter(s.Secret); err == nil {
-			err = p.readForm()
+			err = p.readForm(maxForm)
+		}
+		if err == nil && p.R.PostForm.Has(keptField) {
+			err = p.typeAgain(personOf(p.Token, s.Own))
 		}
 		if err == nil {
 			err = h(p)
@@ -180,11 +185,11 @@ const maxForm = 1 << 20
 
 // readForm reads what was sent, so that no handler takes one that broke off or
 // is too large for an empty one.
-func (p *page) readForm() error {
-	p.R.Body = http.MaxBytesReader(p.W, p.R.Body, maxForm)
+func (p *page) readForm(most int64) error {
+	p.R.Body = http.MaxBytesReader(p.W, p.R.Body, most)
 	read := p.R.ParseForm
 	if strings.HasPrefix(p.R.Header.Get("Content-Type"), "multipart/form-data") {
-		read = func() error { return p.R.ParseMultipartForm(maxForm) } // all of it in memory
+		read = func() error { return p.R.ParseMultipartForm(most) } // all of it in memory
 	}
 	err := read()
 	var big *http.MaxBytesError
@@ -201,7 +206,9 @@ func (p *page) readForm() error {
 func (p *page) askToSignIn(why string) {
 	if p.R.Method != http.MethodGet || p.R.URL.Path == "/live" {
 		p.Status = http.StatusUnauthorized
-		p.signInPage(signInData{Why: cmp.Or(why, "ended"), Next: p.form()}) // a browser forgets the cookie when the session is over
+		d := signInData{Why: cmp.Or(why, "ended"), Next: p.form(), Kept: p.keepForm()} // a browser forgets the cookie when the session is over
+		d.KeptOf = p.R.URL.RequestURI()
+		p.signInPage(d)
 		return
 	}
 	next := p.R.URL.RequestURI()
@@ -229,6 +236,10 @@ type signInData struct {
 	Err       error
 	TokenFile string
 	Choices   []access.Grant // of a person who has several, of which a session holds one
+
+	Kept   string // form that was sent after the session ended, sealed
+	KeptOf string // address that it was sent to
+	Ready  bool   // the person is signed in again, and Kept can be shown
 }
 
 func (p *page) signInPage(d signInData) {
@@ -249,8 +260,12 @@ func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request) {
 
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	p := c.newPage(w, r)
-	r.Body = http.MaxBytesReader(w, r.Body, 8<<10)
-	d := signInData{Next: r.PostFormValue("next")}
+	most := int64(8 << 10)
+	if _, ok := c.formKey(r); ok {
+		most = maxSignIn
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, most)
+	d := signInData{Next: r.PostFormValue("next"), Kept: r.PostFormValue(keptField), KeptOf: frame.LocalPath(r.PostFormValue(keptForm))}
 	secret, err := strings.TrimSpace(r.PostFormValue("token")), error(nil)
 	if code := r.PostFormValue("once"); code != "" {
 		secret, err = c.opt.Redeem(code)
@@ -263,7 +278,9 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		p.signInPage(d)
 		return
 	}
-	http.Redirect(w, r, c.site.Prefix+frame.LocalPath(d.Next), http.StatusSeeOther)
+	if !p.offerForm(d) {
+		http.Redirect(w, r, c.site.Prefix+frame.LocalPath(d.Next), http.StatusSeeOther)
+	}
 }
 
 func (p *page) trySignIn(secret string) error {
@@ -294,6 +311,11 @@ func (p *page) open(who string, s sealed) error {
 		return err
 	}
 	p.Site.SetCookie(p.W, p.R, p.c.cookieName(p.R), k.String(), int(p.c.opt.Limits.Life.D().Seconds()))
+	person := who
+	if s.Own == 0 {
+		person = personOf(p.Token, 0)
+	}
+	p.keepFormKey(person)
 	return nil
 }
 
@@ -327,5 +349,6 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.site.SetCookie(w, r, c.cookieName(r), "", -1)
+	c.site.SetCookie(w, r, c.formCookie(r), "", -1)
 	http.Redirect(w, r, c.site.Prefix+"/sign-in?why=out", http.StatusSeeOther)
 }

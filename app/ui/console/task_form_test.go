@@ -106,7 +106,7 @@ func TestTaskWithLimitsIsWrittenByForm(t *testing.T) {
 
 // Whoever chooses another kind keeps what is of no kind, and what was typed for
 // the first one.
-func TestAnotherKindKeepsWhatWasTyped(t *testing.T) {
+func TestAChangeOfKindKeepsTypedFields(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.at("/tasks/-new")

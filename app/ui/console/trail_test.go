@@ -6,7 +6,7 @@ import (
 )
 
 // Pages below a list say where they stand: the namespace, the list, and of a part the thing.
-func TestTrails(t *testing.T) {
+func TestBreadcrumbs(t *testing.T) {
 	t.Parallel()
 	s := filledSite(t)
 	v := s.visitor(s.admin)

@@ -101,7 +101,7 @@ func (s *site) check(name string, m task.CheckResult) {
 	}
 }
 
-// deliver tells what is to be told, and has the receiver say this of it.
+// deliver returns what is to be told, and has the receiver say this of it.
 func (s *site) deliver(said string) {
 	s.Helper()
 	st := s.node.Store()

@@ -29,7 +29,7 @@ func TestWorkerIsDrained(t *testing.T) {
 	b.Axe()
 }
 
-func TestWorkerShowsWhatItHolds(t *testing.T) {
+func TestTheWorkerPageShowsHeldJobs(t *testing.T) {
 	t.Parallel()
 	s := filledSite(t)
 	session, ref := s.hold("later")

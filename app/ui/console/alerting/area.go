@@ -1,4 +1,6 @@
-// Package alerting is the pages about alert rules, channels and hooks.
+// Package alerting has the pages about alert rules, channels and hooks. The
+// console mounts its [Area], and [API] is the part of the API that they use. It
+// knows no other area; shared parts are in app/ui/console/internal.
 package alerting
 
 import (
@@ -12,7 +14,7 @@ import (
 //go:embed *.html
 var files embed.FS
 
-// API is what the pages ask of the node.
+// API is the part of the node's API that the pages use.
 type API interface {
 	forms.Edits
 	alertAPI
@@ -20,7 +22,7 @@ type API interface {
 	hookAPI
 }
 
-// page is one request, and what templates see of it.
+// page is one request, with the fields and methods for its templates.
 type page struct {
 	*frame.Page
 	api API

@@ -192,7 +192,7 @@ func deleteChannel(p *page) error {
 	return p.Done(p.Link("settings", "channels"), "Channel %s is deleted.", name)
 }
 
-// ChannelMenu is what can be done with a channel of the list.
+// ChannelMenu returns the actions on a channel of the list.
 func (p *page) ChannelMenu() parts.RowMenu {
 	operate, admin := p.Can("operate"), p.Can("admin")
 	return parts.NewRowMenu(p.Path(),

@@ -29,11 +29,11 @@ type hookData struct {
 	refused            error
 }
 
-// eventRow is an event with what it is of.
+// eventRow is an event with the object that it is about.
 type eventRow struct {
 	hook.Recorded
 	Of, Link string
-	Said     string // what failed, if anything did
+	Said     string // the failure, or ""
 }
 
 func (p *page) eventRow(e hook.Recorded) eventRow {
@@ -62,7 +62,7 @@ func (p *page) hookData() (d hookData, err error) {
 		func() error {
 			events, wrong = p.api.HookEvents(ctx, d.Filter)
 			if core.CodeOf(wrong) == core.Invalid {
-				return nil // what the filter says is shown beside it
+				return nil // the fault of the filter is shown beside it
 			}
 			return wrong
 		},
@@ -136,7 +136,7 @@ func (d hookData) StatusPath() string { return "/v1/hooks/" + url.PathEscape(d.N
 // StreamPath is that of its events as they come.
 func (d hookData) StreamPath() string { return "/v1/hooks/" + url.PathEscape(d.Name) + "/stream" }
 
-// LastSentLabel says what the last thing was that was heard of a receiver.
+// LastSentLabel returns the label of the last contact with a receiver.
 func (d hookData) LastSentLabel() string {
 	if d.Pull {
 		return "Last acknowledged"

@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/hook"
 )
 
-// HookMenu is what can be done with a hook of the list.
+// HookMenu returns the actions on a hook of the list.
 func (p *page) HookMenu() parts.RowMenu {
 	operate, admin := p.Can("operate"), p.Can("admin")
 	return parts.NewRowMenu(p.Path(),
@@ -19,7 +19,7 @@ func (p *page) HookMenu() parts.RowMenu {
 		parts.RowItem{Icon: "trash-2", Name: "Delete…", To: "/delete", Asks: "Delete hook", Text: deleteHookText}.If(admin))
 }
 
-// Lacks is what cannot be done with a hook now.
+// Lacks returns the actions that a hook does not allow now.
 func (r hookRow) Lacks() string {
 	var keys []string
 	if r.Pull {
@@ -34,7 +34,7 @@ func (r hookRow) Lacks() string {
 	return strings.Join(append(keys, "resume"), " ")
 }
 
-// RuleMenu is what can be done with an alert rule of the list.
+// RuleMenu returns the actions on an alert rule of the list.
 func (p *page) RuleMenu() parts.RowMenu {
 	admin := p.Can("admin")
 	return parts.NewRowMenu(p.Path(),

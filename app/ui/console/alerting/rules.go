@@ -42,7 +42,7 @@ func alertRuleList(p *page) error {
 	return p.Show("alert-rules", all)
 }
 
-// ruleFor is what a rule is about.
+// ruleFor describes the objects of a rule.
 func ruleFor(a alert.Rule) string {
 	var parts []string
 	for _, t := range []struct {
@@ -87,13 +87,13 @@ func alertRuleGroups(isNew bool, channels []string) []forms.InputGroup {
 	}
 	to := forms.Input{Path: "channels", Label: "Channels", Kind: forms.AsSet, Options: channels}
 	if len(channels) == 0 {
-		to = forms.Input{Path: "channels", Label: "Channels", Kind: forms.AsWords, Need: true, Hint: "By name. There is none yet that could be chosen."}
+		to = forms.Input{Path: "channels", Label: "Channels", Kind: forms.AsWords, Need: true, Hint: "Names of channels. There is no channel yet."}
 	}
 	return []forms.InputGroup{
 		{Inputs: append(name, to, forms.Input{Path: "off", Label: "Disabled", Kind: forms.AsCheck})},
 		{Title: "Events", Inputs: []forms.Input{
-			{Path: "on", Label: "When", Kind: forms.AsSet, Options: types, Hint: "Each that says something is wrong has one that says it is over."},
-			{Path: "remind", Label: "Remind after", Kind: forms.AsDuration, Hint: "While it is down; then after twice as long, and so on. It needs reminder above. Default: never."},
+			{Path: "on", Label: "When", Kind: forms.AsSet, Options: types, Hint: "For each problem there is an event of its end."},
+			{Path: "remind", Label: "Remind after", Kind: forms.AsDuration, Hint: "Time until the first reminder while it is down. Each later one takes twice as long. Choose the event Reminder above. Default: never."},
 		}},
 		{Title: "Applies to", Grid: true, Text: "A rule that names nothing applies to everything.", Inputs: []forms.Input{
 			{Path: "monitors", Label: "Monitors", Kind: forms.AsWords}, {Path: "tasks", Label: "Tasks", Kind: forms.AsWords}, {Path: "schedules", Label: "Schedules", Kind: forms.AsWords},
@@ -102,7 +102,7 @@ func alertRuleGroups(isNew bool, channels []string) []forms.InputGroup {
 		{Title: "Advanced: grouping, quiet times", Drawer: true, Inputs: []forms.Input{
 			{Path: "group", Label: "Wait for more", Kind: forms.AsDuration, Hint: "Groups alerts that come together. Default: 30s; negative: not at all. Recoveries are sent at once."},
 			{Path: "remind_max", Label: "Maximum reminders", Kind: forms.AsNumber, Hint: "Default: 10."},
-			{Path: "quiet", Label: "Quiet within calendars", Kind: forms.AsWords, Hint: "No alert is sent then. What still holds afterwards is sent at the end."},
+			{Path: "quiet", Label: "Quiet within calendars", Kind: forms.AsWords, Hint: "No alert is sent during these calendars. Alerts that are still true at their end are sent then."},
 			{Path: "description", Label: "Description"},
 		}},
 	}

@@ -17,4 +17,8 @@ function free() {
 addEventListener('pageshow', e => { if (e.persisted) free(); });
 globalThis.navigation?.addEventListener('navigateerror', free);
 // A word at the foot of the window can be put away. One with Undo stays until then.
-addEventListener('click', e => { if (e.target.closest?.('.flash .shut')) e.target.closest('.flash').remove(); });
+addEventListener('click', e => {
+  const word = e.target.closest?.('.flash .shut') && e.target.closest('.flash');
+  if (word?.contains(document.activeElement)) document.getElementById('main').focus({preventScroll: true});
+  word?.remove();
+});

@@ -57,6 +57,9 @@ const marks = (u, at) => {
 // Marks that are less than a minute apart say their second.
 const exact = (at, texts) => at.length > 1 && at[1] - at[0] < 60 ? texts.map((text, i) => text.replace(/\d\d:\d\d/, new Date(at[i] * 1000).toISOString().slice(11, 19))) : texts;
 
+// What has no unit is counted, and has no marks between whole numbers.
+const whole = Array.from({length: 27}, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3));
+
 export function draw(figure) {
   const box = document.createElement('div');
   box.className = 'plot';
@@ -81,7 +84,7 @@ export function draw(figure) {
       hooks: {drawClear: [u => shade(u, figure, colour)]},
       width: wide(), height: 200, cursor: {drag: {x: false, y: false}},
       scales: {y: {range: (u, lo, hi) => [0, (hi || 1) * 1.1]}},
-      axes: [{...axis, values: (u, at) => exact(at, marks(u, at))}, {...axis, size: 64, values: (u, at) => at.map(v => `${v} ${figure.dataset.unit}`)}],
+      axes: [{...axis, values: (u, at) => exact(at, marks(u, at))}, {...axis, size: 64, ...figure.dataset.unit ? {} : {incrs: whole}, values: (u, at) => at.map(v => `${v} ${figure.dataset.unit}`)}],
       series: [{label: 'UTC', value: (u, v) => clock(v) || '–'}, ...labels.map((label, i) => ({
         label, stroke: colour(inks[i % inks.length]), width: 2, points: {show: data[0].length <= 60, size: 5}, spanGaps: false,
         dash: kind === 'line' && i > 0 ? [4 * i, 3] : undefined,

@@ -88,6 +88,12 @@ export function list(box, source, paint) {
   const soon = () => { due ||= requestAnimationFrame(draw); };
   const hand = () => { target = -1; };
   for (const kind of ['wheel', 'touchmove', 'pointerdown', 'keydown']) box.addEventListener(kind, hand, {passive: true});
+  // The browser moves there by degrees, and where heights are guessed a draw on the way would end that.
+  box.addEventListener('keydown', e => {
+    if (e.target !== box || e.shiftKey || e.altKey || e.metaKey) return;
+    if (e.key === 'End') toEnd(); else if (e.key === 'Home') to(0); else return;
+    e.preventDefault();
+  });
   // A reader leaves the end by scrolling up. A box that has become lower, or longer, since it was put at its end is still there.
   box.addEventListener('scroll', () => {
     end = target < 0 && (box.scrollHeight - box.scrollTop - box.clientHeight < 30 || end && box.scrollTop > put - 1);
@@ -111,6 +117,10 @@ export function list(box, source, paint) {
     draw();
   }
 
+  function toEnd() { end = true; target = -1; draw(); }
+
+  function to(row) { end = false; target = row; clearTimeout(settled); settled = 0; draw(); }
+
   return {
     // show takes another source, or another state of it from the beginning.
     show(other) {
@@ -133,7 +143,7 @@ export function list(box, source, paint) {
     draw: soon,
     remeasure,
     atEnd: () => end,
-    toEnd() { end = true; target = -1; draw(); },
-    to(row) { end = false; target = row; clearTimeout(settled); settled = 0; draw(); },
+    toEnd,
+    to,
   };
 }

@@ -9,6 +9,7 @@ import './rows.js';
 import './tabs.js';
 import './zones.js'; // before a draft may say another
 import {follow} from './live.js';
+import {goOn} from './after.js';
 import {resume} from './resume.js';
 import {whereLooked} from './steady.js';
 
@@ -23,6 +24,7 @@ if (location.pathname.endsWith('/-new') && document.activeElement === document.b
   const inputs = [...document.querySelectorAll('main form[data-draft] :is(input, select, textarea)')].filter(e => e.checkVisibility());
   (inputs.find(e => e.matches('[aria-invalid=true]')) ?? inputs[0])?.focus({preventScroll: true});
 }
+goOn();
 for (const form of document.querySelectorAll('form[data-upload]')) {
   const {upload} = await import('./upload.js');
   upload(form);

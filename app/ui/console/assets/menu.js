@@ -27,7 +27,8 @@ addEventListener('click', e => {
   form.setAttribute('action', addressOf(form.dataset.to));
   question.querySelector('bdi').textContent = row.getAttribute('aria-label').replace('Actions for ', '');
   menu.hidePopover();
-  question.showPopover();
+  question.showPopover({source: row});
+  question.querySelector('[popovertargetaction=hide]').focus(); // what does nothing
 });
 addEventListener('toggle', e => {
   if (e.target.id === 'row-menu') row?.setAttribute('aria-expanded', e.newState === 'open');

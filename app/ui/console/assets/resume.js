@@ -51,7 +51,10 @@ function drafts(restored) {
 export function resume() {
   const kept = JSON.parse(sessionStorage.getItem(place) ?? 'null');
   if (!who) { // the page to sign in at
-    if (kept) sessionStorage.setItem(place, JSON.stringify({...kept, asked: true}));
+    if (!kept) return;
+    sessionStorage.setItem(place, JSON.stringify({...kept, asked: true}));
+    for (const e of document.querySelectorAll('[data-kept], [name^=kept-form]')) e.remove(); // it comes back without the server
+    document.getElementById('provider')?.removeAttribute('target');
     return;
   }
   sessionStorage.removeItem(place);

@@ -1,4 +1,6 @@
-// Package audit is the page about what was changed, and by whom.
+// Package audit has the page about changes: actor, time, object and fields. The
+// console mounts its [Area], and [API] is the part of the API that it uses. It
+// knows no other area, but others link to it.
 package audit
 
 import (
@@ -11,12 +13,12 @@ import (
 //go:embed *.html
 var files embed.FS
 
-// API is what the pages ask of the node.
+// API is the part of the node's API that the pages use.
 type API interface {
 	auditAPI
 }
 
-// page is one request, and what templates see of it.
+// page is one request, with the fields and methods for its templates.
 type page struct {
 	*frame.Page
 	api API

@@ -21,7 +21,7 @@ type auditAPI interface {
 
 var auditRoutes = routes{"GET /audit": auditPage}
 
-// auditNouns are what can be changed, for the filter.
+// auditNouns are the nouns of the audit, for the filter.
 var auditNouns = []string{"", "alert_rule", "announcement", "artifact", "backfill", "calendar", "channel", "cycle", "hook", "job", "join_token", "monitor", "page_version", "queue", "schedule", "secret", "status_page", "subscriber", "task", "token", "window", "worker"}
 
 type auditData struct {
@@ -33,12 +33,12 @@ type auditData struct {
 	Err     error
 }
 
-// auditChange is one change, with what it made of what was there.
+// auditChange is one change, with the values before and after.
 type auditChange struct {
 	access.Audit
 	Diff  textdiff.Result
-	Gone  bool   // what was changed is known to be deleted since
-	Whole string // of what is not text to compare, or came or went as a whole
+	Gone  bool   // the object is known to be deleted since
+	Whole string // of a value that is no text, or was added or removed as a whole
 }
 
 func auditPage(p *page) error {
@@ -143,7 +143,7 @@ func (d auditData) Fields() []parts.Field {
 // auditNounsText are all that a change can be about.
 func auditNounsText() string { return strings.TrimSpace(strings.Join(auditNouns, " ")) }
 
-// ChangedLink is where what a change is of is shown; empty where it has no page, or is gone.
+// ChangedLink is the address of the changed object; empty if it has no page, or is deleted.
 func (p *page) ChangedLink(c auditChange) string {
 	if c.Gone {
 		return ""

@@ -9,11 +9,11 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Changes is the part of the API that says what became of a thing.
+// Changes is the part of the API that reads the changes of an object.
 type Changes = auditAPI
 
-// Deletion is the change that deleted what the page of a pattern shows, such as
-// GET /tasks/{name}, or nil where the audit has none that came last.
+// Deletion is the change that deleted the object of a page, such as that of
+// GET /tasks/{name}. It is nil if the last change of the object is no deletion.
 func Deletion(ctx context.Context, api Changes, pattern, namespace, name string) *access.Audit {
 	noun := nounAt(pattern)
 	if noun == "" || name == "" {
@@ -23,13 +23,13 @@ func Deletion(ctx context.Context, api Changes, pattern, namespace, name string)
 		namespace = core.AnyNamespace
 	}
 	last, err := api.Audit(ctx, access.AuditFilter{Paging: core.Paging{Limit: 1}, Namespace: namespace, Noun: noun, Name: name})
-	if err != nil || len(last.Items) == 0 || !deletes(last.Items[0]) { // without the right to read it the page says what it knows
+	if err != nil || len(last.Items) == 0 || !deletes(last.Items[0]) { // without the right to read the audit, the page says less
 		return nil
 	}
 	return &last.Items[0]
 }
 
-// nounAt is what the pages below a path are of, as the audit calls it.
+// nounAt returns the noun of the pages below a path, in the words of the audit.
 func nounAt(pattern string) string {
 	_, path, _ := strings.Cut(pattern, " /")
 	path, _, named := strings.Cut(path, "/{name}")
@@ -57,8 +57,8 @@ func nounAt(pattern string) string {
 // deletes reports that a change removed its thing.
 func deletes(a access.Audit) bool { return len(a.Before) > 0 && len(a.After) == 0 }
 
-// markGone marks changes of what the newest of them deleted. They are all
-// changes of their things from the newest on, newest first.
+// markGone marks the changes of objects whose newest change is a deletion. The
+// list must have all newer changes of these objects, newest first.
 func markGone(changes []auditChange) {
 	type thing struct{ noun, namespace, name string }
 	gone := map[thing]bool{}

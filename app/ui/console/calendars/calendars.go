@@ -46,7 +46,7 @@ func calendarList(p *page) error {
 	return p.Show("calendars", calendarListData{found.Items, p.Pager(found.Next)})
 }
 
-// calendarData is a calendar and what it comes to.
+// calendarData is a calendar with its closings in the next time.
 type calendarData struct {
 	schedule.Calendar
 	Closed bool         // now
@@ -216,7 +216,7 @@ func (f *calendarForm) fill(c schedule.Calendar) {
 	}
 }
 
-// calendar is what the form says, without closings that have no time.
+// calendar returns the calendar of the form, without closings that have no time.
 func (f *calendarForm) calendar(v url.Values) schedule.Calendar {
 	f.Name, f.Title, f.Description, f.Zone = strings.TrimSpace(v.Get("name")), strings.TrimSpace(v.Get("title")), strings.TrimSpace(v.Get("description")), strings.TrimSpace(v.Get("zone"))
 	c := schedule.Calendar{Name: f.Name, Title: f.Title, Description: f.Description, CalendarSpec: cron.CalendarSpec{Zone: f.Zone, Closings: []cron.Closing{}}}
@@ -313,7 +313,7 @@ func saveCalendar(p *page) error {
 	return p.Done(p.Link("calendars", c.Name), "Calendar %s is saved. Schedules that name it follow it from their next run on.", c.Name)
 }
 
-// checkCalendar says which closings cannot be read, which the API says of the
+// checkCalendar returns which closings cannot be read, which the API says of the
 // first alone and without its place, and refuses to replace a calendar that
 // was not meant.
 func (p *page) checkCalendar(f calendarForm, c schedule.Calendar) error {
@@ -347,7 +347,7 @@ func deleteCalendar(p *page) error {
 func (p *page) DeleteCalendar(c schedule.Calendar) parts.Confirm {
 	cmd := p.Command("DELETE", p.V1("calendars", c.Name), "", "calendar", "delete", c.Name)
 	return parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete calendar " + c.Name + "?",
-		Text: "One that a schedule names is kept.", Action: p.Link("calendars", c.Name, "delete"), Cmd: &cmd}
+		Text: "A calendar that a schedule names is not deleted.", Action: p.Link("calendars", c.Name, "delete"), Cmd: &cmd}
 }
 
 // Fields are the inputs before the closings.

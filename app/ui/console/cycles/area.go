@@ -1,4 +1,6 @@
-// Package cycles is the pages about cycles.
+// Package cycles has the pages about cycles. The console mounts its [Area], and
+// [API] is the part of the API that they use. It knows no other area; shared
+// parts are in app/ui/console/internal.
 package cycles
 
 import (
@@ -12,14 +14,14 @@ import (
 //go:embed *.html
 var files embed.FS
 
-// API is what the pages ask of the node.
+// API is the part of the node's API that the pages use.
 type API interface {
 	forms.Edits
 	cycleAPI
 	cycleFormAPI
 }
 
-// page is one request, and what templates see of it.
+// page is one request, with the fields and methods for its templates.
 type page struct {
 	*frame.Page
 	api API

@@ -122,8 +122,7 @@ func cyclePage(p *page) error {
 	return p.Show("cycle", d)
 }
 
-// cycleEnds reads what came of the runs that ended: lists of jobs go without
-// their outputs.
+// cycleEnds reads the outputs of ended runs, which lists of jobs leave out.
 func (p *page) cycleEnds(d *cycleData, jobs []job.Job) error {
 	d.Runs = make([]cycleEnd, min(len(jobs), cycleRuns))
 	reads := make([]func() error, len(d.Runs))
@@ -240,7 +239,7 @@ func (d cycleData) Tally() cycle.Output {
 	return cycle.Output{}
 }
 
-// Strip is what became of the members of a run.
+// Strip has the results of the members of a run.
 func (e cycleEnd) Strip() parts.Strip {
 	s := parts.Strip{Label: fmt.Sprintf("Members of job %d", e.Job.ID)}
 	for _, m := range e.Output.Members {
@@ -348,7 +347,7 @@ func (p *page) RunCycle(d cycleData) parts.Confirm {
 	}
 }
 
-// dueText is what a run does with members, of which some are due.
+// dueText says how many members of a run are due.
 func dueText(due, all int) string {
 	switch {
 	case due == 0:
@@ -367,7 +366,7 @@ func (p *page) CancelCycle(d cycleData) parts.Confirm {
 	cmd := p.Command("POST", p.APIPath(cyclePath(name, "/cancel")), `{"note":"why"}`, "cycle", "cancel", name, "--note", "why")
 	return parts.Confirm{
 		ID: "cancel", Button: "Cancel the run", Danger: true, Title: "Cancel this run of " + name + "?",
-		Text:   "The member that runs is asked to end, and no other one starts. What is done stays done.",
+		Text:   "The running member is asked to end, and no other member starts. Finished members stay finished.",
 		Action: p.Link("cycles", name, "cancel"), Cmd: &cmd,
 		Fields: []parts.Field{parts.NewField("note", "Reason", "text", "", "Kept with the job.", nil)},
 	}

@@ -38,7 +38,7 @@ type cycleForm struct {
 	forms.Edit
 	AsText forms.AsText
 	Saved  string // name of the one that is edited; empty: a new one
-	Rest   string // what it has and the inputs do not show
+	Rest   string // the settings without an input
 	Err    error
 	Rows   []memberRow
 	Tasks  []string // to choose from
@@ -97,7 +97,7 @@ func (f *cycleForm) fill(t task.Task) {
 	}
 }
 
-// show shows the form, with what was wrong with it.
+// show shows the form, with its faults.
 func (f *cycleForm) show(p *page, refused error) error {
 	if err := p.Allow(access.ScopeAdmin); err != nil {
 		return err
@@ -115,8 +115,8 @@ func (f *cycleForm) show(p *page, refused error) error {
 	return p.Show("cycle-form", f)
 }
 
-// saveCycle does what the pressed button says: move, take or add a member, show
-// the form in its other way, or save.
+// saveCycle does the action of the pressed button: move, remove or add a member,
+// show the form in its other way, or save.
 func saveCycle(p *page) error {
 	form := p.R.PostForm
 	f := &cycleForm{Edit: forms.Edit{Version: form.Get("version")}, AsText: forms.AsText{Has: true}, Saved: p.R.PathValue("name"), Rest: form.Get("rest"),
@@ -132,6 +132,13 @@ func saveCycle(p *page) error {
 			return err
 		}
 		f.Rest = forms.DocumentOf(saved).Rest(shownOfCycle)
+	}
+	f.Rows = slices.DeleteFunc(f.Rows, func(r memberRow) bool { // that were not filled in
+		r.OnFailure = ""
+		return r == memberRow{}
+	})
+	if len(f.Rows) == 0 && verb == "save" { // whose fault needs a place
+		f.Rows = []memberRow{{}}
 	}
 	t, text, shown, err := forms.ReadEither(p.Page, "cycle", f.Saved == "", f.task)
 	f.AsText = text
@@ -213,7 +220,7 @@ func (f *cycleForm) change(verb string, i int) bool {
 	return true
 }
 
-// task is the cycle that the form describes, with what it does not show.
+// task is the cycle that the form describes, with the settings without an input.
 func (f *cycleForm) task() (t task.Task, err error) {
 	if err = forms.RestOf(f.Rest).To(&t); err != nil {
 		return t, err

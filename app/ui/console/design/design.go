@@ -1,4 +1,6 @@
-// Package design is the page that shows what pages are made of, in both themes.
+// Package design has the page that shows the parts of all pages, in both themes.
+// The console mounts its [Area] for developers; tests take its pictures and
+// check its contrast.
 package design
 
 import (
@@ -17,7 +19,7 @@ import (
 //go:embed *.html
 var files embed.FS
 
-// API is what the page asks of the node.
+// API is the part of the node's API that the page uses.
 type API interface{}
 
 // Area is the page, for the console.
@@ -42,6 +44,7 @@ type data struct {
 	Charts  []parts.Chart
 	Sparks  []parts.Spark
 	RowMenu parts.RowMenu
+	Alike   []string // headings of tables of one kind
 }
 
 func design(p *frame.Page) error {
@@ -49,7 +52,7 @@ func design(p *frame.Page) error {
 	at := p.When(p.Now.Add(-time.Hour))
 	cmd := p.Command("DELETE", "/v1/tasks/it's", "", "task", "delete", "it's")
 	d := data{
-		Err: err, Pager: p.Pager("x"), None: parts.Strip{Label: "Last 30"}, States: slices.Sorted(maps.Keys(parts.Tones)),
+		Err: err, Alike: []string{"Of all", "Of a name that is far longer than the others"}, Pager: p.Pager("x"), None: parts.Strip{Label: "Last 30"}, States: slices.Sorted(maps.Keys(parts.Tones)),
 		Fields: []parts.Field{
 			parts.NewField("rules[0].cron", "Rule", "text", "61 * * * *", "Five fields.", err).Need(),
 			parts.NewField("overlap", "Overlap", "", "skip", "", nil).Among("skip", "allow"),

@@ -11,10 +11,10 @@ import (
 //go:embed *.html
 var files embed.FS
 
-// API is what the page asks of the node.
+// API is the part of the node's API that the page uses.
 type API interface{ findAPI }
 
-// page is one request, and what templates see of it.
+// page is one request, with the fields and methods for its templates.
 type page struct {
 	*frame.Page
 	api API

@@ -35,7 +35,7 @@ const (
 	mostText = job.MaxJobQuery
 	mostName = title.Max   // bytes of a name or title
 	perKind  = 6           // things of a kind
-	within   = time.Second // for everything; what is not found by then is said to be left out
+	within   = time.Second // for all reads; the answer names those that took longer
 )
 
 // hit is something that was found: it opens a page, or is an action.
@@ -74,7 +74,7 @@ func (d *findData) add(name string, hits []hit) {
 	}
 }
 
-// things is what a search finds by name or title.
+// things are the objects that a search finds by name or title.
 type things struct {
 	tasks     []task.Task
 	schedules []schedule.Schedule
@@ -83,8 +83,8 @@ type things struct {
 	jobs      []job.Job
 }
 
-// find answers a search. It begins with pages; then come things by a part of
-// their name or title, what may be done with them, and jobs.
+// find answers a search: first pages, then objects by a part of their name or
+// title, actions on these objects, and jobs.
 func find(p *page) error {
 	text, _ := core.CleanText(strings.TrimSpace(p.Query("q")), mostText)
 	d := findData{Text: text}
@@ -126,11 +126,11 @@ func find(p *page) error {
 	return p.Show("find", d)
 }
 
-// verbs are what actions begin with.
+// verbs are the first words of actions.
 var verbs = []string{"run", "pause", "resume", "check"}
 
-// verbOf splits a search such as "pause backup", for who may do so. The name is
-// what is searched for.
+// verbOf splits a search such as "pause backup" into action and name, if the
+// person may do the action.
 func (p *page) verbOf(text string) (verb, name string) {
 	first, rest, found := strings.Cut(text, " ")
 	if found && p.Can("operate") && slices.Contains(verbs, strings.ToLower(first)) {
@@ -156,7 +156,7 @@ func (p *page) jobFilter(text string) (f *job.Filter, fault string) {
 	return &found, ""
 }
 
-// reads are what a search asks, each bounded.
+// reads are the reads of a search, each with a limit.
 func (p *page) reads(ctx context.Context, t *things, name string, f *job.Filter) (all []func() error) {
 	if f != nil {
 		all = append(all, func() error {
@@ -207,7 +207,7 @@ func (p *page) reads(ctx context.Context, t *things, name string, f *job.Filter)
 	)
 }
 
-// first is what has exactly the name, before the others.
+// first puts the object with exactly the name before the others.
 func first[T any](one T, all []T, same func(T) bool) []T {
 	return append([]T{one}, slices.DeleteFunc(all, same)...)
 }

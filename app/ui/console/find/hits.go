@@ -27,7 +27,7 @@ func (p *page) pageHits(text string) (hits []hit) {
 	return hits
 }
 
-// in says of what namespace something is, where all are shown.
+// in adds the namespace to a note, where all namespaces are shown.
 func (p *page) in(namespace, note string) string {
 	if p.Namespace != core.AnyNamespace {
 		return note
@@ -95,8 +95,8 @@ func (p *page) jobHits(jobs []job.Job, f *job.Filter, text string) (hits []hit) 
 // actionsOf is how many things of a kind are offered with their actions.
 const actionsOf = 3
 
-// actionHits is what may be done with what was found: with all of it for a verb,
-// and without one with the first.
+// actionHits are the actions on the found objects: on all of them for a verb, and
+// without a verb on the first.
 func (p *page) actionHits(t things, verb string) (hits []hit) {
 	if !p.Can(access.ScopeOperate) {
 		return nil
@@ -145,7 +145,7 @@ func (p *page) actionHits(t things, verb string) (hits []hit) {
 	return hits
 }
 
-// faultOf is what is wrong with a search for jobs, in a sentence.
+// faultOf returns the fault of a search for jobs, in a sentence.
 func faultOf(err error) string {
 	var said []string
 	for _, f := range parts.FaultsOf(err) {

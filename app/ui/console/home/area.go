@@ -1,4 +1,4 @@
-// Package home is the page that one comes to: what runs, what failed, what is next.
+// Package home is the first page: running and failed jobs, incidents, and upcoming runs.
 package home
 
 import (
@@ -13,7 +13,7 @@ import (
 //go:embed *.html
 var files embed.FS
 
-// API is what the pages ask of the node.
+// API is the part of the node's API that the pages use.
 type API interface {
 	homeAPI
 	sampleAPI
@@ -26,7 +26,7 @@ type needRow struct {
 	Page *page
 }
 
-// page is one request, and what templates see of it.
+// page is one request, with the fields and methods for its templates.
 type page struct {
 	*frame.Page
 	api API

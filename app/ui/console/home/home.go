@@ -73,7 +73,7 @@ type homeData struct {
 	view.Overview
 	Monitors view.MonitorCount
 	Outages  core.Page[monitor.Incident] // the newest
-	Checks   bool                        // of monitors are counted among what is ahead
+	Checks   bool                        // checks of monitors are among the upcoming runs
 	Now      time.Time
 	Zone     *time.Location // where its times are shown; nil: UTC
 	Needs    []need
@@ -133,7 +133,7 @@ func (d homeData) Soon() []view.Next { return d.Next[:min(len(d.Next), homeNext)
 // failures is the number of jobs that failed within 24 hours. Under a load under which the count ends with the last full minute, the list does not.
 func (d homeData) failures() int64 { return max(d.Failures, int64(len(d.Failed))) }
 
-// share is how far a job is by what its task usually takes.
+// share compares the elapsed time of a job with the usual duration of its task.
 func share(j job.RunningJob) parts.Bar {
 	elapsed, usual := j.Elapsed.D(), j.Usual.D()
 	b := parts.Bar{Label: "Progress of job " + fmt.Sprint(j.ID), Tone: "busy"}

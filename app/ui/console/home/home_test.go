@@ -43,7 +43,7 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-func TestADayHasItsHalfHours(t *testing.T) {
+func TestTheLastDayIsCountedByHalfHours(t *testing.T) {
 	t.Parallel()
 	at := func(d time.Duration) time.Time { return homeNow.Add(d) }
 	d := homeData{Now: homeNow, Overview: view.Overview{Day: []job.MinuteTotals{
@@ -64,7 +64,7 @@ func TestADayHasItsHalfHours(t *testing.T) {
 	}
 }
 
-func TestShareOfWhatIsUsual(t *testing.T) {
+func TestTheProgressOfARunIsComparedWithItsUsualDuration(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		elapsed, usual time.Duration

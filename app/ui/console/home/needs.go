@@ -14,7 +14,7 @@ type need struct {
 	ID               string // unique on the page
 	Tone             string // bad or warn
 	Name, Link, What string
-	Title            string // of what has the name
+	Title            string // of the named object
 	Kind             string
 	Since            time.Time
 	Acts             []act

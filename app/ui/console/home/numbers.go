@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// figure is a number that matters, with what it was over a day.
+// figure is a number with its course over a day.
 type figure struct {
 	Label, Value, Link, Tone string
 	Spark                    parts.Spark
@@ -35,7 +35,7 @@ func (d homeData) day() (all [dayParts]job.MinuteTotals) {
 	return all
 }
 
-// spark draws what a half hour comes to; a negative number is none.
+// spark draws a number for each half hour; a negative number is no value.
 func (d homeData) spark(said, tone string, of func(job.MinuteTotals) float64) parts.Spark {
 	var values []*float64
 	for _, part := range d.day() {

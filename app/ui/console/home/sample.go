@@ -62,7 +62,7 @@ func sample(commands bool) view.Manifest {
 	return m
 }
 
-// loadSample creates the sample, and runs what takes no clock, so that there is something to see at once.
+// loadSample creates the sample, and runs its tasks once, so that the pages have data at once.
 func loadSample(p *page) error {
 	if err := p.Allow(access.ScopeAdmin); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (p *page) sampleIsFree(m view.Manifest) error {
 	return nil
 }
 
-// removeSample deletes what the sample has by name, whichever part is still there, if the sample is loaded. Jobs that ran stay
+// removeSample deletes the remaining definitions of the sample by name, if the sample is loaded. Jobs that ran stay
 // in the history.
 func removeSample(p *page) error {
 	if err := p.Allow(access.ScopeAdmin); err != nil {

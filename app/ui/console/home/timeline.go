@@ -8,8 +8,8 @@ import (
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 )
 
-// timeline is what finished in the last hour and what starts in the next 24, on
-// one axis by quarters of an hour.
+// timeline has the jobs that finished in the last hour and the starts of the next
+// 24 hours, on one axis by quarters of an hour.
 type timeline struct {
 	From, Now, To time.Time
 	Bars          []timeBar
@@ -115,7 +115,7 @@ func (t timeline) at(at time.Time) string {
 // NowX is where the present is.
 func (t timeline) NowX() string { return t.at(t.Now) }
 
-// CutX is where what is not all counted begins, and CutWide how far it goes.
+// CutX is the begin of the span that is not counted in full, and CutWide its width.
 func (t timeline) CutX() string { return fmt.Sprintf("%.2f%%", t.Cut) }
 
 // CutWide is how wide that is.

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// inked is a piece of a line of a log in one look. Class is one of a closed
-// list: what a program writes names none.
+// inked is a piece of a line of a log in one style. Class comes from a closed list,
+// never from the output of a program.
 type inked struct {
 	Class string
 	Text  string
@@ -39,10 +39,9 @@ func (k ink) class() string {
 	return strings.Join(on, " ")
 }
 
-// paint cuts a line into pieces of one look each, and carries the look on.
-// Escape sequences that are about anything but looks disappear: a log moves no
-// cursor and sets no title here. On a background text has one colour, which can
-// be read on it, whatever the program asked for.
+// paint cuts a line into pieces of one style each, and keeps the style for the next
+// line. Other escape sequences are dropped: a log moves no cursor and sets no
+// title. Text on a background always gets a colour with enough contrast.
 func (k *ink) paint(line string) (out []inked) {
 	if !strings.Contains(line, "\x1b") {
 		return k.put(out, line)

@@ -1,4 +1,4 @@
-// Package jobs is the pages about jobs: lists, searches and what is done to many, one job with its course and its log, and dead jobs.
+// Package jobs has the pages about jobs: lists, searches and bulk actions, one job with its course and its log, and dead jobs.
 package jobs
 
 import (
@@ -13,7 +13,7 @@ import (
 //go:embed *.html
 var files embed.FS
 
-// API is what the pages ask of the node.
+// API is the part of the node's API that the pages use.
 type API interface {
 	jobsAPI
 	jobAPI
@@ -22,7 +22,7 @@ type API interface {
 	CycleStatus(ctx context.Context, namespace, name string) (cycle.Status, error)
 }
 
-// page is one request, and what templates see of it.
+// page is one request, with the fields and methods for its templates.
 type page struct {
 	*frame.Page
 	api  API

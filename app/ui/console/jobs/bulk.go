@@ -30,7 +30,7 @@ const (
 type bulk struct {
 	Verb   bulkVerb
 	IDs    []int64
-	Search string // with its times fixed, so that what was shown is what is done
+	Search string // with its times fixed, so that the action finds the shown jobs
 	Note   string
 	Cursor string
 
@@ -170,7 +170,7 @@ func jobsBulk(p *page) error {
 	}
 	b.Said = p.R.PostFormValue("said")
 	b.Done, _ = strconv.Atoi(p.R.PostFormValue("done"))
-	_ = json.Unmarshal([]byte(p.R.PostFormValue("left")), &b.Left) // what this page wrote itself; only shown
+	_ = json.Unmarshal([]byte(p.R.PostFormValue("left")), &b.Left) // written by this page, and only shown
 	if b.All() && b.Search == "" {
 		return core.InvalidField("q", "", "is missing", "begin at the list of jobs")
 	}
@@ -180,7 +180,7 @@ func jobsBulk(p *page) error {
 			if b.Done == 0 {
 				return err
 			}
-			b.Err, b.More = err, b.All() // what was done stays done, and is told
+			b.Err, b.More = err, b.All() // finished batches stay, and are shown
 			return p.Again("jobs-done", b, err)
 		}
 		b.Done += len(r.IDs)
@@ -214,7 +214,7 @@ func addLeft(all []leftFor, left map[int64]string) []leftFor {
 	return all
 }
 
-// LeftJSON carries what was left to the next batch.
+// LeftJSON carries the jobs that were left out to the next batch.
 func (b bulk) LeftJSON() string {
 	text, _ := json.Marshal(b.Left) // plain words and numbers
 	return string(text)

@@ -23,10 +23,10 @@ type leg struct {
 	From, To   time.Time
 }
 
-// kind is what the legs of one look took together.
+// kind is the total duration of the legs of one kind.
 type kind struct {
 	leg
-	Since parts.Moment // when what goes on began: its length grows while it is looked at
+	Since parts.Moment // start of the present leg: its length grows while it is shown
 }
 
 // Span is how long it took.
@@ -39,7 +39,7 @@ func (l leg) Said() string { return l.Name + ": " + core.SpanText(l.Span()) }
 type point struct {
 	Name  string
 	At    time.Time
-	Took  string       // and what took so long
+	Took  string       // its longest leg
 	Since parts.Moment // as of a kind
 }
 
@@ -60,7 +60,7 @@ func newCourse(j job.Job, attempts []job.Attempt, now time.Time) course {
 	}
 	due := j.DueAt
 	if len(attempts) > 0 && !j.State.Final() || len(attempts) > 1 {
-		due = j.Nominal // what is due now is a retry
+		due = j.Nominal // the due time is that of a retry
 		if due.IsZero() {
 			due = j.CreatedAt
 		}

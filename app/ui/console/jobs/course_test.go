@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-func TestCourse(t *testing.T) {
+func TestTheCourseOfAJob(t *testing.T) {
 	at := func(s int) time.Time { return time.Date(2026, 3, 1, 12, 0, s, 0, time.UTC) }
 	attempt := func(n, claimed, started, ended int, o job.Outcome) job.Attempt {
 		return job.Attempt{Number: n, ClaimedAt: at(claimed), StartedAt: at(started), EndedAt: at(ended), Outcome: o}

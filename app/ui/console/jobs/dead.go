@@ -79,7 +79,7 @@ func deadPage(p *page) error {
 	return p.Show("dead", d)
 }
 
-// groupDead groups jobs, newest first, by task and what they said. The largest
+// groupDead groups jobs, newest first, by task and error. The largest
 // group comes first.
 func groupDead(jobs []job.Job) (groups []deadGroup) {
 	type of struct{ namespace, task, said string }

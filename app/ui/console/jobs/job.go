@@ -111,7 +111,7 @@ func jobPage(p *page) error {
 	return p.Show("job", d)
 }
 
-// readJob reads what the page shows of a job.
+// readJob reads the data of the page of a job.
 func (p *page) readJob() (jobData, error) {
 	j, err := p.job()
 	if err != nil {
@@ -128,7 +128,7 @@ func (p *page) readJob() (jobData, error) {
 		}),
 		frame.Get(&d.Why, func() (job.Why, error) { return p.api.Why(ctx, p.Namespace, j.ID) }),
 		frame.Get(&d.Task, func() (*task.Task, error) {
-			if _, owned := parts.Owner(j.Task); owned { // what its monitor shows
+			if _, owned := parts.Owner(j.Task); owned { // its monitor shows this
 				return nil, nil
 			}
 			t, err := p.api.Task(ctx, j.Namespace, j.Task)
@@ -154,7 +154,7 @@ func hasGoneOn(j job.Job, attempts []job.Attempt) bool {
 	return j.State == job.Running && slices.ContainsFunc(attempts, func(a job.Attempt) bool { return a.Lease == j.Lease })
 }
 
-// named is what the page names.
+// named returns the objects that the page names, for their titles.
 func (d jobData) named() view.Named {
 	n := view.Named{Namespace: d.Job.Namespace, Queues: []string{d.Job.Queue}}
 	n.Task(d.Job.Task)
@@ -180,14 +180,14 @@ func progressBar(j job.Job) parts.Bar {
 // then why is the question.
 func (d jobData) Waits() bool { return !d.Job.State.Final() && d.Job.State != job.Running }
 
-// CanCancel and CanRetry say what can be done to the job.
+// CanCancel and CanRetry report whether the job allows the action.
 func (d jobData) CanCancel() bool {
 	return !d.Job.State.Final() && (d.Job.State != job.Running || d.Job.CancelAt.IsZero())
 }
 
 func (d jobData) CanRetry() bool { return bulkVerbs["retry"].Fits([]job.State{d.Job.State}) }
 
-// Worker is who runs a job that runs: the name that its attempts will have.
+// Worker is the worker of a running job, by the name that its attempts will have.
 func (d jobData) Worker() string {
 	if n := len(d.Why.Workers); n > 0 && d.Job.State == job.Running {
 		name, _, _ := strings.Cut(d.Why.Workers[0], " ")
@@ -212,8 +212,8 @@ type variable struct{ Name, Value, Secret string }
 
 var secretRule = regexp.MustCompile(`(?i)(pass|secret|token|key|credential|auth|dsn|private)`)
 
-// environment is what a task adds to the environment, without what is secret:
-// what is of the secrets of the namespace, and what has a name like one.
+// environment returns the variables that a task sets. It hides the values of
+// secrets of the namespace, and of variables whose name looks like a secret.
 func environment(t *task.Task) (out []variable) {
 	if t == nil {
 		return nil
@@ -258,7 +258,7 @@ func exit(a job.Attempt) string {
 	return ""
 }
 
-// settled answers what came of doing something to one job.
+// settled answers an action on one job with its result.
 func (p *page) settled(id int64, r view.Selected, format string, args ...any) error {
 	link := p.Link("jobs", id)
 	if why, left := r.Left[id]; left {
@@ -307,7 +307,7 @@ func jobAgain(p *page) error {
 	return p.Done(p.LinkIn(j.Namespace, "jobs", done[0].Job.ID), "%s", cmp.Or(parts.JoinedText(done[0]), fmt.Sprintf("Job %d is enqueued, like job %d.", done[0].Job.ID, j.ID)))
 }
 
-// likeJob is a new job that does what another did.
+// likeJob is a new job with the task and the input of another.
 func likeJob(j job.Job) job.NewJob {
 	n := job.NewJob{Namespace: j.Namespace, Task: j.Task, Input: j.Input, Queue: j.Queue, Priority: &j.Priority, Tags: j.Tags, MaxAttempts: j.MaxAttempts, Timeout: j.Timeout}
 	if j.Kind == task.KindFunc {

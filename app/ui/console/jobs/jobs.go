@@ -27,8 +27,8 @@ var jobsRoutes = routes{
 	"POST /jobs/-bulk": jobsBulk,
 }
 
-// jobSearch is a search for jobs as a person wrote it: the text is what the
-// address and the input show.
+// jobSearch is a search for jobs, with its text as a person wrote it, for the
+// address and the input.
 type jobSearch struct {
 	Text   string
 	Filter job.Filter
@@ -42,7 +42,7 @@ func (p *page) jobSearch() jobSearch {
 	return s
 }
 
-// Faults are what is wrong with the search.
+// Faults are the faults of the search.
 func (s jobSearch) Faults() []core.FieldError {
 	if s.Err == nil {
 		return nil
@@ -69,8 +69,8 @@ func stateTerm(states []job.State) string {
 	return " state:" + strings.Join(words, ",")
 }
 
-// withoutTerm leaves a term out of a search, whatever its value, and the rest
-// as it was written.
+// withoutTerm removes a term with any value from a search, and keeps the rest as it
+// was written.
 func withoutTerm(search, name string) string {
 	var kept []string
 	quoted, escaped := false, false
@@ -164,7 +164,7 @@ func (p *page) JobsCommand(d jobsData) parts.Command {
 	return p.Command("GET", p.APIPath("/v1/jobs", "q", d.Search.Text), "", cli...)
 }
 
-// bulkVerb is what can be done to many jobs.
+// bulkVerb is an action on many jobs.
 type bulkVerb struct {
 	Name   string // as the API has it
 	Done   string

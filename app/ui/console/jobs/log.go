@@ -32,9 +32,9 @@ type logPart struct {
 	From    int    // lines before the first
 	Total   int    // lines of the log as far as it is written
 	Bad     int    // number of the first line that tells of an error; 0: none does
-	Gap     int    // number of the first line that stands for what is missing
+	Gap     int    // number of the first line that stands for missing lines
 	At      int    // number of the line that was asked for
-	Find    string // what was searched for in all of it
+	Find    string // the searched text
 	Found   int    // lines with that
 
 	zone *time.Location // its times are shown in
@@ -52,7 +52,7 @@ type logLine struct {
 	At      time.Time // in the zone that it is shown in
 	Inks    []inked
 	Open    bool // it has no end yet
-	Gap     bool // it stands for what is missing
+	Gap     bool // it stands for missing lines
 }
 
 // Time is when its beginning was written.
@@ -237,7 +237,7 @@ func jobLogText(p *page) error {
 		f.Cursor = got.Next
 		if got, err = p.api.Logs(p.R.Context(), p.Namespace, j.ID, f); err != nil {
 			if p.R.Context().Err() == nil { // or the reader has left
-				p.Site.Log.Warn("log not sent to its end", "job", j.ID, "error", err)
+				p.Site.Log.Warn("log was not sent to its end", "job", j.ID, "error", err)
 			}
 			panic(http.ErrAbortHandler) // a cut file must not look like a whole one
 		}

@@ -23,7 +23,7 @@ const (
 // streams are those of a log, in the order of their counts.
 var streams = [...]job.Stream{job.Stdout, job.Stderr, job.Log}
 
-// streamSet says which of [streams] are shown.
+// streamSet is which of [streams] are shown.
 type streamSet [len(streams)]bool
 
 var allStreams = streamSet{true, true, true}
@@ -55,7 +55,7 @@ type logged struct {
 // number is which line of the whole log it is, from 1.
 func (l *logged) number() int { return l.before.of(allStreams) + 1 }
 
-// isGap reports that it stands for what is missing.
+// isGap reports that the line stands for missing lines.
 func (l *logged) isGap() bool { return streams[l.stream] == job.Log && job.IsLogGap(l.text) }
 
 func inOrder(a, b *logged) int { return a.number() - b.number() }
@@ -97,7 +97,7 @@ func (m *logMark) clone() logMark {
 // feed takes pieces, and answers with each line that has come to its end.
 func (m *logMark) feed(pieces []job.LogLine, ended func(*logged)) {
 	for _, piece := range pieces {
-		if piece.Attempt != m.attempt { // what the one before began has no end any more
+		if piece.Attempt != m.attempt { // a line that the earlier attempt began has no end
 			for i := range m.open {
 				m.end(i, ended)
 			}
@@ -144,14 +144,14 @@ type logIndex struct {
 	at    logMark
 	fresh int // bytes since the last mark
 	bad   int // number of the first line that tells of an error; 0: none does
-	gap   int // number of the first line that stands for what is missing; 0: none does
+	gap   int // number of the first line that stands for missing lines; 0: none does
 }
 
-// logReader answers what comes after a cursor.
+// logReader returns the lines after a cursor.
 type logReader func(ctx context.Context, cursor string) (core.Page[job.LogLine], error)
 
-// errorRule is what a line says that tells of an error. Its words are looked
-// for one by one first, which takes a tenth of the time.
+// errorRule matches lines about errors. A search for its words comes first, which
+// takes a tenth of the time.
 var (
 	errorRule  = regexp.MustCompile(`(?i)\b(error|fatal|panic|exception|traceback|failed|failure)\b|\b[A-Z]\w*(Error|Exception)\b`)
 	errorWords = []string{"rror", "RROR", "atal", "ATAL", "anic", "ANIC", "xception", "XCEPTION", "raceback", "RACEBACK", "ail", "AIL"}
@@ -164,8 +164,9 @@ func tellsOfError(l *logged) bool {
 	return errorRule.MatchString(l.plain())
 }
 
-// extend reads what the log has got since, and answers the number of lines of a set, and the first that tells of an error
-// or stands for what is missing. One reader at a time extends an index. Reads of lines need no lock: what a mark has before it does not change.
+// extend reads the new lines of the log. It returns the number of lines of a set, and the first line about an error and the
+// first that stands for missing lines. One reader at a time extends an index. Reads of lines need no lock, because the lines
+// before a mark do not change.
 func (x *logIndex) extend(ctx context.Context, read logReader, set streamSet) (lines, bad, gap int, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -249,7 +250,7 @@ func (x *logIndex) rows(ctx context.Context, read logReader, set streamSet, from
 	return rows, nil
 }
 
-// find answers the first lines of a set that have a text, whatever its case, and how many there are.
+// find returns the first lines of a set that contain a text, in any case, and the number of such lines.
 func find(ctx context.Context, read logReader, set streamSet, text string, most int) (found []*logged, all int, err error) {
 	text = strings.ToLower(text)
 	look := func(l *logged) {
@@ -282,8 +283,8 @@ func find(ctx context.Context, read logReader, set streamSet, text string, most 
 	return found, all, nil
 }
 
-// lastWritten is what a terminal would show of a line that was written over
-// itself, as progress is.
+// lastWritten is the visible text of a line that was overwritten in a terminal, such
+// as a progress bar.
 func lastWritten(line string) string {
 	line = strings.TrimRight(line, "\r")
 	return line[strings.LastIndexByte(line, '\r')+1:]

@@ -30,7 +30,7 @@ type newJobData struct {
 	Task, Kind, Input, Delay, Queue, Priority, Key, Tags, Attempts, Timeout string
 }
 
-// Field is an input of the form, with what was wrong with it.
+// Field is an input of the form, with its faults.
 func (d newJobData) Field(name, label, kind, value, hint string) parts.Field {
 	return parts.NewField(name, label, kind, value, hint, d.Err)
 }
@@ -92,7 +92,7 @@ func enqueueJob(p *page) error {
 			return p.Done(link, "%s", cmp.Or(parts.JoinedText(done[0]), fmt.Sprintf("Job %d is enqueued.", done[0].Job.ID)))
 		}
 	}
-	d.Err = err
+	d.Err = forms.Both(err, n.Validate(p.Now))
 	if err := p.offerTasks(&d); err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (p *page) enqueueCommand(n job.NewJob) parts.Command {
 	return p.Command("POST", p.APIPath("/v1/jobs"), string(body), cli...)
 }
 
-// NewJobCommand is what the form would do, without it.
+// NewJobCommand is the command with the effect of the form.
 func (p *page) NewJobCommand(d newJobData) parts.Command {
 	n, err := d.newJob(p.Namespace)
 	if err != nil || n.Task == "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// RowMenu is what can be done with a job of the list.
+// RowMenu returns the actions on a job of the list.
 func (p *page) RowMenu() parts.RowMenu {
 	operate := p.Can("operate")
 	return parts.NewRowMenu(p.Path(),
@@ -18,7 +18,7 @@ func (p *page) RowMenu() parts.RowMenu {
 		parts.RowItem{Icon: "x", Name: "Cancel…", Key: "cancel", To: "/cancel", Asks: "Cancel", Text: "It does not start. If it runs, its worker is told to stop it, and kills it after the time that its task gives."}.If(operate))
 }
 
-// jobLacks is what cannot be done with a job now.
+// jobLacks returns the actions that a job does not allow now.
 func jobLacks(j job.Job) string {
 	var lacks []string
 	d := jobData{Job: j}

@@ -51,7 +51,7 @@ type signalData struct {
 	Command     parts.Command
 }
 
-// Field is an input of the form, with what was wrong with it.
+// Field is an input of the form, with its faults.
 func (d signalData) Field(name, label, kind, value, hint string) parts.Field {
 	return parts.NewField(name, label, kind, value, hint, d.Err)
 }
@@ -140,7 +140,7 @@ func linkFields(suffix string) []parts.Field {
 	return []parts.Field{who, days}
 }
 
-// askedLink reads what was filled in for a link.
+// askedLink reads the fields of a link.
 func askedLink(p *page, name string) (job.Link, error) {
 	valid, err := core.ParseDuration(cmp.Or(strings.TrimSpace(p.R.PostFormValue("valid")), "0s"))
 	if err != nil {

@@ -26,7 +26,7 @@ type graphStep struct {
 	workflow.Step
 	Leg    leg
 	Needs  string
-	Asks   string // what a person is to approve
+	Asks   string // the question of an approval
 	Signal string // that it waits for
 }
 
@@ -46,7 +46,7 @@ func (s graphStep) Items() string {
 	return ""
 }
 
-// Said is why it is as it is, and who has decided so.
+// Said is the reason of its state, with the person of a decision.
 func (s graphStep) Said() string {
 	var all []string
 	for _, text := range []string{s.Reason, s.Error, s.Note} {

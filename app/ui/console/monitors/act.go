@@ -93,7 +93,7 @@ func (p *page) MonitorCommand(name, verb string) parts.Command {
 	return p.Command("POST", p.APIPath("/v1/monitors/"+url.PathEscape(name)+"/"+verb), "", "monitor", verb, name)
 }
 
-// rowMenu is what can be done with a monitor of the list.
+// rowMenu returns the actions on a monitor of the list.
 func rowMenu(p *page) parts.RowMenu {
 	operate, admin := p.Can("operate"), p.Can("admin")
 	return parts.NewRowMenu(p.Path(),
@@ -105,7 +105,7 @@ func rowMenu(p *page) parts.RowMenu {
 			Text: "Its results, its uptime and the versions of its page are gone then, for good. Its incidents are kept."}.If(admin))
 }
 
-// lacks is what cannot be done with a monitor now.
+// lacks returns the actions that a monitor does not allow now.
 func lacks(v view.MonitorView) string {
 	switch {
 	case !v.State.PausedAt.IsZero():

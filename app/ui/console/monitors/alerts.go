@@ -15,7 +15,7 @@ type alertAPI interface {
 
 var alertRoutes = routes{"GET /alerts": alertList}
 
-// alertLog is the part "alerts": what was to be told, and what came of it.
+// alertLog is the part "alerts": alerts and the results of their delivery.
 type alertLog struct {
 	Page  core.Page[alert.Alert]
 	Tries map[int64][]alert.Try

@@ -1,4 +1,7 @@
-// Package monitors is the pages about monitors, their results and versions of pages, incidents, and the alerts that were sent.
+// Package monitors has the pages about monitors, their results and versions of
+// pages, incidents, and sent alerts. The console mounts its [Area], and [API] is
+// the part of the API that they use. It knows no other area; shared parts are in
+// app/ui/console/internal.
 package monitors
 
 import (
@@ -12,7 +15,7 @@ import (
 //go:embed *.html
 var files embed.FS
 
-// API is what the pages ask of the node.
+// API is the part of the node's API that the pages use.
 type API interface {
 	forms.Edits
 	monitorsAPI
@@ -22,7 +25,7 @@ type API interface {
 	alertAPI
 }
 
-// page is one request, and what templates see of it.
+// page is one request, with the fields and methods for its templates.
 type page struct {
 	*frame.Page
 	api API

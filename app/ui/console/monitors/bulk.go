@@ -37,12 +37,12 @@ type bulkLeft struct {
 	Err             error
 }
 
-// Verb is what is done, as a button says it.
+// Verb is the action, as the label of a button.
 func (b bulkMonitors) Verb() string {
 	return map[string]string{"pause": "Pause", "resume": "Resume", "check": "Check"}[b.Do]
 }
 
-// Said is what has been done.
+// Said is the result of the action.
 func (b bulkMonitors) Said() string {
 	return map[string]string{"pause": "paused", "resume": "resumed", "check": "being checked"}[b.Do]
 }

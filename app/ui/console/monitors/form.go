@@ -46,7 +46,7 @@ func (p *page) KindTabs(d monitorFormData) []parts.Tab {
 	return tabs
 }
 
-// KindText says what a kind of monitor does.
+// KindText describes a kind of monitor.
 func (d monitorFormData) KindText() string { return d.Kind.Info().Text }
 
 // monitorGroups is the form of a kind.
@@ -62,7 +62,7 @@ func monitorGroups(kind task.Kind, isNew bool) []forms.InputGroup {
 	}
 	when := forms.InputGroup{Title: "When", Grid: true, Inputs: []forms.Input{
 		{Path: "every", Label: "Every", Kind: forms.AsDuration, Hint: "Such as 30s, 5 minutes or 1d. Default: 1m."},
-		{Path: "rules", Label: "or by rules", Kind: forms.AsRules, Hint: "Cron, one a line, such as 0 9 * * MON-FRI."},
+		{Path: "rules", Label: "Rules", Kind: forms.AsRules, Hint: "Instead of an interval: cron, one a line, such as 0 9 * * MON-FRI."},
 		{Path: "zone", Label: "Zone of the rules", Hint: "Such as Europe/Sofia. Default: UTC."},
 	}}
 	verdict := forms.InputGroup{Title: "When it is down, and up again", Drawer: true, Inputs: []forms.Input{
@@ -88,9 +88,9 @@ func monitorGroups(kind task.Kind, isNew bool) []forms.InputGroup {
 	}
 	var hold forms.InputGroup
 	if kind != task.KindHeartbeat && kind != task.KindCommand {
-		hold = forms.InputGroup{Title: "Conditions", Text: "Expressions about the answer, such as status == 200, latency < 500ms or body contains \"ok\". Try it to see what each comes to.", Inputs: []forms.Input{
-			{Path: "check.conditions", Label: "Must hold", Kind: forms.AsLines, Hint: "One a line. One that does not makes the check fail."},
-			{Path: "check.warnings", Label: "Should hold", Kind: forms.AsLines, Hint: "One a line. One that does not makes it degraded."},
+		hold = forms.InputGroup{Title: "Conditions", Text: "Expressions about the answer, such as status == 200, latency < 500ms or body contains \"ok\". Try it to see the result of each.", Inputs: []forms.Input{
+			{Path: "check.conditions", Label: "Must hold", Kind: forms.AsLines, Hint: "One in each line. The check fails if one does not hold."},
+			{Path: "check.warnings", Label: "Should hold", Kind: forms.AsLines, Hint: "One in each line. The monitor is degraded if one does not hold."},
 		}}
 	}
 	return []forms.InputGroup{
@@ -230,7 +230,7 @@ func (p *page) readMonitor(doc forms.Document, kind task.Kind, name string) (m m
 	return m, err
 }
 
-// tryMonitor shows the form again, with what the check saw.
+// tryMonitor shows the form again, with the result of the check.
 func (p *page) tryMonitor(m monitor.Monitor, kind task.Kind, name string) error {
 	check := m.Check
 	tried, err := p.api.Try(p.R.Context(), view.Trial{Namespace: p.Namespace, Monitor: name, Check: &check})
@@ -242,7 +242,7 @@ func (p *page) tryMonitor(m monitor.Monitor, kind task.Kind, name string) error 
 	return p.Show("monitor-form", d)
 }
 
-// TriedWords says what a look came to.
+// TriedWords returns the result of a trial in words.
 func (d monitorFormData) TriedWords() string {
 	t := d.Tried
 	pieces := []string{outcomeWords[t.Outcome]}

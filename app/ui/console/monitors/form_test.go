@@ -12,7 +12,7 @@ import (
 )
 
 // What cannot be read stands at its field, in words for people.
-func TestDocumentFormSaysWhatItCannotRead(t *testing.T) {
+func TestADocumentFormReportsUnreadableFields(t *testing.T) {
 	inputs := append(forms.InputsOf(monitorGroups(task.KindHTTP, false)), forms.Input{Path: "from", Kind: forms.AsTime})
 	for _, tt := range []struct{ path, text, says string }{
 		{"check.http.max_redirects", "1.5", "whole number"}, {"check.http.max_redirects", "NaN", "whole number"}, {"confirm.failures", "1e30", "whole number"},

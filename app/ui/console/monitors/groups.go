@@ -73,7 +73,7 @@ func groupsOf(all []view.MonitorView) (groups []monitorGroup) {
 	return groups
 }
 
-// worse orders what is so before what is not.
+// worse orders true before false.
 func worse(a, b bool) int {
 	switch {
 	case a == b:

@@ -99,7 +99,7 @@ type happening struct {
 	Public bool
 }
 
-// Timeline is what happened, oldest first: to the target, to notifications that are shown, and by people.
+// Timeline has the events of the incident, oldest first: of the target, of shown notifications, and of people.
 func (d incidentData) Timeline() (all []happening) {
 	add := func(h happening) {
 		if !h.At.IsZero() {

@@ -25,7 +25,7 @@ const (
 	chartPoints      = 200
 )
 
-// monitorHead is what all pages of a monitor begin with.
+// monitorHead is the head of all pages of a monitor.
 type monitorHead struct {
 	V  view.MonitorView
 	At string // the page: empty, results, versions, alerts or settings
@@ -150,7 +150,7 @@ func (p *page) resultsSince(name string, r chartRange, from time.Time) (all []vi
 	return all, nil
 }
 
-// heldSpan is what held of a target, and how long.
+// heldSpan is a state of a target, with its duration.
 type heldSpan struct {
 	monitor.Span
 	Lasted time.Duration
@@ -352,7 +352,7 @@ func monitorAlerts(p *page) error {
 	return p.Show("monitor-alerts", d)
 }
 
-// MonitorHead is what the tabs of a monitor's pages are made of.
+// MonitorHead returns the data of the tabs of a monitor's pages.
 func (h monitorHead) MonitorHead() monitorHead { return h }
 
 // MonitorShown is the monitor that the page is about, if it is about one.

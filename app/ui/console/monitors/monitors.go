@@ -169,7 +169,7 @@ func (d monitorsData) BarsOf(v view.MonitorView) uptimeBars {
 	return newUptimeBars(d.Bars[v.Namespace+"/"+v.Name], v.CreatedAt, d.Now)
 }
 
-// usualSpan is what the bars of the oldest monitor of the list fill.
+// usualSpan is the span of the bars of the oldest monitor of the list.
 func (d monitorsData) usualSpan() monitor.BarSpan {
 	var oldest time.Duration
 	for _, v := range d.Monitors.Items {
@@ -207,7 +207,7 @@ func (p *page) MonitorsCommand(d monitorsData) parts.Command {
 	return p.Command("GET", p.APIPath("/v1/monitors", query...), "", words...)
 }
 
-// signs are what there is to say of a monitor besides its status.
+// signs are the marks of a monitor besides its status.
 func signs(v view.MonitorView) (signs []parts.Chip) {
 	s := v.State
 	add := func(is bool, state, word string) {
@@ -231,7 +231,7 @@ func signs(v view.MonitorView) (signs []parts.Chip) {
 	return signs
 }
 
-// tagsOfRow is how many of the tags of a monitor its row shows: more would hide what else it says.
+// tagsOfRow is how many tags of a monitor its row shows: more would hide its other columns.
 const tagsOfRow = 3
 
 func fewTags(tags []string) []string { return tags[:min(len(tags), tagsOfRow)] }
@@ -246,7 +246,7 @@ func targetText(m monitor.Monitor) string {
 	return core.Or(m.Check.Target().Line, string(m.Kind()))
 }
 
-// shortTarget is the target without what nearly all have and no list needs.
+// shortTarget is the target without the parts that nearly all targets have.
 func shortTarget(m monitor.Monitor) string {
 	return parts.Short(80, strings.TrimSuffix(strings.TrimPrefix(targetText(m), "https://"), "/"))
 }

@@ -52,7 +52,7 @@ var outcomeWords = map[task.CheckOutcome]string{
 	task.CheckOK: "Good", task.CheckDegraded: "Degraded", task.CheckFail: "Failed", task.CheckError: "Not made",
 }
 
-// outcomeChip is what a check came to.
+// outcomeChip is the chip of the outcome of a check.
 func outcomeChip(o task.CheckOutcome) parts.Chip {
 	c := parts.NewChip(o)
 	if o == task.CheckError {
@@ -62,7 +62,7 @@ func outcomeChip(o task.CheckOutcome) parts.Chip {
 	return c
 }
 
-// cause is what was wrong, in words.
+// cause describes the code of a failed check.
 func cause(code task.CheckCode) string {
 	if text, is := causes[code]; is {
 		return text

@@ -71,7 +71,7 @@ func newUptimeBars(b monitor.Bars, created, now time.Time) uptimeBars {
 
 const noData = "no data"
 
-// saidOf is what there is to say of a bar.
+// saidOf describes a bar in words.
 func saidOf(b monitor.UptimeBar) string {
 	switch {
 	case b.Ratio == nil && b.Maintenance > 0:
@@ -145,8 +145,8 @@ func coverText(coverage float64) string {
 	return parts.PercentText(coverage)
 }
 
-// upText writes an uptime with three places, cut off: what was down for a
-// moment is not all up.
+// upText writes an uptime with three decimals, rounded down: a short outage never
+// shows as 100 %.
 func upText(ratio *float64) string {
 	if ratio == nil {
 		return "no data"

@@ -176,7 +176,7 @@ func acceptVersion(p *page) error {
 	return p.Done(p.Link("monitors", name, "versions"), "Version %d of %s is the baseline now.", v.Seq, name)
 }
 
-// sideRow is a line of a diff: what it was and what it became, side by side.
+// sideRow is a line of a diff: the old and the new text, side by side.
 type sideRow struct {
 	Before, After *diffCell
 }
@@ -187,7 +187,7 @@ type diffCell struct {
 	textdiff.Line
 }
 
-// Rows are the lines of a hunk, in pairs: what went beside what came for it.
+// Rows are the lines of a hunk, in pairs: a removed line beside the added one.
 func (d versionsData) Rows(h textdiff.Hunk) (rows []sideRow) {
 	before, after := h.Before, h.After
 	var went, came []*diffCell

@@ -47,7 +47,7 @@ func TestUptimeOfAYoungMonitor(t *testing.T) {
 	}
 }
 
-func TestBarsAndChartsBeginWithWhatHasData(t *testing.T) {
+func TestBarsAndChartsBeginAtTheFirstData(t *testing.T) {
 	for _, tt := range []struct {
 		age   time.Duration
 		bars  monitor.BarSpan

@@ -1,4 +1,6 @@
-// Package programs is the pages about programs and how they are uploaded.
+// Package programs has the pages about programs and their uploads. The console
+// mounts its [Area], and [API] is the part of the API that they use. It knows no
+// other area; shared parts are in app/ui/console/internal.
 package programs
 
 import (
@@ -10,13 +12,13 @@ import (
 //go:embed *.html
 var files embed.FS
 
-// API is what the pages ask of the node.
+// API is the part of the node's API that the pages use.
 type API interface {
 	programAPI
 	uploadAPI
 }
 
-// page is one request, and what templates see of it.
+// page is one request, with the fields and methods for its templates.
 type page struct {
 	*frame.Page
 	api API

@@ -69,7 +69,7 @@ func programList(p *page) error {
 	return p.Show("programs", d)
 }
 
-// reads are what is to be read of a program beside its task.
+// reads are the reads of a program beside its task.
 func (r *programRow) reads(p *page) []func() error {
 	return []func() error{
 		func() (err error) {

@@ -65,8 +65,8 @@ func (f uploadForm) show(p *page) error {
 	return p.Show("upload", f)
 }
 
-// originRule is what may stand in a policy: an origin, and nothing that would
-// begin another directive or source.
+// originRule matches an origin for a policy, and no text that would begin another
+// directive or source.
 var originRule = regexp.MustCompile(`^https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
 // allowUploads lets this page send to the origin of the store of artifacts, if
@@ -74,7 +74,7 @@ var originRule = regexp.MustCompile(`^https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+
 func (p *page) allowUploads() string {
 	origin, err := p.Site.Uploads(p.R.Context())
 	if err != nil || origin != "" && !originRule.MatchString(origin) {
-		p.Site.Log.Warn("pages cannot upload: where artifacts lie has no plain address", "origin", origin, "error", err)
+		p.Site.Log.Warn("pages cannot upload: the store of artifacts has no plain address", "origin", origin, "error", err)
 		return ""
 	}
 	if origin != "" {
@@ -96,13 +96,13 @@ func announceProgram(p *page) error {
 	return p.tell(up, err)
 }
 
-// confirmProgram says that the bytes were sent.
+// confirmProgram reports that the bytes were sent.
 func confirmProgram(p *page) error {
 	a, err := p.api.ConfirmArtifact(p.R.Context(), p.Namespace, p.R.PostFormValue("sha256"))
 	return p.tell(a, err)
 }
 
-// tell answers a script, which shows what went wrong by itself.
+// tell answers a script, which shows errors by itself.
 func (p *page) tell(v any, err error) error {
 	p.W.Header().Set("Content-Type", "application/json")
 	if err != nil {
@@ -175,7 +175,7 @@ func (f uploadForm) Fields() []parts.Field {
 	}
 }
 
-// Sent is what the script found and sent already, of a form that is shown again.
+// Sent is the digest of the file that the script has sent already, when the form is shown again.
 func (f uploadForm) Sent() (digest string) { return f.digest }
 
 // Size is that of it.

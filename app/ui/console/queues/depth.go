@@ -117,7 +117,7 @@ func (d queueData) OldestChart() parts.Chart {
 	})
 }
 
-// by is what a point stands for.
+// by is the span of time of a point.
 func (d queueData) by() string {
 	switch step := d.Samples.Step; step.D() {
 	case time.Minute:

@@ -174,7 +174,7 @@ func (f queueForm) queue(p *page) (q job.Queue, err error) {
 	if f.Saved == "" {
 		q.Name = f.name
 		switch _, err := p.api.Queue(p.R.Context(), q.Name); {
-		case q.Name == "" || core.CodeOf(err) == core.NotFound:
+		case q.Name == "" || core.CodeOf(err) == core.NotFound || core.CodeOf(err) == core.Invalid: // the rest is looked at too
 		case err != nil:
 			return q, err
 		default:
@@ -237,7 +237,7 @@ func (f queueForm) turns() (*flow.Fair, error) {
 	return &flow.Fair{Key: f.fair, Weights: weights}, nil
 }
 
-// fullWords are what becomes of new jobs of a full queue, for people.
+// fullWords are the policies for new jobs of a full queue, for people.
 var fullWords = map[string]string{
 	string(job.OnFullRefuse):     "Refuse new jobs",
 	string(job.OnFullDropOldest): "Drop the oldest of the lowest priority",
@@ -255,7 +255,7 @@ func (f queueForm) Fields() []parts.Field {
 		parts.NewField("priority", "Priority among queues", "number", f.priority, "Higher is served first by a worker with few free slots; −1000 to 1000.", f.Err),
 		parts.NewField("max_waiting", "Most jobs waiting (optional)", "number", f.waiting, "Jobs that have not ended and do not run; up to 100,000. Empty: no bound.", f.Err),
 		parts.NewField("on_full", "When it is full", "select", f.full, "Retries, steps and checks are always let in, and never dropped.", f.Err).Among(fullOptions...).Named(fullWords),
-		parts.NewField("ageing", "Ageing (optional)", "text", f.ageing, "A job that has waited for so long, such as 10m, is treated as one priority higher, and again for each further such time, up to the highest that waits. Empty: jobs do not age.", f.Err),
+		parts.NewField("ageing", "Ageing (optional)", "text", f.ageing, "Each time a job has waited this long, such as 10m, its priority counts as one higher, up to the highest that waits. Empty: jobs do not age.", f.Err),
 		parts.NewField("limits", "Limits (optional)", "area", f.limits, "One a line, up to 4, such as running=20, or key=input.customer,rate=100/1m,burst=10: how many of its jobs run at once or begin in a time, for each value of a key.", f.Err),
 		parts.NewField("fair.key", "Take turns by (optional)", "text", f.fair, "Jobs with the same value share turns, such as input.customer, namespace or task. Empty: the oldest goes first.", f.Err),
 		parts.NewField("fair.weights", "Weights (optional)", "area", f.weights, "One a line, such as acme=3: three turns for each of another; 1 to 100.", f.Err),

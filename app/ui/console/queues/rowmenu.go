@@ -5,7 +5,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// RowMenu is what can be done with a queue of the list.
+// RowMenu returns the actions on a queue of the list.
 func (p *page) RowMenu() parts.RowMenu {
 	operate, admin := p.CanEverywhere("operate"), p.CanEverywhere("admin")
 	return parts.NewRowMenu(p.Path(),
@@ -16,7 +16,7 @@ func (p *page) RowMenu() parts.RowMenu {
 		parts.RowItem{Icon: "pencil", Name: "Edit", To: "/edit"}.If(admin))
 }
 
-// queueLacks is what cannot be done with a queue now.
+// queueLacks returns the actions that a queue does not allow now.
 func queueLacks(q job.Queue) string {
 	if q.PausedAt.IsZero() {
 		return "resume"

@@ -1,4 +1,7 @@
-// Package schedules is the pages about schedules, with backfills and the forecast of all.
+// Package schedules has the pages about schedules, with backfills and the
+// forecast of all. The console mounts its [Area], and [API] is the part of the
+// API that they use. It knows no other area; shared parts are in
+// app/ui/console/internal.
 package schedules
 
 import (
@@ -12,7 +15,7 @@ import (
 //go:embed *.html
 var files embed.FS
 
-// API is what the pages ask of the node.
+// API is the part of the node's API that the pages use.
 type API interface {
 	forms.Edits
 	scheduleAPI
@@ -22,7 +25,7 @@ type API interface {
 	forecastAPI
 }
 
-// page is one request, and what templates see of it.
+// page is one request, with the fields and methods for its templates.
 type page struct {
 	*frame.Page
 	api API

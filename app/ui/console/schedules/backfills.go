@@ -80,11 +80,13 @@ func (p *page) readBackfill(value func(string) string) (d backfillData, err erro
 		}
 	}
 	d.ask = d.ask.WithDefaults()
-	d.Overlap, d.Limit = string(d.ask.Overlap), strconv.Itoa(d.ask.Limit)
+	d.Overlap = string(d.ask.Overlap)
+	if d.Limit == "" {
+		d.Limit = strconv.Itoa(d.ask.Limit)
+	}
+	d.Err = d.ask.Validate(p.Now)
 	if len(faults) > 0 {
-		d.Err = &core.Error{Code: core.Invalid, Message: "this backfill cannot be read", Fields: faults}
-	} else {
-		d.Err = d.ask.Validate(p.Now)
+		d.Err = forms.Both(&core.Error{Code: core.Invalid, Message: "this backfill cannot be read", Fields: faults}, d.Err)
 	}
 	return d, nil
 }

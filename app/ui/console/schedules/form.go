@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,28 +164,15 @@ func (f *scheduleForm) readForm(namespace string) {
 	}
 }
 
-// listed is a fault of one entry of a list, such as blackout[0].
-var listed = regexp.MustCompile(`^(blackout|within)\[\d+\]$`)
-
-// place puts faults where the form can show them.
+// place puts the faults of rules where the form can show them.
 func (f *scheduleForm) place() {
-	e := parts.AsError(f.Err)
-	if e == nil {
-		return
-	}
-	moved := *e
-	moved.Fields = slices.Clone(e.Fields)
-	for i, fault := range moved.Fields {
-		if m := listed.FindStringSubmatch(fault.Field); m != nil {
-			moved.Fields[i].Field = m[1]
-		}
+	for _, fault := range parts.FaultsOf(f.Err) {
 		for j := range f.Rules {
 			if strings.HasPrefix(fault.Field, fmt.Sprintf("rules[%d]", j)) {
 				f.Rules[j].Faults = append(f.Rules[j].Faults, fault)
 			}
 		}
 	}
-	f.Err = &moved
 }
 
 // newSchedule shows an empty form.
@@ -381,7 +367,7 @@ func (f *scheduleForm) When() []parts.Field {
 		f.input("start", "Not before", "text", "Such as 2026-12-24 18:00. Empty: at once."),
 		f.input("end", "Not after", "text", "Empty: no end."),
 		f.input("max_runs", "Maximum runs", "number", "Empty: no limit."),
-		f.input("jitter", "Jitter", "text", "Starts come up to this much later, the same way each time. Such as 5m; 0s: on time."),
+		f.input("jitter", "Jitter", "text", "Longest delay of a start, derived from the schedule and the time. Such as 5m; 0s: on time."),
 	}
 }
 

@@ -79,7 +79,7 @@ func (p *page) runMonthOf(s schedule.Schedule, days []view.DayTotals, coming []s
 		m.This = p.Here("month", "") + "#month"
 	}
 	if s.State == schedule.Paused && !first.Before(present) {
-		m.Note = "Nothing starts while it is paused; what is ahead would."
+		m.Note = "Nothing starts while it is paused. These runs start if it is resumed before."
 	}
 	return m
 }

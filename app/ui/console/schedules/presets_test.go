@@ -39,7 +39,7 @@ func TestPresetsAreCron(t *testing.T) {
 }
 
 // What a preset shows of a rule is read as the same rule, and is a rule.
-func TestPresetsShowWhatTheyRead(t *testing.T) {
+func TestPresetsReadTheRulesTheyShow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SampledFrom(presets).Draw(t, "preset")
 		text := rapid.SampledFrom([]string{"", "Mon ", "Mon, Wed, Sun ", "1 ", "31 ", "last ", ":"}).Draw(t, "day") +

@@ -243,7 +243,7 @@ func (d bulkData) Names() (names []string) {
 	return names
 }
 
-// bulkSchedules says what pausing or resuming the selected would do, and does
+// bulkSchedules returns what pausing or resuming the selected would do, and does
 // it once that was seen.
 func bulkSchedules(p *page) error {
 	if err := p.Allow(access.ScopeOperate); err != nil {

@@ -1,4 +1,7 @@
-// Package settings is the pages about the node, its database, tokens, join tokens and secrets.
+// Package settings has the pages about the node, its database, tokens, join
+// tokens and secrets. The console mounts its [Area], and [API] is the part of
+// the API that they use. It knows no other area; shared parts are in
+// app/ui/console/internal.
 package settings
 
 import (
@@ -13,7 +16,7 @@ import (
 //go:embed *.html
 var files embed.FS
 
-// API is what the pages ask of the node.
+// API is the part of the node's API that the pages use.
 type API interface {
 	forms.Edits
 	settingsAPI
@@ -24,7 +27,7 @@ type API interface {
 	tokenAPI
 }
 
-// page is one request, and what templates see of it.
+// page is one request, with the fields and methods for its templates.
 type page struct {
 	*frame.Page
 	api API

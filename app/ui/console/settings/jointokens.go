@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
 )
@@ -43,7 +44,7 @@ func newJoinTokensData(p *page) joinTokensData {
 
 func joinTokenList(p *page) error { return newJoinTokensData(p).show(p) }
 
-// show reads the list beside what became of the form.
+// show reads the list, and shows it with the result of the form.
 func (d joinTokensData) show(p *page) (err error) {
 	if d.Tokens, err = p.api.JoinTokens(p.R.Context()); err != nil {
 		return err
@@ -64,6 +65,8 @@ func createJoinToken(p *page) error {
 	t, err := d.token(p.Now)
 	if err == nil {
 		t, d.Secret, err = p.api.CreateJoinToken(p.R.Context(), t)
+	} else {
+		err = forms.Both(err, t.WithDefaults(p.Now).Validate(p.Now))
 	}
 	if err != nil {
 		d.Err = err
@@ -77,10 +80,11 @@ func createJoinToken(p *page) error {
 
 // token is what the form asks for.
 func (d joinTokensData) token(now time.Time) (t access.JoinToken, err error) {
+	var faults core.Problems
 	t = access.JoinToken{Name: d.name, Namespace: d.namespace}
 	if d.uses != "" {
 		if t.Uses, err = strconv.Atoi(d.uses); err != nil {
-			return t, core.InvalidField("uses", d.uses, "is not a whole number", "")
+			faults.Add("uses", d.uses, "is not a whole number", "")
 		}
 	}
 	if life, err := core.ParseDuration(d.life); err == nil {
@@ -89,14 +93,15 @@ func (d joinTokensData) token(now time.Time) (t access.JoinToken, err error) {
 	for _, line := range parts.Lines(d.labels) {
 		name, value, is := strings.Cut(line, "=")
 		if !is {
-			return t, core.InvalidField("labels", line, "is not a label", "one a line: name=value")
+			faults.Add("labels", line, "is not a label", "one a line: name=value")
+			continue
 		}
 		if t.Labels == nil {
 			t.Labels = map[string]string{}
 		}
 		t.Labels[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}
-	return t, nil
+	return t, faults.Err("invalid input")
 }
 
 func revokeJoinToken(p *page) error {
@@ -113,7 +118,7 @@ func revokeJoinToken(p *page) error {
 // Fields are those of a new join token.
 func (d joinTokensData) Fields() []parts.Field {
 	return []parts.Field{
-		parts.NewField("name", "Name", "text", d.name, "For what the machines are, such as builders. It stands in the audit.", d.Err).Need(),
+		parts.NewField("name", "Name", "text", d.name, "The purpose of the machines, such as builders. The audit shows it.", d.Err).Need(),
 		parts.NewField("namespace", "Namespace", "text", d.namespace, "Whose jobs the workers run; * for all.", d.Err).Need(),
 		parts.NewField("uses", "Machines that may join with it", "number", d.uses, "", d.Err).Need(),
 		parts.NewField("life", "They may join for", "select", d.life, "What they got stays good afterwards.", d.Err).Among(joinLives...),
@@ -126,12 +131,14 @@ func (p *page) JoinTokenState(t access.JoinToken) access.TokenState { return t.S
 
 // RevokeJoinToken asks before a join token ends.
 func (p *page) RevokeJoinToken(t access.JoinToken) parts.Confirm {
-	id := strconv.FormatInt(t.ID, 10)
+	id, text := strconv.FormatInt(t.ID, 10), "No machine can join with it."
+	if t.Used > 0 {
+		text += fmt.Sprintf(" What %s got by it stays good: revoke those tokens too if they are not to work.", parts.Plural(t.Used, "machine", "machines"))
+	}
 	cmd := p.Command("DELETE", "/v1/join-tokens/"+id, "", "token", "join", "revoke", id)
 	return parts.Confirm{
 		ID: "revoke-" + id, Button: "Revoke", Danger: true, Title: "Revoke the join token " + t.Name + "?",
-		Text:   fmt.Sprintf("No machine can join with it. What %s got by it stays good: revoke those tokens too if they are not to work.", parts.Plural(t.Used, "machine", "machines")),
-		Action: p.Link("settings", "join-tokens", t.ID, "revoke"), Cmd: &cmd,
+		Text: text, Action: p.Link("settings", "join-tokens", t.ID, "revoke"), Cmd: &cmd,
 	}
 }
 

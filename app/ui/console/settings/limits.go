@@ -53,7 +53,7 @@ func limitsPage(p *page) error {
 	return p.Show("limits", d)
 }
 
-// quotaWords are the names of quotas for people, and what becomes of what has no room.
+// quotaWords are the names of quotas for people, and the effect of a full one.
 var quotaWords = map[string][2]string{
 	access.QuotaWaiting:       {"Jobs waiting", "New jobs are refused. Runs of schedules are skipped. Retries, steps and checks are always let in."},
 	access.QuotaEnqueueRate:   {"Jobs enqueued", "New jobs are refused until the rate lets them in."},
@@ -73,11 +73,18 @@ func quotaName(quota string) string {
 	return parts.SentenceCase(strings.ReplaceAll(quota, "_", " "))
 }
 
-// quotaFull says what becomes of what has no room.
+// quotaFull returns the effect of a full quota.
 func quotaFull(quota string) string { return quotaWords[quota][1] }
 
 // fullFrom is how much of a quota is used when its bar warns.
 const fullFrom = 0.9
+
+func quotaText(u access.QuotaUse) string {
+	if access.OfBytes(u.Quota) {
+		return u.Text()
+	}
+	return parts.NumberText(u.Used) + " of " + parts.NumberText(u.Limit)
+}
 
 func quotaBar(u access.QuotaUse) parts.Bar {
 	tone := ""
@@ -87,7 +94,7 @@ func quotaBar(u access.QuotaUse) parts.Bar {
 	case float64(u.Used) >= fullFrom*float64(u.Limit):
 		tone = "warn"
 	}
-	return parts.NewBar(quotaName(u.Quota), float64(min(u.Used, u.Limit)), float64(u.Limit), u.Text(), tone)
+	return parts.NewBar(quotaName(u.Quota), float64(min(u.Used, u.Limit)), float64(u.Limit), quotaText(u), tone)
 }
 
 // LimitsCommand shows the same without this page.

@@ -37,7 +37,7 @@ func limitGroups() []forms.InputGroup {
 // limitsFormData is the form.
 type limitsFormData struct{ forms.Form }
 
-// limitsForm refuses who could not send it.
+// limitsForm fails for a person without the scope to send it.
 func (p *page) limitsForm(values url.Values, err error) (f forms.Form, _ error) {
 	switch {
 	case !p.CanEverywhere(access.ScopeAdmin):
@@ -57,7 +57,7 @@ func (p *page) limitsForm(values url.Values, err error) (f forms.Form, _ error) 
 }
 
 func editLimits(p *page) error {
-	if _, err := p.limitsForm(nil, nil); err != nil { // before anything is read: who may not edit sees no form
+	if _, err := p.limitsForm(nil, nil); err != nil { // before anything is read: a person without the scope sees no form
 		return err
 	}
 	n, err := p.api.Namespace(p.R.Context(), p.Namespace)

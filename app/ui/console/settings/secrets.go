@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/task"
@@ -54,7 +55,7 @@ func setSecret(p *page) error {
 	}
 	k, err := p.api.SetSecret(p.R.Context(), p.Namespace, name, core.Secret(value))
 	if err != nil {
-		return secretsData{Err: err, name: name}.show(p)
+		return secretsData{Err: forms.Both(err, task.CheckSecret(core.Secret(value))), name: name}.show(p)
 	}
 	return p.Done(p.Link("settings", "secrets"), "Saved secret %s. Programs get it from their next start on.", k.Name)
 }
@@ -72,7 +73,7 @@ func (d secretsData) Fields() []parts.Field {
 	value := parts.NewField("value", "Value", "area", "", "It is sealed, given to programs, masked in their logs, and never shown again.", d.Err).Need()
 	value.Unkept = true
 	return []parts.Field{
-		parts.NewField("name", "Name", "text", d.name, "One that is there is replaced.", d.Err).Need(),
+		parts.NewField("name", "Name", "text", d.name, "An existing secret of this name is replaced.", d.Err).Need(),
 		value,
 		parts.NewField("line", "Leave out space and line ends around it", "check", "true", "", d.Err),
 	}

@@ -47,7 +47,7 @@ func tokenList(p *page) error {
 	return d.show(p)
 }
 
-// show reads the list beside what became of the form.
+// show reads the list, and shows it with the result of the form.
 func (d tokensData) show(p *page) (err error) {
 	if d.Tokens, err = p.api.Tokens(p.R.Context()); err != nil {
 		return err
@@ -107,7 +107,7 @@ func revokeToken(p *page) error {
 // Fields are those of a new token.
 func (d tokensData) Fields() []parts.Field {
 	return []parts.Field{
-		parts.NewField("name", "Name", "text", d.asked.Name, "For whom or what it is, such as ci. It stands in the audit.", d.Err).Need(),
+		parts.NewField("name", "Name", "text", d.asked.Name, "Its user or purpose, such as ci. The audit shows it.", d.Err).Need(),
 		parts.NewField("namespace", "Namespace", "text", d.asked.Namespace, "Where it is valid; * for everywhere.", d.Err).Need(),
 		parts.NewField("life", "Valid for", "select", d.life, "", d.Err).Among(tokenLives...),
 	}
@@ -153,7 +153,7 @@ func (p *page) RevokeToken(t access.Token) parts.Confirm {
 		Action: p.Link("settings", "tokens", t.ID, "revoke"), Cmd: &cmd,
 	}
 	if t.ID == p.Token.ID {
-		c.Text = "It is the one that you are signed in with: you will be asked to sign in with another one. It cannot be undone."
+		c.Text = "You are signed in with this token: you will be asked to sign in with another one. It cannot be undone."
 	}
 	return c
 }

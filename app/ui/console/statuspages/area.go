@@ -12,7 +12,7 @@ import (
 //go:embed *.html
 var files embed.FS
 
-// API is what the pages ask of the node.
+// API is the part of the node's API that the pages use.
 type API interface {
 	forms.Edits
 	statusPageAPI
@@ -20,7 +20,7 @@ type API interface {
 	subscriberAPI
 }
 
-// page is one request, and what templates see of it.
+// page is one request, with the fields and methods for its templates.
 type page struct {
 	*frame.Page
 	api API

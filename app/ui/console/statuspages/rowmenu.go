@@ -8,7 +8,7 @@ import (
 
 const deleteText = "Its address leads nowhere then. The monitors stay."
 
-// RowMenu is what can be done with a status page of the list.
+// RowMenu returns the actions on a status page of the list.
 func (p *page) RowMenu() parts.RowMenu {
 	admin := p.Can("admin")
 	return parts.NewRowMenu(p.Path(),

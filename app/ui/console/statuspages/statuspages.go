@@ -60,7 +60,7 @@ func (p *page) BadgeMarkdown(s public.StatusPage) string {
 	return fmt.Sprintf("[![%s](%s/badge.svg)](%s)", cmp.Or(s.Title, s.Name), page, page)
 }
 
-// statusPageShows says what a status page shows.
+// statusPageShows describes the contents of a status page.
 func statusPageShows(s public.StatusPage) string {
 	if len(s.Sections) == 0 {
 		return "all public monitors"
@@ -109,7 +109,7 @@ func statusPageGroups(isNew bool, sections int, logo string, hasURL bool) []form
 		g := forms.InputGroup{Title: fmt.Sprintf("Section %d", i+1), Inputs: []forms.Input{
 			{Path: at + "title", Label: "Title"},
 			{Path: at + "monitors", Label: "Monitors", Kind: forms.AsWords, Hint: "By name, in this order. All of them are shown to everyone, public or not."},
-			{Path: at + "tags", Label: "and tags", Kind: forms.AsWords, Hint: "All monitors that have one of them."},
+			{Path: at + "tags", Label: "Tags", Kind: forms.AsWords, Hint: "All monitors that have one of them."},
 			{Path: at + "titles", Label: "Other titles", Kind: forms.AsPairs, Hint: "By name of monitor. Default: the monitor's own title."},
 		}}
 		if i == 0 {

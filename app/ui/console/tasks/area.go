@@ -1,4 +1,6 @@
-// Package tasks is the pages about tasks.
+// Package tasks has the pages about tasks. The console mounts its [Area], and
+// [API] is the part of the API that they use. It knows no other area; shared
+// parts are in app/ui/console/internal.
 package tasks
 
 import (
@@ -16,7 +18,7 @@ import (
 //go:embed *.html
 var files embed.FS
 
-// API is what the pages ask of the node.
+// API is the part of the node's API that the pages use.
 type API interface {
 	forms.Edits
 	taskAPI
@@ -25,7 +27,7 @@ type API interface {
 	Jobs(ctx context.Context, f job.Filter) (core.Page[job.Job], error)
 }
 
-// page is one request, and what templates see of it.
+// page is one request, with the fields and methods for its templates.
 type page struct {
 	*frame.Page
 	api API

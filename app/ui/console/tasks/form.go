@@ -47,17 +47,17 @@ type taskForm struct {
 
 	Whole bool // it is shown as its definition
 	Text  string
-	Rest  string       // what it has and the inputs do not show
-	Other []parts.Fact // what was typed for other kinds
+	Rest  string       // the settings without an input
+	Other []parts.Fact // typed values of other kinds
 	Tried *view.Tried
 	Trial *trial
 	Unfit error    // why it cannot be saved as it is
-	Notes []string // what is worth a second look
+	Notes []string // warnings
 
 	values  url.Values
 	doc     forms.Document
 	groups  []forms.InputGroup
-	queues  []string // and what else inputs offer
+	queues  []string // suggestions of inputs
 	tags    []string
 	secrets []string
 }
@@ -134,7 +134,7 @@ func (f *taskForm) IsSecret(path string) bool {
 	})
 }
 
-// Does says what a job of it does.
+// Does describes a job of the task.
 func (f *taskForm) Does() string {
 	info := f.Kind.Info()
 	return cmp.Or(info.Does, info.Text)
@@ -142,7 +142,7 @@ func (f *taskForm) Does() string {
 
 // Definition is the input of the whole.
 func (f *taskForm) Definition() parts.Field {
-	in := parts.NewField("definition", "Definition", "area", f.Text, "YAML or JSON, as the API has it. What you take out gets its default. A secret that stands as it was shown stays as it is.", f.Err).Need()
+	in := parts.NewField("definition", "Definition", "area", f.Text, "YAML or JSON, as the API has it. A removed field gets its default. A secret that is left as shown is kept.", f.Err).Need()
 	in.Code = true
 	return in
 }
@@ -196,7 +196,7 @@ func editTask(p *page) error {
 	return p.showTask(f)
 }
 
-// definitionOf is a task without what an edit cannot change.
+// definitionOf is a task without the fields that an edit cannot change.
 func definitionOf(t task.Task) forms.Document {
 	doc := forms.DocumentOf(t)
 	delete(doc, "namespace")
@@ -213,7 +213,7 @@ func (p *page) form(name string) *taskForm {
 	return f
 }
 
-// offer reads what inputs offer. A form is worth showing without it.
+// offer reads the suggestions of inputs. A failed read leaves them out.
 func (p *page) offer(f *taskForm) {
 	ctx := p.R.Context()
 	var queues []job.QueueStats
@@ -290,7 +290,7 @@ func (p *page) showTask(f *taskForm) error {
 	return p.Show("task-form", f)
 }
 
-// look says what keeps the task from being saved, and what may be a slip.
+// look finds the faults of the task, and warnings about probable mistakes.
 func (f *taskForm) look() {
 	var t task.Task
 	if f.Unfit = f.doc.To(&t); f.Unfit != nil {
@@ -335,7 +335,7 @@ func (p *page) written(doc forms.Document) string {
 	return text
 }
 
-// readTask reads what was sent into the document of the form.
+// readTask reads the sent fields into the document of the form.
 func (p *page) readTask(f *taskForm) error {
 	form := p.R.PostForm
 	if form.Has("definition") {

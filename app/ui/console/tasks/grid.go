@@ -22,7 +22,7 @@ const (
 	gridHeight = 18
 )
 
-// grid is what became of a task's jobs on each of the last days.
+// grid has the results of a task's jobs on each of the last days.
 type grid struct {
 	Said  string
 	Cells []gridCell

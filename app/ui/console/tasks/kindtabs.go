@@ -8,14 +8,14 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// kindTitle is what a kind is called.
+// kindTitle returns the title of a kind.
 func kindTitle(k task.KindInfo) string {
 	return cmp.Or(k.Form, k.Title, parts.SentenceCase(string(k.Kind)))
 }
 
 // kindTab leads to the form of a kind.
 type kindTab struct {
-	Name, Link, Value string // a link, or the value of a button that keeps what was typed
+	Name, Link, Value string // a link, or the value of a button that keeps the typed fields
 	Here              bool
 }
 
@@ -37,7 +37,7 @@ func (p *page) kindTabs(f *taskForm, checks bool) (tabs []kindTab) {
 	return tabs
 }
 
-// place puts what most people look for first, and Go handlers last.
+// place returns the position of a kind: common kinds first, Go handlers last.
 func place(name string) int {
 	return map[string]int{"Command": -2, "HTTP request": -1, "Go handler": 1}[name]
 }

@@ -173,14 +173,14 @@ func deleteTask(p *page) error {
 	if err := p.api.DeleteTask(p.R.Context(), p.Namespace, name); err != nil {
 		return err
 	}
-	return p.Done(p.Link("tasks"), "Task %s is deleted. What its jobs did stays until retention ends.", name)
+	return p.Done(p.Link("tasks"), "Task %s is deleted. Its jobs are kept until retention ends.", name)
 }
 
 // DeleteTask asks before a task is deleted.
 func (p *page) DeleteTask(t task.Task) parts.Confirm {
 	cmd := p.Command("DELETE", p.APIPath("/v1/tasks/"+url.PathEscape(t.Name)), "", "task", "delete", t.Name)
 	return parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete task " + t.Name + "?", Do: "Delete the task",
-		Text:   "Waiting jobs are canceled. What its jobs did stays until retention ends. A task that a schedule uses is not deleted.",
+		Text:   "Waiting jobs are canceled. Its jobs are kept until retention ends. A task that a schedule uses is not deleted.",
 		Action: p.Link("tasks", t.Name, "delete"), Cmd: &cmd}
 }
 
@@ -205,7 +205,7 @@ func resumeSequence(p *page) error {
 	return p.Done(p.Link("tasks", name), "The sequence of task %s goes on.", name)
 }
 
-// RowMenu is what can be done with a task of the list.
+// RowMenu returns the actions on a task of the list.
 func (p *page) RowMenu() parts.RowMenu {
 	operate, admin := p.Can("operate"), p.Can("admin")
 	return parts.NewRowMenu(p.Path(),
@@ -214,7 +214,7 @@ func (p *page) RowMenu() parts.RowMenu {
 		parts.RowItem{Icon: "pencil", Name: "Edit", To: "/edit"}.If(admin),
 		parts.RowItem{Icon: "copy", Name: "Copy…", To: p.With(p.Link("tasks", "-new"), "copy", parts.RowName)}.If(admin),
 		parts.RowItem{Icon: "trash-2", Name: "Delete…", To: "/delete", Asks: "Delete task",
-			Text: "Waiting jobs are canceled. What its jobs did stays until retention ends. A task that a schedule uses is not deleted."}.If(admin))
+			Text: "Waiting jobs are canceled. Its jobs are kept until retention ends. A task that a schedule uses is not deleted."}.If(admin))
 }
 
 // StepsOf draws a workflow; nil: the task is none, or has no drawing.

@@ -28,13 +28,13 @@ type trialAPI interface {
 	Why(ctx context.Context, namespace string, id int64) (job.Why, error)
 }
 
-// trial is the job of what a form said when it was tried last.
+// trial is the job of the last trial of a form.
 type trial struct {
 	Job job.Job
 	Why job.Why // of one that has not started
 }
 
-// CanTry reports that a worker can run what the form says without a task.
+// CanTry reports that a worker can run the form's task before it is saved.
 func (f *taskForm) CanTry() bool {
 	return !f.IsCheck() && !slices.Contains([]task.Kind{task.KindFunc, task.KindCycle, task.KindWorkflow}, f.Kind)
 }
@@ -47,7 +47,7 @@ func (f *taskForm) TrialKey() string {
 // Waits reports that no worker has begun it.
 func (t *trial) Waits() bool { return !t.Job.State.Final() && t.Job.State != job.Running }
 
-// Lacks is what has to be right before a worker can take it.
+// Lacks returns the conditions that keep workers from claiming the trial.
 func (t *trial) Lacks() []core.Check {
 	return slices.DeleteFunc(slices.Clone(t.Why.Checks), func(c core.Check) bool { return c.OK })
 }
@@ -68,8 +68,8 @@ func (p *page) lastTrial() *trial {
 	return t
 }
 
-// runTrial runs what the form says once. Its script shows the job below the form;
-// without it the job's page opens.
+// runTrial runs the task of the form once. A script shows the job below the form;
+// without scripts the page of the job opens.
 func (p *page) runTrial(f *taskForm, t task.Task) error {
 	t.Name = cmp.Or(t.Name, f.Name)
 	if p.Namespace != core.AnyNamespace {
@@ -96,14 +96,14 @@ func (p *page) runTrial(f *taskForm, t task.Task) error {
 	return p.Done(p.LinkIn(e.Job.Namespace, "jobs", e.Job.ID), "Job %d runs what the form said, once. No task is saved: go back to change it.", e.Job.ID)
 }
 
-// trialKey is that of a form and what it said, so that a form that says something else is another trial.
+// trialKey is the idempotency key of a form and its task: a changed form is another trial.
 func trialKey(of string, t task.Task) (string, error) {
 	text, err := plainjson.Marshal(t)
 	sum := sha256.Sum256(append(text, of...))
 	return hex.EncodeToString(sum[:16]), err
 }
 
-// sentTwice is how long after its end a trial is still what a form that is sent again asks for.
+// sentTwice is the time after the end of a trial within which the same form, sent again, gets that trial.
 const sentTwice = 5 * time.Second
 
 // over reports that a form which asks for a trial again wants another: the page came from the browser's history, and has
@@ -125,7 +125,7 @@ func tryTask(ctx context.Context, api trialAPI, t job.TaskTrial, over func(job.J
 // maxRepeats bounds the trials of one page of the browser's history.
 const maxRepeats = 50
 
-// trialPart is what the part "trial" shows.
+// trialPart is the data of the part "trial".
 type trialPart struct {
 	Page  *page
 	Trial *trial
@@ -147,7 +147,7 @@ func ofForm(err error) error {
 	return &own
 }
 
-// tryTask shows the form again, with what a look at its target saw.
+// tryTask shows the form again, with the result of one check of its target.
 func (p *page) tryTask(f *taskForm, t task.Task) error {
 	t.Name, t.Title, t.Queue, t.Retry, t.Tags, t.Description, t.Priority, t.Requirements, t.Input = "", "", "", task.Retry{}, nil, "", 0, task.Requirements{}, nil
 	tried, err := p.api.Try(p.R.Context(), view.Trial{Namespace: p.Namespace, Check: &t})
@@ -159,7 +159,7 @@ func (p *page) tryTask(f *taskForm, t task.Task) error {
 	return p.showTask(f)
 }
 
-// TriedWords says what a look came to.
+// TriedWords returns the result of a trial in words.
 func (f *taskForm) TriedWords() string {
 	words := []string{"It would " + map[bool]string{true: "succeed", false: "fail"}[f.Tried.Outcome != task.CheckFail]}
 	if f.Tried.Status > 0 {

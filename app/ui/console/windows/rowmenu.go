@@ -8,7 +8,7 @@ import (
 
 const deleteText = "Failures send alerts again, and count. What happened within it until now stays as it is."
 
-// RowMenu is what can be done with a maintenance window of the list.
+// RowMenu returns the actions on a maintenance window of the list.
 func (p *page) RowMenu() parts.RowMenu {
 	admin := p.Can("admin")
 	return parts.NewRowMenu(p.Path(),

@@ -76,7 +76,7 @@ func windowList(p *page) error {
 	return p.Show("windows", d)
 }
 
-// windowFor is what a window is about.
+// windowFor describes the monitors of a window.
 func windowFor(w monitor.Window) string {
 	var parts []string
 	if len(w.Monitors) > 0 {
@@ -139,8 +139,8 @@ func weeklyOf(cron string) (days []string, at string, is bool) {
 func windowGroups(isNew bool) []forms.InputGroup {
 	about := forms.InputGroup{Inputs: []forms.Input{
 		{Path: "description", Label: "Description"},
-		{Path: "monitors", Label: "Monitors", Kind: forms.AsWords, Hint: "By name. Empty, with tags: all."},
-		{Path: "tags", Label: "and tags", Kind: forms.AsWords, Hint: "All monitors that have one of them."},
+		{Path: "monitors", Label: "Monitors", Kind: forms.AsWords, Hint: "By name. Without monitors and tags it holds for all."},
+		{Path: "tags", Label: "Tags", Kind: forms.AsWords, Hint: "All monitors that have one of them."},
 		{Path: "off", Label: "Disabled", Kind: forms.AsCheck},
 	}}
 	if isNew {
@@ -216,7 +216,7 @@ func editWindow(p *page) error {
 	return p.Show("window", d)
 }
 
-// windowValues are what the form shows of a window.
+// windowValues are the values of a window for its form.
 func windowValues(w monitor.Window) url.Values {
 	values := forms.DocumentOf(w).Values(forms.InputsOf(windowGroups(false)))
 	values = forms.Versioned(values, w)
@@ -235,8 +235,8 @@ func windowValues(w monitor.Window) url.Values {
 	return values
 }
 
-// readWindow makes a window of a form and of what was saved. Settings of
-// another way to say when it holds are not kept.
+// readWindow makes a window of a form and the saved document. Settings of other ways
+// to give the times are not kept.
 func (p *page) readWindow(doc forms.Document, name string, form url.Values) (w monitor.Window, err error) {
 	err = doc.Read(forms.InputsOf(windowGroups(name == "")), form)
 	when, days, at := form.Get("when"), form["days"], strings.TrimSpace(form.Get("at"))

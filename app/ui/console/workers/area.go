@@ -1,4 +1,6 @@
-// Package workers is the pages about workers.
+// Package workers has the pages about workers. The console mounts its [Area],
+// and [API] is the part of the API that they use. It knows no other area; shared
+// parts are in app/ui/console/internal.
 package workers
 
 import (
@@ -13,13 +15,13 @@ import (
 //go:embed *.html
 var files embed.FS
 
-// API is what the pages ask of the node.
+// API is the part of the node's API that the pages use.
 type API interface {
 	workerAPI
 	Queues(ctx context.Context) ([]job.QueueStats, error)
 }
 
-// page is one request, and what templates see of it.
+// page is one request, with the fields and methods for its templates.
 type page struct {
 	*frame.Page
 	api API

@@ -24,7 +24,7 @@ const (
 // spans are how far back a picture may reach.
 var spans = []time.Duration{time.Hour, 10 * time.Minute, time.Minute}
 
-// lanes is a picture of what workers ran, and when. Jobs that ran at once lie in lanes, one below the other.
+// lanes is a picture of the jobs of workers over time. Jobs at the same time lie in lanes, one below the other.
 type lanes struct {
 	From, To time.Time
 	Partial  bool // jobs are left out: even in the shortest span there are more than the picture may have

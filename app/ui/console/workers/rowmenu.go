@@ -5,7 +5,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// RowMenu is what can be done with a worker of the list.
+// RowMenu returns the actions on a worker of the list.
 func (p *page) RowMenu() parts.RowMenu {
 	operate := p.CanEverywhere("operate")
 	return parts.NewRowMenu(p.Path(),
@@ -14,7 +14,7 @@ func (p *page) RowMenu() parts.RowMenu {
 			Text: "It finishes the jobs that it runs and claims no more. Only a restart of the worker ends that."}.If(operate))
 }
 
-// workerLacks is what cannot be done with a worker now.
+// workerLacks returns the actions that a worker does not allow now.
 func workerLacks(w job.WorkerState) string {
 	if !w.EndedAt.IsZero() || w.Drain {
 		return "drain"

@@ -116,11 +116,15 @@ func drainWorker(p *page) error {
 	return p.Done(p.Link("workers", session), "The worker finishes what it runs and claims no more.")
 }
 
-// workerSlots are a worker's queues with its slots in each: its own, or those
+// workerSlots lists the first queues of a worker, at most so many, with its slots in each: its own, or those
 // that the queue has.
-func workerSlots(w job.WorkerState, usual map[string]int) string {
+func workerSlots(w job.WorkerState, usual map[string]int, most int) string {
 	var pieces []string
-	for _, name := range slices.Sorted(maps.Keys(w.Queues)) {
+	for i, name := range slices.Sorted(maps.Keys(w.Queues)) {
+		if i == most {
+			pieces = append(pieces, parts.Plural(len(w.Queues)-most, "more queue", "more queues"))
+			break
+		}
 		text := name
 		if n := cmp.Or(w.Queues[name], usual[name]); n > 0 {
 			text += " " + parts.NumberText(n)
@@ -177,12 +181,12 @@ func useOf(label string, n, of int) *parts.Bar {
 	return &bar
 }
 
-// workerMachine is what it runs on.
+// workerMachine describes the machine of a worker.
 func workerMachine(w job.WorkerState) string {
 	return strings.Trim(w.Has.OS+"/"+w.Has.Arch, "/")
 }
 
-// offeredMemory is what a worker offers to programs that run at once.
+// offeredMemory is the memory that a worker offers to programs at the same time.
 func offeredMemory(h task.Has) string {
 	if h.Memory == 0 {
 		return "not bounded"

@@ -9,8 +9,11 @@ import (
 
 func TestWorkerSlots(t *testing.T) {
 	w := job.WorkerState{WorkerInfo: job.WorkerInfo{Queues: map[string]int{"default": 0, "checks": 4, "odd": 0}}}
-	if got := workerSlots(w, map[string]int{"default": 10, "checks": 200}); got != "checks 4 · default 10 · odd" {
-		t.Error(got)
+	ofQueues := map[string]int{"default": 10, "checks": 200}
+	for most, want := range map[int]string{3: "checks 4 · default 10 · odd", 2: "checks 4 · default 10 · 1 more queue", 1: "checks 4 · 2 more queues"} {
+		if got := workerSlots(w, ofQueues, most); got != want {
+			t.Errorf("slots of at most %d queues: got %q, want %q", most, got, want)
+		}
 	}
 }
 

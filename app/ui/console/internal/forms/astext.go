@@ -20,14 +20,14 @@ type AsText struct {
 
 // Definition is the input of the whole.
 func (t AsText) Definition(err error) parts.Field {
-	in := parts.NewField("definition", "Definition", "area", t.Text, "YAML or JSON, as the API has it. What you take out gets its default. A secret that stands as it was shown stays as it is.", err).Need()
+	in := parts.NewField("definition", "Definition", "area", t.Text, "YAML or JSON, as the API has it. A removed field gets its default. A secret that is left as shown is kept.", err).Need()
 	in.Code = true
 	return in
 }
 
-// ReadEither reads what a form with a tab YAML sent: its fields by read, or its
-// text. With shown a tab was chosen, and nothing is to be saved: the form is
-// shown again, as t says.
+// ReadEither reads a form with a tab YAML: its fields by read, or its text. If
+// shown is set, a tab was chosen: the form is shown again as t, and nothing is
+// saved.
 func ReadEither[T any](p *frame.Page, what string, isNew bool, read func() (T, error)) (v T, t AsText, shown bool, err error) {
 	do := p.R.PostFormValue("do")
 	t.Has, shown = true, do == "form" || do == "yaml" || do == "same"
@@ -72,7 +72,7 @@ func KeepsKind(p *frame.Page, t *AsText, saved, said string) error {
 	return core.InvalidField("definition", said, "is another kind than that of the saved one, whose form has no fields for it", "save it here")
 }
 
-// written is a definition without what an edit cannot change.
+// written is a definition without the fields that an edit cannot change.
 func written[T any](p *frame.Page, v T, isNew bool) (string, error) {
 	doc := DocumentOf(v)
 	delete(doc, "namespace")

@@ -37,7 +37,7 @@ func readDocument(text []byte) (d Document, err error) {
 	return d, err
 }
 
-// Rest is what a document has besides what inputs show, as a form carries it.
+// Rest returns the fields of a document without an input, as a form carries them.
 func (d Document) Rest(inputs []Input) string {
 	rest, err := readDocument([]byte(parts.JSONText(d)))
 	if err != nil {
@@ -51,7 +51,7 @@ func (d Document) Rest(inputs []Input) string {
 	return parts.JSONText(rest)
 }
 
-// RestOf reads what [Document.Rest] wrote. Any other text is an empty document.
+// RestOf reads the text of [Document.Rest]. Any other text is an empty document.
 func RestOf(text string) Document {
 	if d, err := readDocument([]byte(text)); err == nil && d != nil {
 		return d
@@ -96,8 +96,8 @@ func (d Document) At(path string) any {
 	return now
 }
 
-// Set puts a value at a path of names; nil takes it away, and what is empty
-// then.
+// Set puts a value at a path of names. nil removes it, with the objects that are
+// empty then.
 func (d Document) Set(path string, value any) {
 	setIn(d, steps(path), value)
 }

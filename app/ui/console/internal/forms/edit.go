@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
@@ -20,7 +21,7 @@ import (
 
 // Edit is the part "edit" of a form about a definition that exists: the version
 // that the form was filled from, so that a save overwrites no other change, and
-// what to decide once the definition has changed meanwhile.
+// the choices after a change by another person.
 type Edit struct {
 	Version string
 	Clash   *clash
@@ -30,7 +31,7 @@ type Edit struct {
 type clash struct {
 	By     string // empty: not known
 	At     parts.Moment
-	Theirs string // where the form is without what was typed
+	Theirs string // address of the form as it is saved now
 	Rows   []clashRow
 }
 
@@ -64,7 +65,7 @@ func Expecting(p *frame.Page) context.Context {
 	return core.WithVersion(p.R.Context(), p.R.PostFormValue("version"))
 }
 
-// Edits is the audit, which knows who changed a definition.
+// Edits is the part of the API that reads the audit: the author and the time of a change.
 type Edits interface {
 	Audit(ctx context.Context, f access.AuditFilter) (core.Page[access.Audit], error)
 }
@@ -90,8 +91,8 @@ func Meanwhile[T editable[T]](p *frame.Page, api Edits, refused error, noun, nam
 	return Clashing(p, api, e.Version, noun, name, theirs, now, typed), nil
 }
 
-// Clashing is the clash of a form that was filled from a version with what is
-// there now.
+// Clashing is the clash of a form that was filled from a version with the saved
+// definition.
 func Clashing[T editable[T]](p *frame.Page, api Edits, version, noun, name, theirs string, now, typed T) Edit {
 	c := &clash{Theirs: theirs}
 	opened := c.look(p, api, noun, name, func(text json.RawMessage) bool {
@@ -104,11 +105,75 @@ func Clashing[T editable[T]](p *frame.Page, api Edits, version, noun, name, thei
 	}
 	readOnly := readOnlyOf(reflect.TypeFor[T]())
 	c.compare(fieldsAt(opened, readOnly), fieldsAt(jsonOf(now), readOnly), fieldsAt(jsonOf(typed), readOnly), opened != nil)
+	c.write(p, reflect.TypeFor[T](), DocumentOf(now))
 	return Edit{Version: now.Version(), Clash: c}
 }
 
-// look finds in the audit who changed the definition last, and the definition
-// that the form was filled from, or nil.
+// write writes times and durations of the rows as pages do.
+func (c *clash) write(p *frame.Page, t reflect.Type, now Document) {
+	zone, _ := now.At("zone").(string)
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		var write func(text string) string
+		switch typeAt(t, steps(r.Field)) {
+		case reflect.TypeFor[time.Time]():
+			write = func(text string) string {
+				at, err := time.Parse(time.RFC3339Nano, text)
+				if err != nil {
+					return text
+				}
+				m := p.WhenIn(zone, at)
+				return m.Text() + " " + m.Zone()
+			}
+		case reflect.TypeFor[core.Duration]():
+			write = func(text string) string {
+				d, err := core.ParseDuration(text)
+				if err != nil {
+					return text
+				}
+				return core.SpanText(d)
+			}
+		default:
+			continue
+		}
+		each := func(value string) string {
+			all := strings.Split(value, ", ")
+			for i := range all {
+				all[i] = write(all[i])
+			}
+			return strings.Join(all, ", ")
+		}
+		if now, typed := each(r.Now), each(r.Typed); now != typed { // else they differ only in fields that are not shown
+			r.Opened, r.Now, r.Typed = each(r.Opened), now, typed
+		}
+	}
+}
+
+// typeAt is the type of a field of a definition, or of the values of a list, or nil.
+func typeAt(t reflect.Type, path []string) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case len(path) == 0 && t.Kind() == reflect.Slice:
+		return t.Elem()
+	case len(path) == 0:
+		return t
+	case t.Kind() == reflect.Slice || t.Kind() == reflect.Map:
+		return typeAt(t.Elem(), path[1:])
+	case t.Kind() != reflect.Struct:
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name == path[0] {
+			return typeAt(f.Type, path[1:])
+		}
+	}
+	return nil
+}
+
+// look finds the last change of the definition in the audit, and returns the
+// definition that the form was filled from, or nil.
 func (c *clash) look(p *frame.Page, api Edits, noun, name string, is func(json.RawMessage) bool) json.RawMessage {
 	f := access.AuditFilter{Namespace: p.Namespace, Noun: noun, Name: name, Paging: core.Paging{Limit: clashEdits}}
 	if noun == "queue" {

@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/core/setting"
 )
 
-// AllFaults is why a form was refused and what else is wrong with what was typed, so that all of it is mended in one go. A
+// AllFaults joins the error of a refused form with the further faults of its fields, so that one edit mends all. A
 // field that could not be read has no second fault, and neither has a secret that stands as it was shown.
 func AllFaults[T interface{ WithDefaults() T }](refused error, typed T, now time.Time) error {
 	if code := core.CodeOf(refused); code != core.Invalid && code != core.Conflict {

@@ -18,7 +18,7 @@ const (
 )
 
 // Uploaded puts an image that was sent with a form into its field, in base64, and takes one away that is to be removed. It reads no more than
-// a few bytes beyond most, so that what is too large is refused where it is checked.
+// a few bytes beyond most: a larger image is refused where it is checked.
 func Uploaded(r *http.Request, path string, most int) error {
 	if r.MultipartForm == nil {
 		return nil

@@ -1,5 +1,6 @@
-// Package forms is how definitions are made and edited: tables of inputs, which are shown, read and checked by the paths of
-// their fields, and what happens when two people edit the same.
+// Package forms has the forms of definitions: tables of inputs, which are shown, read and checked by the paths of their fields,
+// and the clash of two edits of one definition. All areas of the console use it. A form never loses a field without an input,
+// and never sends a secret back to the browser.
 package forms
 
 import (
@@ -30,17 +31,17 @@ var files embed.FS
 // Parts are the templates of forms.
 var Parts = frame.Set{Files: files}
 
-// Input is a field of a form about a thing of the API. Its path is the field's
-// name in the API's JSON, such as check.http.url or sections[0].title, so that
-// what the API finds wrong stands beside it. A field that no input names stays
-// as it was: a form that shows half of a thing loses nothing of the other half.
+// Input is a field of a form about an object of the API. Its path is the field's
+// name in the API's JSON, such as check.http.url or sections[0].title: the API's
+// faults of that field stand beside it. A field without an input stays as it was,
+// so a form with some of the fields loses none of the others.
 type Input struct {
 	Path, Label string
 	Kind        inputKind
 	Hint        string
 	Options     []string          // of a choice or a set; an empty one means the default
 	Names       map[string]string // of options, for people; default: those of the setting
-	Offers      []string          // what is offered for a text, each word of a list, or the values of pairs
+	Offers      []string          // suggestions for a text, each word of a list, or the values of pairs
 	Need        bool
 	Code        bool   // of an area: it is a program
 	Source      string // of an image: where it is shown from
@@ -73,7 +74,7 @@ const (
 	AsImage    inputKind = "image"   // [Kept], or base64 until it is saved; a file is read with [Uploaded]
 )
 
-// Values are what a form shows of a thing.
+// Values are the values of a document for the inputs of a form.
 func (d Document) Values(inputs []Input) url.Values {
 	v := url.Values{}
 	zone := zoneOf(fmt.Sprint(d.At("zone")))
@@ -104,7 +105,7 @@ const (
 )
 
 func zoneOf(name string) *time.Location {
-	zone, err := time.LoadLocation(name)
+	zone, err := cron.LoadZone(name)
 	if err != nil {
 		return time.UTC
 	}
@@ -189,11 +190,11 @@ func readRuleLine(line string) any {
 	return map[string]any{"cron": line}
 }
 
-// Read puts what a form says into a thing. Faults are what cannot be read at
-// all; the API finds the others.
+// Read puts the fields of a form into a document. Its faults are those of values
+// that cannot be read at all; the API finds the others.
 func (d Document) Read(inputs []Input, form url.Values) error {
 	var faults []core.FieldError
-	zone := zoneOf(form.Get("zone"))
+	zone := zoneOf(strings.TrimSpace(form.Get("zone")))
 	for _, in := range inputs {
 		if in.Kind == AsTime && form.Get(in.Path) == in.show(d.At(in.Path), zone) {
 			continue // it stays, with the seconds that the form does not show
@@ -204,6 +205,13 @@ func (d Document) Read(inputs []Input, form url.Values) error {
 			continue
 		}
 		d.Set(in.Path, value)
+	}
+	if zone := strings.TrimSpace(form.Get("zone")); slices.ContainsFunc(inputs, func(in Input) bool { return in.Kind == AsTime }) {
+		if _, err := cron.LoadZone(zone); err != nil {
+			var p core.Problems
+			p.AddCron("zone", zone, err)
+			faults = append(faults, p...)
+		}
 	}
 	if len(faults) == 0 {
 		return nil
@@ -377,14 +385,6 @@ func newFormField(in Input, values url.Values, err error) formField {
 		kind = "text"
 	}
 	f := parts.NewField(in.Path, in.Label, kind, values.Get(in.Path), in.Hint, err)
-	for _, fault := range parts.FaultsOf(err) { // of an item of a list
-		if strings.HasPrefix(fault.Field, in.Path+"[") || kind == "pairs" && strings.HasPrefix(fault.Field, in.Path+".") {
-			if name, is := strings.CutPrefix(fault.Field, in.Path+"."); is {
-				fault.Message = name + " " + fault.Message
-			}
-			f.Faults = append(f.Faults, fault)
-		}
-	}
 	f.Required, f.Options, f.Names, f.Code = in.Need, in.Options, in.Names, in.Code
 	if f.Names == nil {
 		f.Names = optionNames(in.Path)
@@ -420,7 +420,7 @@ func InputsOf(groups []InputGroup) (all []Input) {
 	return all
 }
 
-// Fill shows values in the groups of a form, with what is wrong with them.
+// Fill fills the groups of a form with values and their faults.
 func Fill(groups []InputGroup, values url.Values, err error) (out []formGroup) {
 	for _, g := range groups {
 		if len(g.Inputs) == 0 {
@@ -446,15 +446,15 @@ type Form struct {
 	Back    string
 	Groups  []formGroup
 	Err     error
-	Save    string // what the button says
+	Save    string // label of the button
 	AsText  AsText
 	Files   bool   // it has an image
-	Try     string // what the button beside it says; empty: there is none
+	Try     string // label of the button beside it; empty: there is none
 	Delete  *parts.Confirm
 	Command parts.Command
 }
 
-// Shown is a value for who may not edit it.
+// Shown is the value for readers without the right to edit it.
 func (f formField) Shown() string {
 	var on []string
 	switch f.Type {

@@ -32,8 +32,8 @@ func KindInputs(prefix string, fields []setting.Field) (main, more []Input) {
 	return main, more
 }
 
-// optionNames are what options of a setting are called on pages, by the last
-// name of its path. An empty one is the default.
+// optionNames are the names of a setting's options on pages, by the last name of
+// its path. An empty option is the default.
 func optionNames(path string) map[string]string {
 	return namesOfOptions[path[strings.LastIndexByte(path, '.')+1:]]
 }

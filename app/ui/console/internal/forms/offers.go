@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Things are what inputs can name.
+// Things is the part of the API that lists the objects which inputs can name.
 type Things interface {
 	Tasks(ctx context.Context, f task.Filter) (core.Page[task.Task], error)
 	Schedules(ctx context.Context, f schedule.Filter) (core.Page[schedule.Schedule], error)
@@ -23,9 +23,8 @@ type Things interface {
 // maxOffers is how many names an input offers. Others can be typed.
 const maxOffers = 200
 
-// Offer lets inputs offer what there is, by the path of the input: tasks,
-// schedules, monitors, monitor tags, calendars or zones. A form is worth showing
-// without it.
+// Offer adds suggestions to inputs, by the path of the input: tasks, schedules,
+// monitors, monitor tags, calendars or zones. A failed read leaves them out.
 func Offer(p *frame.Page, api Things, groups []formGroup, by map[string]string) {
 	ctx, page := p.R.Context(), core.Paging{Limit: maxOffers}
 	known := map[string][]string{"zones": Zones}

@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// JSONFault is what is wrong with a JSON text and where; empty: nothing.
+// JSONFault returns the fault of a JSON text with its position, or "".
 func JSONFault(text string) string {
 	var v json.RawMessage
 	dec := json.NewDecoder(strings.NewReader(text))

@@ -16,7 +16,7 @@ const (
 	year        = 365 * 24 * 60 * 60
 )
 
-// flash is what an action came to, shown once on the next page.
+// flash is the result of an action, shown once on the next page.
 type flash struct {
 	Text string `json:"text"`
 	Bad  bool   `json:"bad,omitempty"`

@@ -74,7 +74,7 @@ func (c NavCounts) Texts() map[string]string {
 	return texts
 }
 
-// navCounted are the entries with a number: what is counted, and its tone.
+// navCounted are the entries with a number: its words and its tone.
 var navCounted = map[string]struct{ words, tone string }{
 	"jobs": {"running", "busy"}, "dead": {"failed", "bad"}, "monitors": {"down", "bad"}, "alerts": {"not delivered within 24 hours", "bad"},
 }
@@ -196,9 +196,9 @@ func (p *Page) Places() (all []Place) {
 	return all
 }
 
-// NamespaceLinks are the namespaces to choose from, for who may see all. A page
-// about one thing of a namespace is in no other, so they lead to the first page
-// of the area.
+// NamespaceLinks are the namespaces to choose from, for people who may see all.
+// The object of a page belongs to one namespace, so the links lead to the first
+// page of the area.
 func (p *Page) NamespaceLinks() (links []NavLink) {
 	names := []string{core.AnyNamespace, core.DefaultNamespace}
 	for _, name := range append(p.Namespaces, p.Namespace) {

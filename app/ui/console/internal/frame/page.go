@@ -1,5 +1,6 @@
-// Package frame is what all pages of the console have in common: the request of a person, the frame around a page and how it
-// is answered, links, and the pages of an area.
+// Package frame has the common parts of all pages of the console: the request of a person, the frame around a page, answers,
+// links, and the routes of an area. [Page] is one request; the page of each area embeds it. A page gets its token from the
+// sign-in, and each action checks the scope of that token.
 package frame
 
 import (
@@ -19,8 +20,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Page is one request of a person, and what its template sees: fields and
-// methods with capitals. Areas have a page of their own around it.
+// Page is one request of a person, and the value of its template. Each area embeds
+// it in a page of its own.
 type Page struct {
 	Site *Site
 	W    http.ResponseWriter
@@ -30,17 +31,17 @@ type Page struct {
 	Namespace  string       // that is shown; * for all
 	Theme      string       // light, dark, or auto
 	Times      Times        // how times are shown
-	Flash      *flash       // what the last action came to
-	Fill       func()       // reads what the frame shows, once a page is rendered; nil: nothing
+	Flash      *flash       // the result of the last action
+	Fill       func()       // reads the data of the frame when a page is rendered; nil: none
 	Counts     NavCounts    // shown beside entries of the navigation
 	Namespaces []string     // to choose from
 	Now        time.Time
-	Since      string // cursor of what changes from here on
-	Data       any    // what the handler shows
+	Since      string // cursor of the changes from here on
+	Data       any    // data of the handler's page
 
 	Status int // to answer with; 0: OK
 
-	view      any // what templates see: the page of an area, or this one
+	view      any // the value of templates: the page of an area, or this one
 	templates Templates
 }
 
@@ -59,8 +60,8 @@ func (p *Page) Of(view any, templates Templates) {
 	p.view, p.templates = view, templates
 }
 
-// Enter lets a person with a token in: the page is about what it may
-// see, and of that about what the address asks for.
+// Enter sets the token of the request. The page then shows the namespaces of the
+// token, and of these the one in the address.
 func (p *Page) Enter(t access.Token) {
 	p.Token = t
 	p.Namespace = p.home()
@@ -117,21 +118,21 @@ func (p *Page) render(t *template.Template, name string, view any) {
 	_, _ = p.W.Write(body) // a client that has left does not read it
 }
 
-// Done answers an action: it goes on to a page, which says what was done.
-// The link is one of [Page.Link].
+// Done answers an action with a redirect to a page, which shows the message. The
+// link is one of [Page.Link].
 func (p *Page) Done(link, format string, args ...any) error {
 	p.setFlash(flash{Text: fmt.Sprintf(format, args...)})
 	return p.seeOther(link)
 }
 
-// DoneUndo is Done for what can be taken back, by a form without fields that is
-// sent to undo, which is one of [Page.Link] too.
+// DoneUndo is Done for an action that can be undone: by a form without fields to
+// the link undo, which is one of [Page.Link] too.
 func (p *Page) DoneUndo(link, undo, format string, args ...any) error {
 	p.setFlash(flash{Text: fmt.Sprintf(format, args...), Undo: undo})
 	return p.seeOther(link)
 }
 
-// DoneBadly answers an action that did not come to what was wanted.
+// DoneBadly answers an action that failed or had no effect.
 func (p *Page) DoneBadly(link, format string, args ...any) error {
 	p.setFlash(flash{Text: fmt.Sprintf(format, args...), Bad: true})
 	return p.seeOther(link)
@@ -161,12 +162,13 @@ type errorData struct {
 	Status int
 	Back   string
 	More   []More
+	Typed  []typed
 }
 
 // More is a link to more about an error.
 type More struct{ Text, Link string }
 
-// Fail answers with a page that says what happened and what next.
+// Fail answers with a page that has the error and the way out.
 func (p *Page) Fail(err error, more ...More) {
 	p.Status = p.Site.Status(err)
 	switch {
@@ -176,6 +178,9 @@ func (p *Page) Fail(err error, more ...More) {
 		p.Site.Log.Error("page failed", "path", p.R.URL.Path, "error", err)
 	}
 	d := errorData{Err: err, Status: p.Status, Back: p.Link(), More: more}
+	if p.R.PostForm.Has("version") || strings.HasSuffix(p.R.URL.Path, "/-new") { // of a definition
+		d.Typed = typedIn(p.R.PostForm)
+	}
 	if from, perr := url.Parse(p.R.Referer()); perr == nil && from.Host == p.R.Host && p.R.Method == http.MethodPost {
 		d.Back = LocalPath(from.RequestURI())
 	}
@@ -211,7 +216,7 @@ func Get[T any](to *T, read func() (T, error)) func() error {
 // offered; the API would refuse it anyhow.
 func (p *Page) Can(scope access.Scope) bool { return access.Allows(p.Token.Scopes, scope) }
 
-// Allow refuses a form to who could not send it.
+// Allow refuses a form to a person without the scope to send it.
 func (p *Page) Allow(scope access.Scope) error {
 	if !p.Can(scope) {
 		return core.Errorf(core.Forbidden, "your token may not do that").WithHint("it takes one with the scope %s", scope)
@@ -219,7 +224,7 @@ func (p *Page) Allow(scope access.Scope) error {
 	return nil
 }
 
-// CanEverywhere is Can for what belongs to no namespace, such as queues.
+// CanEverywhere is Can for objects of no namespace, such as queues.
 func (p *Page) CanEverywhere(scope access.Scope) bool {
 	return p.Can(scope) && p.Token.Namespace == core.AnyNamespace
 }

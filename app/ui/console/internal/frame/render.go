@@ -24,7 +24,7 @@ type Set struct {
 	Funcs template.FuncMap
 }
 
-// shared is what all pages have: the layout and the parts.
+// shared has the templates of all pages: the layout and the parts.
 var shared = sync.OnceValue(func() *template.Template {
 	t := template.New("").Funcs(parts.Funcs).Funcs(template.FuncMap{"styles": func() []string { return Styles }})
 	return template.Must(template.Must(t.ParseFS(files, "layout.html")).ParseFS(parts.Files, "*.html"))

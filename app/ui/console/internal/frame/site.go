@@ -18,7 +18,7 @@ type Site struct {
 	Log     *slog.Logger
 	Public  bool   // a public URL is configured
 	Origin  string // where people reach it, such as https://example.com; empty: where they asked
-	Prefix  string // what stands before all paths in links
+	Prefix  string // prefix of all paths in links
 	Version string
 	Now     func() time.Time
 	Status  func(error) int                                      // the HTTP status of an error

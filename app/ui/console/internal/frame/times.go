@@ -28,7 +28,7 @@ type Times struct {
 	Zone *time.Location // of those that belong to no schedule
 }
 
-// timesOf is what the cookie of a request asks for.
+// timesOf returns the zone and the format that the cookie of a request asks for.
 func timesOf(r *http.Request) Times {
 	t := Times{timesSchedule, time.UTC}
 	cookie, err := r.Cookie(timesCookie)

@@ -7,8 +7,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Titles are those of what a page names. Where all namespaces are shown there
-// are those of queues alone: another name may stand for several things there.
+// Titles are the titles of the objects that a page names. With all namespaces only
+// those of queues are known, because another name may stand for several objects.
 func Titles(ctx context.Context, api interface {
 	Titles(ctx context.Context, q view.Named) (view.Titles, error)
 }, q view.Named) (view.Titles, error) {

@@ -1,10 +1,11 @@
-// Package fresh answers a page that asks what has become of it: with the parts
-// that have changed, and of these with what is new in them.
+// Package fresh updates open pages: it answers with the parts that have changed,
+// and of these with the changed pieces only.
 //
-// A part is an element with an id and data-live. The page names the parts that it
-// has by their digests. Of a part whose old text is still remembered here, an
-// answer copies what stayed; others come whole, from another node of the cluster
-// as well.
+// A part is an element with an id and data-live. The page names its parts by their
+// digests. If [Memory] still has the old text of a part, the answer refers to the
+// pieces that stayed; otherwise the part comes whole, for example after a request
+// to another node. Texts are kept by reader: a difference to the page of another
+// reader would reveal its contents.
 package fresh
 
 import (
@@ -24,8 +25,8 @@ const (
 // maxKnown bounds how many parts a page may say that it has.
 const maxKnown = 64
 
-// update is what became of a part: its whole text, or a course of pieces, each a text or
-// two numbers, the first piece of the old text and how many of these are copied.
+// update is the change of a part: its whole text, or a list of pieces, each a text or
+// two numbers: the first copied piece of the old text, and the number of copied pieces.
 type update struct {
 	Digest string `json:"digest"`
 	HTML   string `json:"html,omitempty"`

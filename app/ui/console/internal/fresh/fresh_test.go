@@ -90,7 +90,7 @@ func rows(n int, changed ...int) string {
 	return b.String()
 }
 
-func TestOnlyWhatChangedIsSent(t *testing.T) {
+func TestOnlyChangedFragmentsAreSent(t *testing.T) {
 	var m Memory
 	has := page{}
 	first := answer(t, &m, "1", "", rows(50))
@@ -112,7 +112,7 @@ func TestOnlyWhatChangedIsSent(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotRememberedIsSentWhole(t *testing.T) {
+func TestFragmentsThatAreNotRememberedAreSentWhole(t *testing.T) {
 	var m, other Memory
 	has := page{}
 	has.take(t, answer(t, &m, "1", "", rows(50)))

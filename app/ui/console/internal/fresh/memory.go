@@ -49,9 +49,9 @@ func (m *Memory) keep(reader, text string) string {
 	return digest
 }
 
-// supersede answers a text in whose place its reader gets another, and which is the first
-// to be forgotten from now on. A hundred pages that are watched would else push out what
-// those have that are about to ask, by what none of them has.
+// supersede returns a text that its reader is about to replace, and makes it the first to
+// be dropped. Otherwise the replaced texts of a hundred open pages would push out the
+// current ones.
 func (m *Memory) supersede(reader, digest string) (text string, there bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

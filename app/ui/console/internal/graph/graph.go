@@ -1,4 +1,6 @@
-// Package graph draws workflows.
+// Package graph draws workflows. [Draw] lays the steps out in columns by their
+// needs, and returns a [Drawing] for the templates. The result depends only on
+// the steps, so the same workflow looks the same each time.
 package graph
 
 import (
@@ -42,8 +44,8 @@ type Edge struct {
 	Critical bool
 }
 
-// Draw lays out a workflow. Path are the places of the steps on its critical path, in order, and node says what a step
-// looks like. A workflow of one step, or of too many, has no drawing.
+// Draw lays out a workflow. path has the indexes of the steps on the critical path, in order, and node returns the look of a
+// step. A workflow of one step, or of too many, has no drawing.
 func Draw(w task.Workflow, path []int, node func(i int) Node) *Drawing {
 	if len(w.Steps) < 2 || len(w.Steps) > Most {
 		return nil

@@ -1,5 +1,6 @@
-// Package parts is what pages are made of and look alike by: chips, fields, tables, charts, and how numbers, times and
-// nouns are written. Its data stand beside parts.html, which shows them.
+// Package parts has the parts of all pages, which give them one look: chips, fields, tables, charts, and the texts of numbers,
+// times and nouns. Each part has a template in parts.html and a function or type here with its data. Parts read nothing: they
+// depend on their arguments only.
 package parts
 
 import (

@@ -18,7 +18,7 @@ import (
 // Owner is a monitor that a task or schedule belongs to.
 func Owner(name string) (monitor string, owned bool) { return strings.CutPrefix(name, "monitor:") }
 
-// taskName is what a task is called for people.
+// taskName returns the name of a task for people.
 func taskName(task string) string {
 	if monitor, owned := Owner(task); owned {
 		return "monitor " + monitor
@@ -26,7 +26,7 @@ func taskName(task string) string {
 	return task
 }
 
-// Called is what a thing is called for people: its title and its name beside it,
+// Called returns the name of an object for people: its title with its name beside it,
 // or its name alone.
 func Called(title, name string) template.HTML {
 	escaped := template.HTMLEscapeString(name)
@@ -39,7 +39,7 @@ func Called(title, name string) template.HTML {
 	return template.HTML("<bdi>" + template.HTMLEscapeString(title) + `</bdi> <span class="alias">` + escaped + "</span>") //nolint:gosec // escaped
 }
 
-// Hover is what a link has where [Called] may have no room for the name: both, as its attribute title.
+// Hover returns the attribute title of a link: title and name, where [Called] may have no room for both.
 func Hover(title, name string) template.HTMLAttr {
 	if title == "" || strings.HasPrefix(name, task.TrialPrefix) {
 		return ""
@@ -47,7 +47,7 @@ func Hover(title, name string) template.HTMLAttr {
 	return template.HTMLAttr(` title="` + template.HTMLEscapeString(title+" – "+name) + `"`) //nolint:gosec // escaped
 }
 
-// JoinedText says of a request for a job that none was made for it; empty: one was.
+// JoinedText returns the text for a request that created no job, or "" if it created one.
 func JoinedText(e job.Enqueued) string {
 	switch {
 	case !e.Existing:
@@ -60,7 +60,7 @@ func JoinedText(e job.Enqueued) string {
 	return fmt.Sprintf("Job %d was there already, under the same key.", e.Job.ID)
 }
 
-// CommandLine is what a task runs, as it would be typed.
+// CommandLine returns the command of a task as it would be typed.
 func CommandLine(t *task.Task) string {
 	switch {
 	case t == nil:

@@ -54,9 +54,9 @@ func countOver(c core.Counted) string {
 	return NumberText(c.Count)
 }
 
-// throughput is what ended in each minute of the last hour.
+// throughput is the number of jobs that ended in each minute of the last hour.
 func throughput(now time.Time, minutes []job.MinuteTotals) Chart {
-	c := Chart{Title: "Jobs that ended, by minute", Kind: "stacked", Unit: "jobs", X: "Minute", Series: []string{"succeeded", "failed", "canceled or skipped"}, Tones: "good bad idle"}
+	c := Chart{Title: "Jobs that ended, by minute", Kind: "stacked", X: "Minute", Series: []string{"succeeded", "failed", "canceled or skipped"}, Tones: "good bad idle"}
 	byMinute := map[int64]job.MinuteTotals{}
 	for _, m := range minutes {
 		byMinute[m.Minute.Unix()] = m

@@ -2,7 +2,7 @@ package parts
 
 import "html/template"
 
-// Menu is what can be done with a row, behind a button with three dots.
+// Menu has the actions of a row, behind a button with three dots.
 type Menu struct {
 	ID    string // unique on the page
 	Label string // such as Actions for backup
@@ -15,7 +15,7 @@ type MenuItem struct {
 	Icon, Name string
 	Link       string // where it leads; empty: it sends a form
 	Action     string // where the form goes
-	Asks       string // the ID of what asks first
+	Asks       string // ID of the dialog that asks first
 	Danger     bool
 }
 
@@ -40,7 +40,7 @@ func LinkItem(icon, name, link string) MenuItem {
 	return MenuItem{Icon: icon, Name: name, Link: link}
 }
 
-// AskItem opens what asks first.
+// AskItem is an action that opens a dialog first.
 func AskItem(icon, name, asks string) MenuItem {
 	return MenuItem{Icon: icon, Name: name, Asks: asks, Danger: true}
 }

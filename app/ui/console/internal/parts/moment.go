@@ -22,6 +22,9 @@ func NewMoment(at, now time.Time, zone *time.Location, relative bool) Moment {
 // None reports that there is no such instant.
 func (m Moment) None() bool { return m.at.IsZero() }
 
+// Passed reports that it is not to come.
+func (m Moment) Passed() bool { return !m.at.IsZero() && !m.at.After(m.now) }
+
 // Relative is shown instead of the instant itself.
 func (m Moment) Relative() bool { return m.rel }
 

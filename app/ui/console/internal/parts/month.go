@@ -9,7 +9,7 @@ import (
 type Month struct {
 	Name string
 	Days []MonthDay // from Monday, with empty ones before the first
-	Big  bool       // with what its days have besides their number
+	Big  bool       // days show more than their number
 }
 
 // MonthDay is a day of it.

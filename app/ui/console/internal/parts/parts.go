@@ -17,8 +17,7 @@ import (
 // Chip is a state as a word with a mark, so that it is never told by colour alone.
 type Chip struct{ Word, Tone, Mark string }
 
-// Tones are the ways that states look: what is well, needs care, is bad, is
-// under way, or is at rest.
+// Tones are the looks of states: good, needs care, bad, in progress, or at rest.
 var Tones = map[string][2]string{
 	"succeeded": {"good", "✓"}, "ok": {"good", "✓"}, "up": {"good", "✓"}, "active": {"good", "✓"}, "enqueued": {"good", "✓"},
 	"failed": {"bad", "✕"}, "down": {"bad", "✕"}, "error": {"bad", "✕"}, "fail": {"bad", "✕"}, "lost": {"bad", "✕"}, "timeout": {"bad", "✕"}, "dead": {"bad", "✕"},
@@ -43,13 +42,12 @@ func NewChip(state any) Chip {
 	return Chip{Words(word), look[0], look[1]}
 }
 
-// empty says that there is nothing, and what to do first.
+// empty is the part for an empty list, with the first step.
 type empty struct{ Title, Text, CLI, Link, Button string }
 
 func newEmpty(title, text, cli string) empty { return empty{Title: title, Text: text, CLI: cli} }
 
-// newEmptyWith is newEmpty with a button that leads to what to do first. Without
-// a link it has none.
+// newEmptyWith is newEmpty with a button for the first step, if there is a link.
 func newEmptyWith(title, text, cli, link, button string) empty {
 	return empty{title, text, cli, link, button}
 }
@@ -70,12 +68,12 @@ func NewBar(label string, value, of float64, text, tone string) Bar {
 	return Bar{label, value, of, text, tone}
 }
 
-// Field is an input of a form, with what was wrong with it.
+// Field is an input of a form, with its faults.
 type Field struct {
 	ID, Name, Label, Type, Value, Hint string
 	Required                           bool
-	List                               string            // ID of a datalist with what to choose from
-	Offers                             []string          // what is offered for it, besides what can be typed
+	List                               string            // ID of a datalist with suggestions
+	Offers                             []string          // suggestions; other values can be typed
 	Each                               bool              // the offers are for each word of a list
 	Code                               bool              // of an area: it is a program, and large
 	Unkept                             bool              // of an area: it is a secret, which no draft keeps
@@ -84,13 +82,18 @@ type Field struct {
 	Faults                             []core.FieldError
 }
 
-// NewField is an input by its name in the API. Faults are those of err about it.
+// NewField is an input by its name in the API, with the faults in err of the field and of its parts.
 func NewField(name, label, kind, value, hint string, err error) Field {
 	f := Field{ID: "f-" + strings.NewReplacer(".", "-", "[", "-", "]", "").Replace(name), Name: name, Label: label, Type: kind, Value: value, Hint: hint}
 	for _, fault := range FaultsOf(err) {
-		if fault.Field == name {
-			f.Faults = append(f.Faults, fault)
+		inner, is := strings.CutPrefix(fault.Field, name)
+		if !is || inner != "" && inner[0] != '.' && inner[0] != '[' {
+			continue
 		}
+		if key, is := strings.CutPrefix(inner, "."); is {
+			fault.Message = key + " " + fault.Message
+		}
+		f.Faults = append(f.Faults, fault)
 	}
 	return f
 }
@@ -120,13 +123,13 @@ func (f Field) Offer(values ...string) Field {
 	return f
 }
 
-// From offers what a datalist has.
+// From takes suggestions from a datalist.
 func (f Field) From(list string) Field { f.List = list; return f }
 
 // OwnFaults are those that it shows.
 func (f Field) OwnFaults() []core.FieldError { return f.Faults }
 
-// faulty is a part that shows what was wrong with it.
+// faulty is a part that shows its own faults.
 type faulty interface{ OwnFaults() []core.FieldError }
 
 // FaultsOf are the faults of fields that an error tells of.
@@ -137,7 +140,7 @@ func FaultsOf(err error) []core.FieldError {
 	return nil
 }
 
-// AsError is what the API said, or nil if it was something else.
+// AsError returns the error of the API in err, or nil.
 func AsError(err error) *core.Error {
 	var e *core.Error
 	if errors.As(err, &e) {
@@ -153,7 +156,7 @@ type problem struct {
 	Faults  []core.FieldError
 }
 
-// ProblemOf says what happened and what next.
+// ProblemOf returns the part "problem" of an error: message and way out.
 func ProblemOf(err error) *problem {
 	if err == nil {
 		return nil
@@ -169,11 +172,11 @@ func ProblemOf(err error) *problem {
 	return &problem{Message: sentence(message), Hint: sentence(e.Hint), Faults: e.Fields}
 }
 
-// saysFault tells the sentences about a refused input from those messages that only name what was refused.
+// saysFault matches messages that state the fault of an input, and not those that only name the input.
 var saysFault = regexp.MustCompile(`\b(not|cannot|no|invalid|is|are|must)\b`)
 
-// above is what stands above a form that was refused: everything but the faults
-// that its parts show. Shown are those parts, lists of them, or the names of fields.
+// above is the problem above a refused form, without the faults that its parts
+// show. shown are these parts, lists of them, or names of fields.
 func above(err error, shown ...any) *problem {
 	e := ProblemOf(err)
 	if e == nil {
@@ -236,18 +239,18 @@ type Stat struct {
 // NewStat is a number that matters.
 func NewStat(label, value, note, link, tone string) Stat { return Stat{label, value, note, link, tone} }
 
-// Confirm is a button that asks before it does what its form says. It works
-// without scripts.
+// Confirm is a button that asks before it sends its form. It works without
+// scripts.
 type Confirm struct {
 	ID     string // unique on the page
-	Button string // what the button says
+	Button string // label of the button
 	Danger bool
 	Title  string // the question
-	Text   string // what will happen
+	Text   string // the effect
 	Action string // where the form goes
 	Fields []Field
 	Hidden map[string]string
-	Do     string // what the button inside says; default: the same
+	Do     string // label of the button inside; default: the same
 	Cmd    *Command
 }
 
@@ -259,8 +262,8 @@ func (c Confirm) Label() string {
 	return c.Button
 }
 
-// Dismiss is what the button says that does nothing: Cancel, unless that is what
-// the other one does.
+// Dismiss is the label of the button that closes the dialog: Cancel, unless the
+// other button cancels something.
 func (c Confirm) Dismiss() string {
 	if strings.HasPrefix(c.Button, "Cancel") {
 		return "Go back"
@@ -338,18 +341,18 @@ func Quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Chart is numbers over time or over names. It is a table, which the script
-// draws: the table stays for who cannot see the picture.
+// Chart is numbers over time or over names. It is a table, which a script draws;
+// the table stays for readers who cannot see the picture.
 type Chart struct {
 	Title  string
 	Kind   string // line, stacked or bars
 	Unit   string // ms, jobs, …
-	X      string // what the first column is
+	X      string // title of the first column
 	Series []string
 	Tones  string // of the series, such as good bad; default: as they come
 	Rows   []ChartRow
 	Spans  []ChartSpan // times that stand out, behind the lines
-	About  string      // what they are
+	About  string      // description of the numbers
 }
 
 // ChartSpan is a time that stands out.
@@ -376,8 +379,8 @@ func (r ChartRow) Attr() string { return r.At.UTC().Format(time.RFC3339) }
 // Text is the instant for people.
 func (r ChartRow) Text() string { return TimeTitle(r.At) }
 
-// Search is the input of a search in a language of terms, with its help and
-// with what is wrong with what was written.
+// Search is the input of a search in a language of terms, with its help and the
+// faults of the search.
 type Search struct {
 	Action, Namespace string
 	Label, Text, Like string
@@ -386,7 +389,7 @@ type Search struct {
 	Terms             []SearchTerm
 }
 
-// SearchTerm is an example of a term, and what it finds.
+// SearchTerm is an example of a term, with its meaning.
 type SearchTerm struct{ Like, Means string }
 
 // Fact is a setting, in words.

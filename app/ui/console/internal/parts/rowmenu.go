@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// RowMenu is what can be done with the rows of a list. It stands once on the page,
-// and a script opens it for the row whose button was pressed; without one, the
-// page of the row has the same.
+// RowMenu has the actions on the rows of a list. It is on the page once, and a
+// script opens it for the row whose button was pressed. Without scripts, the page
+// of the object has the same actions.
 type RowMenu struct {
 	Next  string // where actions come back to
 	Items []RowItem
@@ -19,7 +19,7 @@ type RowItem struct {
 	Key        string // a row that lacks it does not have the item
 	To         string // behind the address of the row, such as /edit; or a whole address, with [RowName]
 	Post       bool   // it sends a form
-	Asks, Text string // the question before it is sent, ending where the name follows, and what will happen
+	Asks, Text string // the question before it is sent, which ends before the name, and the effect
 }
 
 // RowName stands for the name of a row in an address.
@@ -62,7 +62,7 @@ func newRowButton(link string, name any, lacks ...string) rowButton {
 	return rowButton{link, textOf(name), strings.Join(lacks, " ")}
 }
 
-// switchLacks is what cannot be done with what is disabled, or is not.
+// switchLacks returns the action that an object does not allow: disabling it again, or enabling it.
 func switchLacks(off bool) string {
 	if off {
 		return "off"

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Said is a piece of a text of the API: plain, an instant, or what is to be typed.
+// Said is a piece of a text of the API: plain, an instant, or a command.
 type Said struct {
 	Text string
 	At   *Moment
@@ -51,7 +51,7 @@ func Say(text string, when func(time.Time) Moment) (out []Said) {
 	return out
 }
 
-// instantOf reads what core.Stamp writes, and RFC 3339.
+// instantOf reads an instant as core.Stamp writes it, and RFC 3339.
 func instantOf(text string) (time.Time, bool) {
 	if wall, ok := strings.CutSuffix(text, " UTC"); ok {
 		t, err := time.Parse(time.DateTime, wall)

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Spark is a number over time as a row of small bars: what it was at the left,
-// what it is at the right. It has no axis; what it says stands in Said.
+// Spark is a number over time as a row of small bars, the oldest at the left. It
+// has no axis; Said has its text.
 type Spark struct {
 	Said   string
 	Path   string // of all bars
-	Bad    string // of those that are drawn in the tone of what is bad
+	Bad    string // of those in the tone of failures
 	Tone   string
 	Width  int
 	Height int

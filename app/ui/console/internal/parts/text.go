@@ -107,7 +107,7 @@ func LatencyText[D ~int64](length D) string {
 	return core.SpanText(d)
 }
 
-// Words writes what machines call a thing as people do.
+// Words writes a code for people, with spaces.
 func Words(v any) string { return strings.ReplaceAll(fmt.Sprint(v), "_", " ") }
 
 // Short cuts a text for a table.
@@ -128,7 +128,7 @@ func Assignments(values map[string]string) []string {
 	return all
 }
 
-// Lines are what stands in each of them.
+// Lines splits a text into its lines.
 func Lines(text string) []string {
 	var all []string
 	for line := range strings.Lines(text) {

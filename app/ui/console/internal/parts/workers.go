@@ -8,8 +8,8 @@ import (
 // workerWord is the word for a worker's chip.
 func workerWord(w job.WorkerState) string { return w.State() }
 
-// twin is what tells a worker from others of a list with the same name: the end
-// of its session. It is empty where the name alone does.
+// twin distinguishes a worker from others of a list with the same name: by the end
+// of its session id. It is empty if the name is unique.
 func twin(all []job.WorkerState, w job.WorkerState) string {
 	same := 0
 	for _, o := range all {
@@ -23,7 +23,7 @@ func twin(all []job.WorkerState, w job.WorkerState) string {
 	return "…" + w.Session[max(0, len(w.Session)-8):]
 }
 
-// isolationText says what a tier promises.
+// isolationText returns the promises of a tier.
 func isolationText(i task.Isolation) string {
 	if text, known := isolationWords[i]; known {
 		return text
@@ -31,7 +31,7 @@ func isolationText(i task.Isolation) string {
 	return string(i)
 }
 
-// isolationWords say what the tiers promise.
+// isolationWords are the promises of the tiers.
 var isolationWords = map[task.Isolation]string{
 	"":                       "runs no programs",
 	task.IsolationNone:       "none: limits and a clean environment, as the worker's own user",
