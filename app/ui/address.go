@@ -6,7 +6,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// address is what a path asks for.
+// address is the page and the form of it that a path asks for.
 type address struct {
 	page key
 	form form

@@ -31,10 +31,10 @@ type answers struct {
 // token. Only POST changes something.
 func (p *Pages) Answers(l Links, status func(error) int) http.Handler { return answers{l, status, p} }
 
-// maxAnswer bounds what a form sends, in bytes: a signal of the greatest size, each byte of which is written as three.
+// maxAnswer bounds the body of a form, in bytes: a signal of the greatest size, each byte of which is written as three.
 const maxAnswer = 3*workflow.MaxSignal + 64<<10
 
-// answerPage is what answer.html shows.
+// answerPage is the data of answer.html.
 type answerPage struct {
 	Linked        workflow.Linked
 	Sent          bool // by this person just now
@@ -48,7 +48,7 @@ type answerPage struct {
 // Until is when the link expires.
 func (p answerPage) Until() moment { return moment{p.Linked.ExpiresAt} }
 
-// Title is the question, or what there is instead.
+// Title is the question, or the reason why there is none.
 func (p answerPage) Title() string {
 	switch {
 	case p.Away:
@@ -61,7 +61,7 @@ func (p answerPage) Title() string {
 	return "Send " + p.Linked.Name
 }
 
-// Answered says what became of the question, if anything.
+// Answered returns the answer that was given before, or "".
 func (p answerPage) Answered() string {
 	l := p.Linked
 	switch {
@@ -122,7 +122,7 @@ func (a answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				page.Problem = known.Message
 			}
 		}
-		switch { // what became of it says more, and in plainer words
+		switch { // the state of the question is plainer than the error
 		case linked.Name == "" || linked.Open():
 		case linked.Answered || linked.State.Final():
 			page.Problem, page.Hint = "An answer was given already. That one counts.", ""
@@ -140,7 +140,7 @@ func (a answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// take reads a form and sends what it says.
+// take reads a form and sends its answer.
 func (a answers) take(ctx context.Context, w http.ResponseWriter, r *http.Request, key string, page *answerPage) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxAnswer)
 	if err := r.ParseForm(); err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Bounds of what visitors can ask of a node.
+// Limits of reads for visitors, who have no token.
 const (
 	loadTimeout = 10 * time.Second // of one read
-	loadsAtOnce = 4                // reads at the same time, whatever the pages: visitors may not use up the database
+	loadsAtOnce = 4                // reads at the same time, of all pages together: visitors may not use up the database
 	maxShown    = 256              // pages that are kept
 	maxRefused  = 4096             // names that are remembered not to be there
-	retryAfter  = 5 * time.Second  // until what failed or was not there is looked for again; at most the age of a page
+	retryAfter  = 5 * time.Second  // time until a failed or missing page is read again; at most the age of a page
 )
 
 // cache keeps pages as they are served. Of the visitors that find none that is
@@ -95,8 +95,8 @@ func (c *cache) get(ctx context.Context, k key) (shown, error) {
 	}
 }
 
-// fly reads a page for all who wait. It goes on when the visitor who came
-// first has left, and ends for the others whatever happens in it.
+// fly reads a page for all waiting visitors. It goes on after the first of them
+// has left, and ends for the others in any case, also after a panic.
 func (c *cache) fly(ctx context.Context, k key, f *flight) {
 	defer func() {
 		c.mu.Lock()
@@ -129,7 +129,7 @@ func (c *cache) read(ctx context.Context, k key) (view.Board, error) {
 	}
 }
 
-// failed is what visitors get of a page that could not be read.
+// failed is the answer for a page that could not be read.
 func (c *cache) failed(k key, err error) (shown, error) {
 	until := time.Now().Add(c.retry)
 	c.mu.Lock()

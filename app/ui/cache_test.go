@@ -142,7 +142,7 @@ func TestTheLastPageStaysWhileTheDatabaseIsAway(t *testing.T) {
 		if n := d.reads.Load(); n != 2 {
 			t.Errorf("%d reads: it is asked again and again", n)
 		}
-		if !strings.Contains(log.String(), "status page not read") || !strings.Contains(log.String(), "secret") {
+		if !strings.Contains(log.String(), "cannot read a status page") || !strings.Contains(log.String(), "secret") {
 			t.Errorf("the log says %q", log.String())
 		}
 
@@ -198,7 +198,7 @@ func TestErrorsSayNothing(t *testing.T) {
 	})
 }
 
-func TestADatabaseThatHangsHoldsNobodyForLong(t *testing.T) {
+func TestPageReadersWaitBrieflyForAHangingDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &database{takes: 24 * time.Hour}
 		h := handler(t, ui.Options{Board: d.Board})
@@ -221,7 +221,7 @@ func TestADatabaseThatHangsHoldsNobodyForLong(t *testing.T) {
 	})
 }
 
-func TestAPanicHoldsNobody(t *testing.T) {
+func TestAPanicReleasesAllWaitingReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := handler(t, ui.Options{Board: func(context.Context, string, string) (view.Board, error) {
 			time.Sleep(time.Second)

@@ -87,7 +87,7 @@ func parseTime(t *testing.T, s string) time.Time {
 	return at
 }
 
-func TestFeedsKeepWhatPeopleWrite(t *testing.T) {
+func TestFeedsKeepTheTextOfUpdates(t *testing.T) {
 	f := readFeed(t, hostileBoard(), ui.Options{}, "/status/main/feed.atom")
 	if want := hostileBoard().Title; f.Title != want {
 		t.Errorf("%q", f.Title)

@@ -35,7 +35,7 @@ func TestPagesAreAsTheyWere(t *testing.T) {
 	golden(t, "gone.html", assetHash.ReplaceAllString(ask(h, http.MethodGet, "/status/none").body, "${1}HASH/"))
 }
 
-func TestJSONIsTheBoard(t *testing.T) {
+func TestTheJSONOfAStatusPageIsItsBoard(t *testing.T) {
 	h := handler(t, ui.Options{Board: fixed(fullBoard())})
 	body := get(t, h, "/status/ops/main.json")
 	want, err := json.Marshal(fullBoard())
@@ -73,7 +73,7 @@ func withoutTimes(t *testing.T, page string) string {
 	return timesScript.ReplaceAllString(page, "")
 }
 
-func TestWhatPeopleWriteStaysText(t *testing.T) {
+func TestStatusPageTextIsEscaped(t *testing.T) {
 	h := handler(t, ui.Options{Board: fixed(hostileBoard())})
 	page := withoutTimes(t, get(t, h, "/status/main"))
 	tree, err := html.Parse(strings.NewReader(page))
@@ -117,7 +117,7 @@ func TestWhatPeopleWriteStaysText(t *testing.T) {
 	}
 }
 
-func TestNothingBeyondTheBoard(t *testing.T) {
+func TestStatusPageHasNoScriptsFormsOrForeignLinks(t *testing.T) {
 	page := withoutTimes(t, get(t, handler(t, ui.Options{Board: fixed(fullBoard())}), "/status/main"))
 	for _, part := range []string{"http://", "https://", "<script", "<form", "<iframe", "http-equiv", "style="} {
 		if strings.Contains(page, part) {

@@ -75,7 +75,7 @@ type Pages struct {
 	opt   Options
 	cache *cache
 	gone  asset.Document // for all that is not there
-	down  asset.Document // for what cannot be read now
+	down  asset.Document // for pages that cannot be read now
 }
 
 // New makes status pages. It starts nothing.
@@ -187,7 +187,7 @@ func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, at address, err e
 func (p *Pages) load(ctx context.Context, k key) (view.Board, error) {
 	b, err := p.opt.Board(ctx, k.namespace, k.name)
 	if err != nil && core.CodeOf(err) != core.NotFound {
-		p.opt.Logger.Warn("status page not read", "namespace", k.namespace, "page", k.name, "error", err)
+		p.opt.Logger.Warn("cannot read a status page", "namespace", k.namespace, "page", k.name, "error", err)
 	}
 	return b, err
 }

@@ -57,7 +57,7 @@ func (p *Pages) links(k key) links {
 	}
 }
 
-// linksOf are the links of a page with what only some have. A changed file has another address.
+// linksOf are the links of a page, including those that only some pages have. A changed file has another address.
 func (p *Pages) linksOf(k key, b view.Board) links {
 	l := p.links(k)
 	if css := coloursOf(b); len(css) > 0 {

@@ -80,7 +80,7 @@ func TestALogoIsServedAsAnImage(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereLooksAllTheSame(t *testing.T) {
+func TestMissingStatusPagesLookAllTheSame(t *testing.T) {
 	h := handler(t, ui.Options{Board: fixed(fullBoard())})
 	want := ask(h, http.MethodGet, "/status/none")
 	if want.status != http.StatusNotFound {
@@ -99,7 +99,7 @@ func TestWhatIsNotThereLooksAllTheSame(t *testing.T) {
 	}
 }
 
-func TestWhoHasThePageIsToldSo(t *testing.T) {
+func TestStatusPageAnswersNotModifiedToItsETag(t *testing.T) {
 	h := handler(t, ui.Options{Board: fixed(fullBoard())})
 	for _, path := range []string{"/status/main", "/status/main.json", "/status/main/feed.atom"} {
 		for _, coding := range []string{"identity", "gzip"} {

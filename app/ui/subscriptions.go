@@ -31,10 +31,10 @@ type subscriptions struct {
 // Subscriptions serves
 //
 //	POST /status/{name}/subscribe         asks an address to confirm that it subscribes; the same with a namespace
-//	GET  /subscription/{key}              a page with the question, which changes nothing: those who scan mail look as well
+//	GET  /subscription/{key}              a page with the question, which changes nothing: mail scanners open it too
 //	POST /subscription/{key}              action=confirm, or action=unsubscribe, or List-Unsubscribe=One-Click (RFC 8058)
 //
-// and wants no token. Answers never tell whether an address is subscribed to those who do not bring its key.
+// and needs no token. Without the key of an address, no answer tells whether it is subscribed.
 func (p *Pages) Subscriptions(to Subscriptions, status func(error) int) http.Handler {
 	return subscriptions{to, status, p}
 }
@@ -44,10 +44,10 @@ const (
 	maxSubscribe    = 16 << 10 // bytes of a form
 )
 
-// keyRule is what the key of a subscription looks like. Anything else is unknown without asking the database.
+// keyRule is the form of the key of a subscription. Other keys are unknown without a read of the database.
 var keyRule = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
-// subscriptionPage is what subscription.html shows.
+// subscriptionPage is the data of subscription.html.
 type subscriptionPage struct {
 	Title         string
 	Text          string
@@ -92,7 +92,7 @@ func (s subscriptions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.say(w, r, s.ask(context.WithoutCancel(r.Context()), w, r, at.page))
 }
 
-// outcome is what a visitor is answered.
+// outcome is the answer to a visitor.
 type outcome struct {
 	page   subscriptionPage
 	json   any
@@ -168,7 +168,7 @@ func (s subscriptions) byKey(w http.ResponseWriter, r *http.Request, key string)
 	s.say(w, r, o)
 }
 
-// act does what a form asks for.
+// act carries out the action of a form.
 func (s subscriptions) act(ctx context.Context, r *http.Request, key string) (public.Subscription, error) {
 	switch {
 	case r.PostFormValue("List-Unsubscribe") == "One-Click", r.PostFormValue("action") == "unsubscribe":

@@ -54,7 +54,7 @@ const (
 	unknown     state = "unknown"
 )
 
-// Word is what it is called.
+// Word is the name of the state.
 func (s state) Word() string {
 	switch s {
 	case operational:
@@ -71,8 +71,8 @@ func (s state) Word() string {
 	return "No data"
 }
 
-// stateOf is the one state that is shown of a monitor: what is not watched is
-// not known, and in maintenance it may be down.
+// stateOf is the shown state of a monitor: unknown if it is not watched, and
+// maintenance even while it is down.
 func stateOf(e view.BoardEntry) state {
 	switch {
 	case e.Status == monitor.StatusPaused:
@@ -99,7 +99,7 @@ type sectionView struct {
 type monitorView struct {
 	Name, Description string
 	State             state
-	Since             moment // of what is not as it should be
+	Since             moment // start of a state other than operational
 	Uptime            string // empty: nothing is known
 	Bars              bars
 }
@@ -112,7 +112,7 @@ type incidentView struct {
 	Updates  []updateView   // newest first
 }
 
-// updateView is what people wrote.
+// updateView is an update written by people.
 type updateView struct {
 	At    moment
 	State string // empty: none
@@ -261,7 +261,7 @@ func newWindows(b view.Board) (out []windowView) {
 	return out
 }
 
-// summarise says the worst there is, and of what. A monitor that is not watched does not
+// summarise returns the worst state, with its monitors. A monitor that is not watched does not
 // make all operational.
 func summarise(order []string, states map[string]state, labels map[string]string) (state, string) {
 	count, names := map[state]int{}, map[state][]string{}
@@ -295,7 +295,7 @@ const (
 	headlineBytes = 100
 )
 
-// headline says of some systems what they are.
+// headline says in one sentence how some of the systems are.
 func headline(names []string, of int, what string) string {
 	if len(names) == of && of > 1 {
 		return "All systems are " + what

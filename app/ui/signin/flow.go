@@ -27,14 +27,14 @@ type Flow struct {
 	Verifier string `json:"verifier"` // of PKCE: without it the code is worth nothing
 }
 
-// Person is who came back.
+// Person is a person who signed in.
 type Person struct {
 	Name   string         // as tokens are called
 	Groups []string       // as the provider names them
 	Grants []access.Grant // at least one
 }
 
-// Begin answers where to send a person, who comes back to redirect.
+// Begin returns the address at the provider, which sends the person back to redirect.
 func (p *Provider) Begin(ctx context.Context, redirect string) (address string, f Flow, err error) {
 	e, err := p.find(ctx)
 	if err != nil {
@@ -49,13 +49,13 @@ func (p *Provider) config(e *endpoint, redirect, secret string) *oauth2.Config {
 	return &oauth2.Config{ClientID: p.opt.ClientID, ClientSecret: secret, Endpoint: e.Endpoint, RedirectURL: redirect, Scopes: p.opt.Scopes}
 }
 
-// Finish answers who came back to redirect from a network, with a flow and the
-// query of the address. Its errors are for people; [Cause] is for the log.
+// Finish returns the person who came back to redirect, from their network, the flow
+// and the query of the address. Its errors are for people; [Cause] is for the log.
 func (p *Provider) Finish(ctx context.Context, from netip.Prefix, f Flow, redirect string, answer url.Values) (Person, error) {
 	if err := p.checkAnswer(f, answer); err != nil {
 		return Person{}, err
 	}
-	leave, err := p.turns.enter(ctx, from)
+	leave, err := p.exchanges.enter(ctx, from)
 	if err != nil {
 		return Person{}, err
 	}
@@ -81,8 +81,8 @@ func (p *Provider) Finish(ctx context.Context, from netip.Prefix, f Flow, redire
 	return p.person(claims)
 }
 
-// checkAnswer looks at what the browser brought. Nothing of it is believed, or
-// shown, before the state says that the answer belongs to this flow.
+// checkAnswer checks the query of the answer. Nothing of it is used or shown before
+// the state proves that the answer belongs to this flow.
 func (p *Provider) checkAnswer(f Flow, answer url.Values) error {
 	state := answer.Get("state")
 	if f.State == "" || f.Nonce == "" || f.Verifier == "" || subtle.ConstantTimeCompare([]byte(state), []byte(f.State)) != 1 {
@@ -176,8 +176,8 @@ func (p *Provider) unbelievable(err error) error {
 	return refuse(core.Unauthorized, err, "begin again; if it stays, the server's log says why", "what %s said cannot be believed", p.host)
 }
 
-// claims is what the ID token says of a person. Some providers tell groups, or
-// all but the subject, only to those who ask for them with the access token.
+// claims returns the claims of the ID token. Some providers send groups, or all
+// claims but the subject, only from userinfo, with the access token.
 func (p *Provider) claims(ctx context.Context, e *endpoint, token *oauth2.Token, said *oidc.IDToken) (map[string]any, error) {
 	var claims map[string]any
 	if err := said.Claims(&claims); err != nil {
@@ -209,7 +209,7 @@ func (p *Provider) claims(ctx context.Context, e *endpoint, token *oauth2.Token,
 	return claims, nil
 }
 
-// person is who the claims are about, if they get in.
+// person returns the person of the claims, if they are admitted.
 func (p *Provider) person(claims map[string]any) (Person, error) {
 	who := Person{Groups: texts(claims[p.opt.GroupsClaim])}
 	who.Name, _ = claims[p.opt.NameClaim].(string)

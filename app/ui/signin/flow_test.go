@@ -77,7 +77,7 @@ func walk(t *testing.T, p *signin.Provider, lie func(*signin.Flow, url.Values)) 
 	return p.Finish(t.Context(), netip.Prefix{}, f, redirect, answer)
 }
 
-func TestSomebodySignsIn(t *testing.T) {
+func TestSignInSucceedsWithEachKindOfProvider(t *testing.T) {
 	for name, change := range map[string]func(*idp.Server){
 		"RS256":                 func(s *idp.Server) {},
 		"ES256":                 func(s *idp.Server) { s.Alg = "ES256" },

@@ -37,7 +37,7 @@ type Options struct {
 	Now    func() time.Time // default: time.Now
 }
 
-// Limits of what is said with a provider.
+// Limits of the exchange with a provider.
 const (
 	callTimeout = 10 * time.Second // of one request
 	maxAnswer   = 1 << 20          // bytes of one answer
@@ -53,11 +53,11 @@ type Provider struct {
 	client *http.Client
 
 	known   atomic.Pointer[endpoint]
-	finding chan struct{} // held by who looks for it; guards what follows
+	finding chan struct{} // held during a search for the provider; guards the fields below
 	failed  error         // the last time
 	tried   time.Time
 
-	turns *turns
+	exchanges *exchangeLimiter
 }
 
 // endpoint is a provider that was found.
@@ -96,11 +96,11 @@ func New(o Options) (*Provider, error) {
 		client: &http.Client{Timeout: callTimeout, Transport: bounded{http.DefaultTransport.(*http.Transport).Clone()},
 			// A redirect is not followed with the client's secret or a code.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		finding: make(chan struct{}, 1), turns: newTurns(),
+		finding: make(chan struct{}, 1), exchanges: newExchangeLimiter(),
 	}, nil
 }
 
-// Host is what people know the provider by.
+// Host is the host of the provider, for people.
 func (p *Provider) Host() string { return p.host }
 
 // Run looks for the provider until it is there, so that an operator reads of
@@ -111,12 +111,12 @@ func (p *Provider) Run(ctx context.Context) error {
 	for told := false; ctx.Err() == nil; pause.Sleep(ctx) {
 		_, err := p.find(ctx)
 		if err == nil {
-			p.log.Info("people can sign in through the provider", "issuer", p.opt.Issuer)
+			p.log.Info("sign-in through the provider is available", "issuer", p.opt.Issuer)
 			<-ctx.Done()
 			return nil
 		}
 		if !told && ctx.Err() == nil {
-			p.log.Warn("the provider to sign in through cannot be asked; trying again, and tokens still work",
+			p.log.Warn("sign-in provider cannot be reached, trying again; tokens still work",
 				"issuer", p.opt.Issuer, "error", Cause(err))
 			told = true
 		}
@@ -144,7 +144,7 @@ func (p *Provider) find(ctx context.Context) (*endpoint, error) {
 	}
 	e, err := p.discover(p.with(ctx))
 	if err != nil {
-		if ctx.Err() == nil { // a visitor who leaves says nothing of the provider
+		if ctx.Err() == nil { // a canceled request is no failure of the provider
 			p.failed, p.tried = err, p.opt.Now()
 		}
 		return nil, err
@@ -192,16 +192,15 @@ func (p *Provider) unreachable(err error) error {
 		"the provider at %s cannot be asked just now", p.host)
 }
 
-// refuse says to people what went wrong. The cause is for the log alone: it may
-// hold what foreigners wrote, or private addresses.
+// refuse returns an error for people. The cause is for the log alone: it may hold
+// foreign text or private addresses.
 func refuse(code core.Code, cause error, hint, format string, args ...any) error {
 	e := core.Errorf(code, format, args...).WithHint("%s", hint)
 	e.Err = cause
 	return e
 }
 
-// Cause is what an error of this package was made of, for a log, or the error
-// itself.
+// Cause is the cause of an error of this package, for a log, or the error itself.
 func Cause(err error) string {
 	if inner := errors.Unwrap(err); inner != nil {
 		return brief(inner.Error())

@@ -58,7 +58,7 @@ func (d Document) form(h http.Header, r *http.Request) []byte {
 	return d.gzip()
 }
 
-// Serve answers GET and HEAD, and with 304 who has it.
+// Serve answers GET and HEAD, and with 304 if the client has this version.
 func (d Document) Serve(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(d.form(w.Header(), r)))
 }

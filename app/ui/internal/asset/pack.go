@@ -10,7 +10,7 @@ import (
 // Pack is the body of a page that is made for one request, packed if the reader
 // takes that and it is worth it. It sets the headers that say so.
 //
-// How long a packed page is depends on what repeats in it. An attacker who can have
+// The length of a packed page depends on repetitions in it. An attacker who can have
 // a person open pages with a text of their choice, and sees how long the answers
 // are, could find out whether the text stands in the page (BREACH). A comment of
 // random length in the head of the packed form hides that among other lengths.

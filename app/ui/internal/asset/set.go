@@ -57,9 +57,9 @@ func (s Set) Link(name string) string {
 	return s.hash + "/" + name
 }
 
-// Serve answers for a link if there is such a file. One of another version,
-// which a page of another node refers to while nodes are replaced one by one,
-// gets what is nearest, but not for ever.
+// Serve answers for a link if there is such a file. A link to another version, from
+// a page of another node during a rolling upgrade, gets the present version, without
+// a long cache time.
 func (s Set) Serve(w http.ResponseWriter, r *http.Request, link string) bool {
 	hash, name, _ := strings.Cut(link, "/")
 	d, ok := s.files[name]

@@ -1,15 +1,17 @@
 package browser
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Click clicks with the mouse into the middle of the first element that a
-// selector finds, as a person does: what covers it gets the click instead.
+// selector finds, as a person does: an element that covers it gets the click instead.
 //
 // A script on the page may move an element away while a person aims
 // at it, or while they hold the button down, and then nothing is clicked. They
@@ -44,7 +46,7 @@ func (b *Tab) Click(selector string) {
 	}
 }
 
-// waits says whether the element that Click aims at has yet to see an event. On
+// waits reports whether the element that Click aims at has yet to see an event. On
 // a page that went away because of it nothing waits.
 func (b *Tab) waits(event string) bool {
 	b.T.Helper()
@@ -56,7 +58,7 @@ func (b *Tab) waits(event string) bool {
 	return answer.Result.Value
 }
 
-// gone reports whether what was asked of a page failed because it is left.
+// gone reports whether a call failed because the page is being left.
 func gone(err error) bool {
 	return strings.Contains(err.Error(), "navigated") || strings.Contains(err.Error(), "destroyed")
 }
@@ -74,10 +76,14 @@ func (b *Tab) Follow(selector string) {
 	b.loaded()
 }
 
-// Key presses a key, such as a, / or Enter.
+// Key presses a key, such as a, /, Enter or Shift+Tab.
 func (b *Tab) Key(key string) {
 	b.T.Helper()
+	key, shift := strings.CutPrefix(key, "Shift+")
 	down := map[string]any{"type": "keyDown", "key": key}
+	if shift {
+		down["modifiers"] = 8
+	}
 	if key == "Escape" {
 		down["windowsVirtualKeyCode"] = 27 // or it closes no dialog
 	}
@@ -101,11 +107,14 @@ func (b *Tab) Type(selector, text string) {
 }
 
 // Until waits until an expression is true of the page, or of the page that it
-// goes on to by itself. The test's deadline ends it.
+// goes on to by itself, for at most 4 minutes: a test that fails must not hold up all others for longer.
 func (b *Tab) Until(expression string) {
 	b.T.Helper()
 	b.awaits = expression
-	defer func() { b.awaits = "" }()
+	ctx, cancel := context.WithTimeout(b.ctx, 4*time.Minute)
+	whole := b.ctx
+	b.ctx = ctx
+	defer func() { b.awaits, b.ctx = "", whole; cancel() }()
 	for {
 		var answer struct{ ExceptionDetails json.RawMessage }
 		err := b.ask("Runtime.evaluate", map[string]any{"awaitPromise": true, "expression": `new Promise(done => {
@@ -128,7 +137,7 @@ func (b *Tab) Until(expression string) {
 	}
 }
 
-// Text is what a person reads of the first element that a selector finds.
+// Text is the visible text of the first element that a selector finds.
 func (b *Tab) Text(selector string) string {
 	b.T.Helper()
 	var text *string

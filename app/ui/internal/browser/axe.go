@@ -15,13 +15,13 @@ func (b *Tab) Axe() {
 	b.axe(`{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}`)
 }
 
-// AxeColours is Axe of what a colour scheme changes.
+// AxeColours is Axe with the rules that depend on the colour scheme.
 func (b *Tab) AxeColours() {
 	b.T.Helper()
 	b.axe(`{runOnly: {type: 'rule', values: ['color-contrast', 'link-in-text-block']}}`)
 }
 
-// AxeTargets is Axe of what is pointed at, whose size and place depend on the window.
+// AxeTargets is Axe with the rules for targets, whose size and place depend on the window.
 func (b *Tab) AxeTargets() {
 	b.T.Helper()
 	b.axe(`{runOnly: {type: 'rule', values: ['target-size']}}`)

@@ -1,4 +1,6 @@
 // Package browser lets tests look at pages as people do, with Debian's Chromium.
+// [Open] gives a [Tab]; all tests of a package share one browser, which [Main]
+// ends. Waits poll the page for a condition, and fail after a few minutes.
 package browser
 
 import (
@@ -7,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -14,21 +17,21 @@ import (
 	"github.com/coder/websocket/wsjson"
 )
 
-// Tab is a tab of a Chromium, spoken to by its DevTools protocol: one call
-// at a time, with what happens meanwhile kept in Events.
+// Tab is a tab of Chromium, used by its DevTools protocol: one call at a time.
+// Events meanwhile are kept in Events.
 type Tab struct {
 	T       *testing.T // may be changed while subtests run, one after another
 	ctx     context.Context
 	conn    *websocket.Conn
 	session string
 	calls   int
-	awaits  string  // what Until waits for, to be named when it does not come
+	awaits  string  // the condition of Until, named in its failure
 	width   int     // that Emulate was told; 0: none
 	Events  []Event // since the last Visit
 	Beside  string  // origin that pages may fetch from besides their own, see Quiet
 }
 
-// Event is what the browser said by itself, or an answer of it.
+// Event is an event or an answer of the browser.
 type Event struct {
 	ID     int             `json:"id"`
 	Method string          `json:"method"`
@@ -53,10 +56,49 @@ func Open(t *testing.T) *Tab {
 	b.Call("Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": target.BrowserContextID}, &target)
 	b.Call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
 	b.session = target.SessionID
-	for _, domain := range []string{"Page", "Runtime", "Log", "Network", "Audits"} {
+	for _, domain := range domains {
 		b.Call(domain+".enable", nil, nil)
 	}
 	return b
+}
+
+var domains = []string{"Page", "Runtime", "Log", "Network", "Audits"}
+
+// Opened clicks a link that opens another tab of the same context and turns to that. Back closes it and turns back.
+func (b *Tab) Opened(selector string) (back func()) {
+	b.T.Helper()
+	type target struct{ TargetID, BrowserContextID, OpenerID, Type string }
+	var own struct{ TargetInfo target }
+	b.Call("Target.getTargetInfo", nil, &own)
+	b.Call("Runtime.evaluate", map[string]any{"expression": `document.querySelector(` + strconv.Quote(selector) + `).click()`, "userGesture": true}, nil)
+	first := b.session
+	var opened target
+	for begun := time.Now(); opened.TargetID == ""; {
+		if time.Since(begun) > 4*time.Minute {
+			b.T.Fatalf("%s opens no tab", selector)
+		}
+		var all struct{ TargetInfos []target }
+		b.session = "" // of the browser, which knows all tabs
+		b.Call("Target.getTargets", nil, &all)
+		for _, t := range all.TargetInfos {
+			if t.Type == "page" && t.BrowserContextID == own.TargetInfo.BrowserContextID && t.TargetID != own.TargetInfo.TargetID {
+				opened = t
+			}
+		}
+	}
+	var attached struct{ SessionID string }
+	b.Call("Target.attachToTarget", map[string]any{"targetId": opened.TargetID, "flatten": true}, &attached)
+	b.session = attached.SessionID
+	for _, domain := range domains {
+		b.Call(domain+".enable", nil, nil)
+	}
+	b.Until(`document.readyState === "complete" && location.href !== "about:blank"`)
+	return func() {
+		b.T.Helper()
+		b.session = ""
+		b.Call("Target.closeTarget", map[string]any{"targetId": opened.TargetID}, nil)
+		b.session = first
+	}
 }
 
 // Close ends the tab before its test ends, and all that its page still does.
@@ -70,7 +112,7 @@ func (b *Tab) Call(method string, params, result any) {
 	}
 }
 
-// ask is Call that answers what the browser refuses.
+// ask is Call that returns a refusal of the browser as an error.
 func (b *Tab) ask(method string, params, result any) error {
 	b.T.Helper()
 	b.calls++
@@ -113,7 +155,7 @@ func (b *Tab) next() Event {
 	return e
 }
 
-// Visit goes to a page and waits until it is loaded. It forgets what was before.
+// Visit goes to a page and waits until it is loaded. Earlier events are dropped.
 func (b *Tab) Visit(url string) {
 	b.T.Helper()
 	b.Events = nil

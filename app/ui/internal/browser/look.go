@@ -24,14 +24,14 @@ func (b *Tab) Window(scheme string, width, height int) {
 		scale = 2
 	}
 	b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 600}, nil)
-	// A page's scripts fit to the width what they draw, before a frame is painted.
+	// A page's scripts fit their drawings to the width before a frame is painted.
 	var painted bool
 	b.Eval(`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`, &painted)
 }
 
-// layoutScript lists what is wrong: text that is too pale (WCAG 1.4.3) or too
-// small, what sticks out, numbers that are cut, headings that skip a level, targets that are hard to
-// hit (WCAG 2.5.8).
+// layoutScript lists faults: text that is too pale (WCAG 1.4.3) or too small,
+// elements that stick out, numbers that are cut, headings that skip a level, and
+// targets that are hard to hit (WCAG 2.5.8).
 const layoutScript = `(() => {
   const faults = [];
   const rgb = s => { const m = s.match(/[\d.]+/g).map(Number); return m.length < 4 ? [...m, 1] : m; };

@@ -36,7 +36,7 @@ type chromium struct {
 	sync.Mutex
 	allowed bool   // its end is owed
 	address string // where it is spoken to; empty: it does not run
-	folder  string // what it writes
+	folder  string // its data
 	process *exec.Cmd
 	drained chan struct{} // closed once it says nothing more
 }
@@ -96,7 +96,11 @@ func (c *chromium) start() error {
 		return err
 	}
 	args := []string{"--headless=new", "--disable-gpu", "--no-first-run", "--disable-extensions", "--disable-background-networking",
-		"--disable-component-update", "--hide-scrollbars", "--window-size=1200,900", "--remote-debugging-port=0", "--user-data-dir=" + c.folder, "about:blank"}
+		"--disable-component-update", "--hide-scrollbars",
+		// A page of a test lives for seconds: threads that compile its scripts better, and a process kept ready for the next page, took a
+		// sixth of the CPU time of these tests.
+		"--js-flags=--single-threaded", "--disable-features=SpareRendererForSitePerProcess",
+		"--window-size=1200,900", "--remote-debugging-port=0", "--user-data-dir=" + c.folder, "about:blank"}
 	if os.Geteuid() == 0 {
 		args = append([]string{"--no-sandbox"}, args...)
 	}
@@ -129,7 +133,7 @@ func (c *chromium) start() error {
 	return nil
 }
 
-// stop ends it and removes what it wrote.
+// stop ends the browser and removes its folder.
 func (c *chromium) stop() {
 	_ = c.process.Process.Kill()
 	<-c.drained

@@ -1,6 +1,6 @@
 // Package idp is a provider of identities for tests: OpenID Connect over
 // loopback, with real signatures, codes that count once, and PKCE. It is strict
-// about what it is sent, and lies on request.
+// about its input, and gives wrong answers on request.
 package idp
 
 import (
@@ -39,7 +39,7 @@ type Server struct {
 
 	// The fields below may be changed between requests.
 	Claims   map[string]any              // of the user, besides those of the protocol
-	Info     map[string]any              // what userinfo says; nil: there is none
+	Info     map[string]any              // answer of userinfo; nil: there is none
 	Alg      string                      // RS256 (the default), ES256, or none
 	Change   func(claims map[string]any) // lies in ID tokens
 	Forge    bool                        // sign with a key that is not published

@@ -14,7 +14,7 @@ import (
 // A network whose visitors come back with made-up codes, while the provider is slow, keeps out no other network.
 func TestANetworkCannotKeepOthersFromSigningIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := newTurns()
+		turns := newExchangeLimiter()
 		flood, other := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("192.0.2.2/32")
 		var leaves []func()
 		for range maxFrom {
@@ -36,21 +36,21 @@ func TestANetworkCannotKeepOthersFromSigningIn(t *testing.T) {
 		if took := time.Since(begun); err != nil || took != time.Second {
 			t.Fatalf("another network waited %s: %v", took, err)
 		}
-		if _, err := turns.enter(t.Context(), other); err == nil || time.Since(begun) != time.Second+turnWait {
+		if _, err := turns.enter(t.Context(), other); err == nil || time.Since(begun) != time.Second+slotWait {
 			t.Errorf("a turn is waited for %s: %v", time.Since(begun), err)
 		}
 		leave()
 		for _, leave := range leaves[1:] {
 			leave()
 		}
-		if len(turns.of) > 0 || len(turns.places) > 0 {
-			t.Errorf("turns are left: %v, %d", turns.of, len(turns.places))
+		if len(turns.of) > 0 || len(turns.slots) > 0 {
+			t.Errorf("turns are left: %v, %d", turns.of, len(turns.slots))
 		}
 	})
 }
 
 // A visitor who leaves while the provider is looked for says nothing of the provider to others.
-func TestAVisitorWhoLeavesIsNoFailureOfTheProvider(t *testing.T) {
+func TestACanceledSignInCountsNoFailureOfTheProvider(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		leave()
