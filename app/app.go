@@ -35,26 +35,26 @@ type App struct {
 	opt Options
 	log *slog.Logger
 
-	mu      sync.Mutex // held by Start and Stop for as long as they take
+	mu      sync.Mutex // held during Start and Stop
 	started bool
 	stopped bool
-	stops   []stop // what was started, in order; ended backwards
+	stops   []stop // of started parts, in order of start; Stop runs them in reverse
 
 	fatal     chan error    // the first part that ended by itself
 	draining  chan struct{} // closed when a stop begins
 	drainOnce sync.Once
-	serving   chan struct{} // closed when the node's own worker has registered, or there is none
+	serving   chan struct{} // closed when the worker of the node has registered, or the node has none
 
 	// Set by Start before it returns, and never changed afterwards.
 	store     *store.Store
-	artifacts *Artifacts       // nil where none can be kept
+	artifacts *Artifacts       // nil if no place for artifacts is configured
 	teller    *notify.Sender   // nil without the role engine
-	pages     *console.Console // nil without the role api, and when it is switched off
+	pages     *console.Console // nil without the role api, or if the console is switched off
 	url       string
 	tokenFile string
 	madeToken bool // by this start
 	link      signInLink
-	unwell    unwell
+	unwell    nodeWorkers
 	engine    atomic.Pointer[engine.Engine] // nil without the role
 }
 
@@ -70,15 +70,15 @@ func New(o Options) (*App, error) {
 	if err := checkBrokers(o.Config); err != nil {
 		return nil, err
 	}
-	// Here, so that a refused start leaves no new database behind. Whether
-	// there are tokens in it is seen once it is open.
+	// Checked here, so that a refused start creates no database. Tokens in the
+	// database are checked once it is open.
 	if err := mayListen(o.Config, mayHaveTokens(o.Config)); err != nil {
 		return nil, err
 	}
 	return &App{opt: o, log: o.Logger, fatal: make(chan error, 1), draining: make(chan struct{}), serving: make(chan struct{})}, nil
 }
 
-// URL is where the API listens, or empty without the role. Valid after Start.
+// URL is the address of the API, or empty without the role. Valid after Start.
 func (a *App) URL() string { return a.url }
 
 // HasConsole reports whether the web interface is at [App.URL].
@@ -90,8 +90,8 @@ func (a *App) Store() *store.Store { return a.store }
 // TokenFile is the file with this machine's token, or empty. Valid after Start.
 func (a *App) TokenFile() string { return a.tokenFile }
 
-// MadeToken reports whether this start has made the token in [App.TokenFile], because
-// there was none. Valid after Start.
+// MadeToken reports whether this start created the token in [App.TokenFile]. Valid after
+// Start.
 func (a *App) MadeToken() bool { return a.madeToken }
 
 // Run starts the node, waits until ctx ends or a part of the node fails, and
@@ -110,7 +110,7 @@ func (a *App) Wait(ctx context.Context) error {
 	case <-ctx.Done():
 		a.log.Info("stopping", "grace", a.opt.Grace)
 	case failed = <-a.fatal:
-		if outdated := a.store.Outdated(); outdated != nil { // whichever part found out first
+		if outdated := a.store.Outdated(); outdated != nil { // takes precedence over the error of the part that failed
 			failed = outdated
 		}
 		a.log.Error("stopping, because a part of the node failed", "error", failed)
@@ -118,10 +118,10 @@ func (a *App) Wait(ctx context.Context) error {
 	return errors.Join(failed, a.Stop(context.WithoutCancel(ctx)))
 }
 
-// Start starts everything, or nothing: when a part does not start, those
-// before it are stopped again. It returns when the node's own worker has
-// registered, so that a later task finds it. ctx bounds the start
-// and not the life of the node. A node starts once.
+// Start starts all parts or none: if a part fails to start, the parts before it
+// are stopped. It returns when the worker of the node has registered, so that
+// later jobs find a worker. ctx limits the start, not the life of the node. A
+// node starts once.
 func (a *App) Start(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -129,16 +129,16 @@ func (a *App) Start(ctx context.Context) error {
 		return core.Errorf(core.Conflict, "this node was started or stopped before").WithHint("make a new one")
 	}
 	a.started = true
-	// The order of these lines is the order of dependence, and Stop walks it
-	// backwards. Each part may rely on those above it for as long as it lives:
+	// The parts start in the order of their dependencies, and Stop ends them in
+	// reverse. A part may use the parts above it until it ends:
 	//
-	//   workers  stop first. While they drain, their jobs still call the API
-	//            of this node and their results go into the store.
-	//   API      ends next, and not before: clients that wait for a job hear
-	//            of its end, remote workers can hand in results.
-	//   engine   has no part that depends on it, but calls that the API accepted in
-	//            its last second may need the store's wake-ups to be heard.
-	//   store    last, when no writer is left.
+	//   workers  stop first. While they drain, their jobs call the API of this
+	//            node and write results to the store.
+	//   API      ends next: until then, clients that wait for a job learn of its
+	//            end, and remote workers hand in results.
+	//   engine   ends after the API: calls of the last second may need wake-ups of
+	//            the store.
+	//   store    closes last, after all writers.
 	for _, part := range []struct {
 		name  string
 		start func(context.Context) error
@@ -153,7 +153,7 @@ func (a *App) Start(ctx context.Context) error {
 		if err := part.start(ctx); err != nil {
 			stopErr := a.stopLocked(context.WithoutCancel(ctx))
 			var refused *core.Error
-			if !errors.As(err, &refused) { // a refusal says for itself what it is about
+			if !errors.As(err, &refused) { // a refusal names its subject itself
 				err = fmt.Errorf("start %s: %w", part.name, err)
 			}
 			return errors.Join(err, stopErr)
@@ -198,7 +198,7 @@ func (a *App) readGauges(ctx context.Context) (f figures, err error) {
 	return f, err
 }
 
-// leftBehind counts what did not stop on this node.
+// leftBehind counts the attempts and alerts of this node that did not stop in time.
 func (a *App) leftBehind() leftBehind {
 	left := leftBehind{Attempts: a.unwell.leftBehind()}
 	if e := a.engine.Load(); e != nil {
@@ -209,7 +209,7 @@ func (a *App) leftBehind() leftBehind {
 
 func (a *App) startEngine(context.Context) error {
 	if !a.opt.Has(config.RoleEngine) {
-		a.loop("zones", a.followZones) // which an engine does besides
+		a.loop("zones", a.followZones) // an engine does this itself
 		return nil
 	}
 	sender, err := NewTeller(a.opt.Config, a.opt.Version)
@@ -231,7 +231,7 @@ func (a *App) startEngine(context.Context) error {
 	return nil
 }
 
-// followZones keeps the time zones that this node plans by those of the other nodes.
+// followZones keeps the time zones of this node equal to those of the other nodes.
 func (a *App) followZones(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := a.store.FollowZones(ctx); err != nil && ctx.Err() == nil {
@@ -242,8 +242,8 @@ func (a *App) followZones(ctx context.Context) error {
 	return nil
 }
 
-// startClock watches the difference between this node's clock and the one
-// that decides.
+// startClock watches the skew of this node's clock to the clock of the
+// database.
 func (a *App) startClock(context.Context) error {
 	a.loop("clock", func(ctx context.Context) error {
 		for ctx.Err() == nil {
@@ -261,7 +261,7 @@ func (a *App) checkClock(ctx context.Context) {
 	case err != nil && ctx.Err() == nil:
 		a.log.Warn("cannot compare clocks", "error", err)
 	case skew.Abs() > view.MaxClockSkew:
-		a.log.Warn("this node's clock is off; times are the database's, but timestamps in logs are not",
+		a.log.Warn("clock of this node is off; times are the database's, but timestamps in logs are not",
 			"skew", skew, "way_out", "synchronise the clocks of this node and of the database, such as with NTP")
 	}
 }
@@ -288,15 +288,15 @@ func (a *App) startAPI(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Only who has the address makes the token: a second start in the same
-	// folder fails above and leaves the file alone.
+	// Only the node that holds the listen address creates the token: a second
+	// start in the same folder fails above and leaves the file unchanged.
 	if config.IsLoopback(a.opt.Listen) {
 		if err := a.firstToken(ctx, usable); err != nil {
 			return errors.Join(err, ln.Close())
 		}
 	}
 	a.url = config.Config{Listen: ln.Addr().String(), TLSCert: a.opt.TLSCert}.ServerURL()
-	shared := a.opt.SQLitePath() == "" // another node may have to judge what this one hears
+	shared := a.opt.SQLitePath() == "" // another node may assess the heartbeats that this node receives
 	if shared {
 		a.sayListening(ctx)
 	}
@@ -311,7 +311,7 @@ func (a *App) startAPI(ctx context.Context) error {
 	bounded := clients.Limit(ln, most, proxies)
 	srv.ConnState, srv.Handler = bounded.State, bounded.Handler(srv.Handler)
 	a.serve(srv, bounded, h)
-	if a.pages != nil { // before the API, which would wait for streams to pages
+	if a.pages != nil { // ends before the API, which would wait for the streams of pages
 		a.onStop("console", func(context.Context) error { a.pages.Close(); return nil })
 	}
 	a.log.Info("listening", "url", a.url)
@@ -327,11 +327,11 @@ func (a *App) startAPI(ctx context.Context) error {
 	return nil
 }
 
-// sayListening tells all nodes that workers elsewhere can renew through this
-// one. Until it can, no session is given up, and the next time is soon.
+// sayListening tells all nodes that remote workers can renew sessions through this
+// node. An error is harmless: no session is ended before, and the call is repeated soon.
 func (a *App) sayListening(ctx context.Context) {
 	if err := a.store.Listen(ctx); err != nil && ctx.Err() == nil {
-		a.log.Debug("cannot say that this node listens", "error", err)
+		a.log.Debug("cannot record that this node listens", "error", err)
 	}
 }
 
@@ -400,8 +400,8 @@ func (a *App) server() (*http.Server, *httpapi.Server, error) {
 	return srv, h, nil
 }
 
-// ready is false until the node's own worker has registered, and from the
-// moment a stop begins, so that balancers look elsewhere while the rest drains.
+// ready returns an error until the worker of the node has registered, and once
+// a stop begins. Load balancers then use other nodes while this node drains.
 func (a *App) ready(context.Context) error {
 	select {
 	case <-a.draining:
@@ -442,7 +442,7 @@ func (a *App) serve(srv *http.Server, ln net.Listener, h *httpapi.Server) {
 		}
 	}()
 	a.onStop("api", func(ctx context.Context) error {
-		h.Close() // streams and long polls end, or Shutdown would wait for them
+		h.Close() // ends streams and long polls, which Shutdown would wait for
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
 		err := srv.Shutdown(ctx)

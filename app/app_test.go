@@ -503,7 +503,7 @@ func getWith(ctx context.Context, t *testing.T, url, token string) (int, string)
 }
 
 // What flow control keeps out is counted on the page of metrics as it happened.
-func TestMetricsOfWhatIsKeptOut(t *testing.T) {
+func TestMetricsCountJobsKeptOutByFlowControl(t *testing.T) {
 	t.Parallel()
 	a := start(t, options(t))
 	ctx, c := within(t), dial(t, a)

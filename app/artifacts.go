@@ -20,12 +20,12 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Artifacts is where uploaded programs and outputs lie: a part of its own for
-// each namespace, so that bytes that one has sent are not there for another.
-// Bytes are called by their namespace, a slash and their digest. A part is opened
-// when it is first needed, so that a namespace without artifacts has no folder.
+// Artifacts stores uploaded programs and outputs. Each namespace has a blob
+// store of its own, so that a namespace cannot find the bytes of another. The
+// name of an artifact is namespace/digest. A blob store is opened on first use,
+// so that a namespace without artifacts has no folder.
 type Artifacts struct {
-	address string // as package blob has it
+	address string // in the syntax of package blob
 	options blob.Options
 
 	mu   sync.Mutex
@@ -38,8 +38,8 @@ var (
 	_ http.Handler = (*Artifacts)(nil)
 )
 
-// NewArtifacts finds the place that a configuration names, or nil if there is
-// none. logger may be nil.
+// NewArtifacts returns the artifacts of a configuration, or nil if it names no
+// place for them. logger may be nil.
 func NewArtifacts(c config.Config, logger *slog.Logger) *Artifacts {
 	address := c.WithDefaults().ArtifactStore()
 	if address == "" {
@@ -48,7 +48,7 @@ func NewArtifacts(c config.Config, logger *slog.Logger) *Artifacts {
 	return &Artifacts{address: address, options: blob.Options{Logger: logger, MaxSize: task.MaxArtifact}}
 }
 
-// folder is the path of a folder, or empty.
+// folder returns the path of the folder that holds artifacts, or "".
 func (a *Artifacts) folder() string {
 	if a == nil {
 		return ""
@@ -60,11 +60,11 @@ func (a *Artifacts) folder() string {
 	return path
 }
 
-// IsFolder reports whether the node has to serve the links itself.
+// IsFolder reports whether artifacts are in a folder, whose links the node serves itself.
 func (a *Artifacts) IsFolder() bool { return a.folder() != "" }
 
-// Origin is the scheme and host of links, if they lead to a service beside the
-// node; empty if the node serves them, or keeps no artifacts.
+// Origin returns the scheme and host of links to an external service. It is
+// empty if the node serves the links, or stores no artifacts.
 func (a *Artifacts) Origin(ctx context.Context) (string, error) {
 	if a == nil || a.IsFolder() {
 		return "", nil
@@ -81,7 +81,7 @@ func (a *Artifacts) Origin(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// part is the store of a namespace.
+// part returns the blob store of a namespace.
 func (a *Artifacts) part(ctx context.Context, namespace string) (blob.Store, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -105,17 +105,17 @@ func (a *Artifacts) part(ctx context.Context, namespace string) (blob.Store, err
 	return st, nil
 }
 
-// linksPath is where a node serves the links of its folder.
+// linksPath is the path at which a node serves the links of its folder.
 const linksPath = "/artifacts/"
 
-// named is the store that holds bytes of a name, and their digest.
+// named returns the blob store and the digest of an artifact.
 func (a *Artifacts) named(ctx context.Context, name string) (st blob.Store, digest string, err error) {
 	namespace, digest, _ := strings.Cut(name, "/")
 	st, err = a.part(ctx, namespace)
 	return st, digest, err
 }
 
-// Close gives back what was opened.
+// Close closes the opened blob stores.
 func (a *Artifacts) Close() (err error) {
 	if a == nil {
 		return nil
@@ -169,8 +169,8 @@ func (a *Artifacts) Verify(ctx context.Context, name string, size int64) error {
 	return blob.Verify(ctx, st, blob.Upload{Digest: digest, Size: size})
 }
 
-// Put keeps bytes without a link, for a command that works on the database
-// itself.
+// Put stores bytes without a link, for a command that works on the database
+// directly.
 func (a *Artifacts) Put(ctx context.Context, name string, size int64, r io.Reader) error {
 	st, digest, err := a.named(ctx, name)
 	if err != nil {
@@ -188,7 +188,7 @@ func (a *Artifacts) Open(ctx context.Context, name string) (io.ReadCloser, error
 	return st.Open(ctx, digest)
 }
 
-// Settled implements [engine.Bytes]. It looks into one namespace after another.
+// Settled implements [engine.Bytes]. It reads one namespace after another.
 func (a *Artifacts) Settled(ctx context.Context, after string, n int, before time.Time) (names []string, next string, err error) {
 	namespaces, err := blob.Parts(ctx, a.address)
 	if err != nil || len(namespaces) == 0 {
@@ -197,7 +197,7 @@ func (a *Artifacts) Settled(ctx context.Context, after string, n int, before tim
 	slices.Sort(namespaces)
 	namespace, digest, _ := strings.Cut(after, "/")
 	i, there := slices.BinarySearch(namespaces, namespace)
-	if !there { // gone, or this is the first call
+	if !there { // the namespace is gone, or this is the first call
 		digest = ""
 	}
 	if i == len(namespaces) {
@@ -234,8 +234,8 @@ func (a *Artifacts) Delete(ctx context.Context, name string) error {
 	return st.Delete(ctx, digest)
 }
 
-// ServeHTTP serves the links of a folder. A namespace that has none is not
-// opened, which would make its folder.
+// ServeHTTP serves the links of a folder. A namespace without a folder is not
+// opened, because opening creates the folder.
 func (a *Artifacts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	namespace, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, linksPath), "/")
 	address, err := blob.Part(a.address, namespace)
@@ -255,17 +255,27 @@ func (a *Artifacts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.ServeHTTP(w, r)
 }
 
-// checkArtifacts opens the named place, so that a fault shows at the
-// start, and says what nodes beside this one need.
+// reachWithin is how long a start waits for the place of artifacts to answer.
+const reachWithin = 3 * time.Second
+
+// checkArtifacts opens the configured place, so that a fault of its address fails
+// the start. A place that cannot be used now, such as a bucket that refuses the
+// credentials, is logged. It also logs what further nodes need.
 func (a *App) checkArtifacts(ctx context.Context) error {
 	if a.opt.Artifacts == "" {
 		return nil
 	}
-	if _, err := a.artifacts.part(ctx, core.DefaultNamespace); err != nil {
+	st, err := a.artifacts.part(ctx, core.DefaultNamespace)
+	if err != nil {
 		return err
 	}
+	within, cancel := context.WithTimeout(ctx, reachWithin)
+	defer cancel()
+	if err := st.Check(within); err != nil && ctx.Err() == nil {
+		a.log.Warn("artifacts cannot be used now: uploads fail, and output files wait", "error", err)
+	}
 	if a.artifacts.IsFolder() && a.opt.SQLitePath() == "" {
-		a.log.Warn("artifacts lie in a folder; every node of this database must see the same one", "artifacts", a.artifacts.folder(),
+		a.log.Warn("artifacts are stored in a folder; every node of this database must use the same folder", "artifacts", a.artifacts.folder(),
 			"way_out", "a shared file system, or artifacts: s3://BUCKET")
 	}
 	return nil

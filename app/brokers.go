@@ -20,11 +20,11 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// Brokers are those of a configuration, by queue.
+// Brokers are the brokers of a configuration, by queue.
 type Brokers map[string]transport.Carrier
 
-// OpenBrokers opens the brokers of these queues, as far as they have one. None
-// is asked for anything: see [Brokers.Check].
+// OpenBrokers opens the brokers of those queues that have one. It does not
+// contact the brokers: see [Brokers.Check].
 func OpenBrokers(ctx context.Context, c config.Config, queues []string, logger *slog.Logger) (Brokers, error) {
 	open := Brokers{}
 	for _, queue := range slices.Sorted(slices.Values(queues)) {
@@ -63,8 +63,8 @@ func openBroker(ctx context.Context, address, name string, logger *slog.Logger) 
 	return s, nil
 }
 
-// checkBrokers reads the addresses, so that a wrong one is refused before
-// anything is opened.
+// checkBrokers parses the addresses, so that a wrong one is refused before any
+// broker is opened.
 func checkBrokers(c config.Config) error {
 	for _, queue := range slices.Sorted(maps.Keys(c.Brokers)) {
 		var err error
@@ -80,7 +80,7 @@ func checkBrokers(c config.Config) error {
 	return nil
 }
 
-// ofQueue names the entry of the configuration that is at fault.
+// ofQueue adds the configuration entry of the queue to an error.
 func ofQueue(queue string, err error) error {
 	var refused *core.Error
 	if errors.As(err, &refused) {
@@ -91,15 +91,15 @@ func ofQueue(queue string, err error) error {
 	return err
 }
 
-// How long one broker, and all together, may take to be looked at. A start waits
-// for them.
+// Time limits for the check of one broker, and of all together. A start waits
+// for the checks.
 const (
 	brokerWait  = 5 * time.Second
 	brokersWait = 30 * time.Second
 )
 
-// Check returns what a person must put right. A broker that is away comes back,
-// and is only told of.
+// Check returns faults that the operator must mend. A broker that cannot be
+// reached is only logged, because it may come back.
 func (b Brokers) Check(ctx context.Context, logger *slog.Logger) error {
 	return b.each(ctx, func(ctx context.Context, queue string, c transport.Carrier) error {
 		err := checkSoon(ctx, c)
@@ -111,15 +111,15 @@ func (b Brokers) Check(ctx context.Context, logger *slog.Logger) error {
 	})
 }
 
-// Verify is Check for who wants to know now.
+// Verify is [Brokers.Check], but a broker that cannot be reached is an error.
 func (b Brokers) Verify(ctx context.Context) error {
 	return b.each(ctx, func(ctx context.Context, _ string, c transport.Carrier) error { return checkSoon(ctx, c) })
 }
 
-// Setup makes what is missing at the brokers and looks at the result.
+// Setup creates missing resources at the brokers, and verifies the result.
 func (b Brokers) Setup(ctx context.Context) error {
 	return b.each(ctx, func(ctx context.Context, _ string, c transport.Carrier) error {
-		_ = checkSoon(ctx, c) // waits for the connection; what is missing is made now
+		_ = checkSoon(ctx, c) // waits for the connection; Setup creates missing resources
 		if err := c.Setup(ctx); err != nil {
 			return err
 		}
@@ -139,14 +139,14 @@ func (b Brokers) each(ctx context.Context, do func(ctx context.Context, queue st
 	return nil
 }
 
-// checkSoon gives a client that was just opened a moment to connect.
+// checkSoon checks a broker, and gives a new client time to connect.
 func checkSoon(ctx context.Context, c transport.Carrier) error {
 	ctx, cancel := context.WithTimeout(ctx, brokerWait)
 	defer cancel()
 	for last := error(nil); ; sleep(ctx, 200*time.Millisecond) {
 		err := c.Check(ctx)
 		if ctx.Err() != nil && last != nil {
-			return last // says more than that time is over
+			return last // says more than the error of the context
 		}
 		if err == nil || core.CodeOf(err) == core.Invalid || ctx.Err() != nil {
 			return err
@@ -155,7 +155,7 @@ func checkSoon(ctx context.Context, c transport.Carrier) error {
 	}
 }
 
-// Close gives all of them up.
+// Close closes all brokers.
 func (b Brokers) Close() error {
 	var errs []error
 	for _, c := range b {
@@ -164,7 +164,7 @@ func (b Brokers) Close() error {
 	return errors.Join(errs...)
 }
 
-// doorbells are the brokers as workers use them.
+// doorbells returns the brokers as doorbells of workers.
 func (b Brokers) doorbells() map[string]worker.Doorbell {
 	bells := map[string]worker.Doorbell{}
 	for queue, c := range b {
@@ -175,7 +175,7 @@ func (b Brokers) doorbells() map[string]worker.Doorbell {
 
 var _ transport.Desk = (*store.Store)(nil)
 
-// startBells rings for the workers of queues that have a broker.
+// startBells starts the part that sends tickets to the brokers of queues.
 func (a *App) startBells(ctx context.Context) error {
 	if !a.opt.Has(config.RoleEngine) || len(a.opt.Brokers) == 0 {
 		return nil
@@ -224,8 +224,8 @@ func (b *bells) register(r prometheus.Registerer) error {
 	return nil
 }
 
-// start makes the counters of a queue present, so that an alert on their
-// increase sees the first.
+// start creates the counters of a queue at zero, so that an alert on their
+// increase sees the first ticket.
 func (b *bells) start(queue string) {
 	b.rung.WithLabelValues(queue)
 	b.failed.WithLabelValues(queue)

@@ -14,7 +14,7 @@ import (
 )
 
 // CanaryTask is the name of a task of kind func that every Belfry worker
-// handles. A job of it proves that its queue is alive from end to end.
+// handles. A job of it proves that its queue works from end to end.
 const CanaryTask = task.CanaryTask
 
 // CanaryOutput is what a canary job returns.
@@ -29,7 +29,7 @@ func RegisterCanary(h *worker.Handlers) {
 	})
 }
 
-// Canary is what came of one canary job.
+// Canary is the result of one canary job.
 type Canary struct {
 	Queue string        `json:"queue"`
 	OK    bool          `json:"ok"`
@@ -39,9 +39,9 @@ type Canary struct {
 	Fix   string        `json:"fix,omitempty"`
 }
 
-// SendCanary enqueues a canary job on a queue, in a namespace, and waits until it has been
-// claimed and settled. When it takes longer than within, the job is canceled
-// and the answer says what stood in its way.
+// SendCanary enqueues a canary job on a queue, in a namespace, and waits until it is claimed
+// and finished. After within, it cancels the job, and the result says why the job did not
+// run.
 func SendCanary(ctx context.Context, svc httpapi.Service, namespace, queue string, within time.Duration) Canary {
 	c := Canary{Queue: queue}
 	begun := time.Now()
@@ -80,7 +80,7 @@ func SendCanary(ctx context.Context, svc httpapi.Service, namespace, queue strin
 	return c
 }
 
-// overdue asks why the job does not run, and takes it back.
+// overdue records why the job does not run, and cancels it.
 func (c *Canary) overdue(ctx context.Context, svc httpapi.Service, namespace string, within time.Duration) {
 	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
@@ -91,15 +91,15 @@ func (c *Canary) overdue(ctx context.Context, svc httpapi.Service, namespace str
 	}
 	_, _ = svc.CancelJobs(ctx, namespace, view.Selection{
 		IDs: []int64{c.JobID}, Note: "the canary was overdue",
-	}) // the answer stands; retention removes the job in any case
+	}) // an error does not change the result; retention deletes the job in any case
 }
 
-// WaitJob waits until a job has ended. It listens to events and looks again
-// every two seconds, because events are hints.
+// WaitJob waits until a job has ended. It listens to events, and also reads the
+// job every two seconds, because events can be lost.
 func WaitJob(ctx context.Context, svc httpapi.Service, namespace string, id int64) (job.Job, error) {
 	cursor := ""
-	// The first call only asks where events stand now, so that what happens
-	// between the look and the listening is not missed.
+	// The first call gets the current cursor, so that events between the read of
+	// the job and the wait are not missed.
 	_, cursor, _ = svc.Events(ctx, namespace, cursor, 0)
 	for {
 		job, err := svc.Job(ctx, namespace, id)
@@ -113,13 +113,13 @@ func WaitJob(ctx context.Context, svc httpapi.Service, namespace string, id int6
 	}
 }
 
-// waitEvent returns when something happened to the job, or soon.
+// waitEvent returns after an event of the job, or after a short time.
 func waitEvent(ctx context.Context, svc httpapi.Service, namespace, cursor string, id int64) string {
 	until := time.Now().Add(2 * time.Second)
 	for {
 		events, next, err := svc.Events(ctx, namespace, cursor, time.Until(until))
 		if err != nil {
-			sleep(ctx, 500*time.Millisecond) // events cannot be had: look at the row at this pace
+			sleep(ctx, 500*time.Millisecond) // without events, the job is read at this interval
 			return ""
 		}
 		for _, e := range events {

@@ -10,25 +10,25 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// certificateLook is how often the files of the certificate are looked at.
-const certificateLook = 2 * time.Second
+// certificateInterval is the interval at which the files of the certificate are checked for changes.
+const certificateInterval = 2 * time.Second
 
-// servedCert serves the certificate of two files, and another one once they
-// have changed. A pair that cannot be used, such as one that is being replaced,
-// leaves the one before in service.
+// servedCert serves the certificate of two files, and reloads it after they
+// change. While the pair is unusable, for example during a replacement, it
+// serves the previous certificate.
 type servedCert struct {
 	cert, key string
 	log       *slog.Logger
 	now       func() time.Time
 
-	mu     sync.Mutex
-	pair   *tls.Certificate
-	seen   [2]fileState
-	lookAt time.Time // when to look again
-	err    error     // why the files that are there are not served
+	mu        sync.Mutex
+	pair      *tls.Certificate
+	seen      [2]fileState
+	nextCheck time.Time // time of the next check of the files
+	err       error     // why the current files are not served
 }
 
-// fileState tells versions of a file apart.
+// fileState identifies a version of a file.
 type fileState struct {
 	changed time.Time
 	size    int64
@@ -42,18 +42,18 @@ func stateOf(path string) fileState {
 	return fileState{info.ModTime(), info.Size()}
 }
 
-// openCertificate reads the files, and refuses a pair that cannot be used.
+// openCertificate reads the files, and refuses an unusable pair.
 func openCertificate(cert, key string, log *slog.Logger) (*servedCert, error) {
 	c := &servedCert{cert: cert, key: key, log: log, now: time.Now}
 	if err := c.read(); err != nil {
 		return nil, core.InvalidField("tls_cert", cert, "cannot be used: "+err.Error(), "give PEM files of a certificate and its key")
 	}
-	c.lookAt = c.now().Add(certificateLook)
+	c.nextCheck = c.now().Add(certificateInterval)
 	return c, nil
 }
 
-// read takes the files as they are. Their states are taken first: a change
-// that comes while they are read is seen at the next look.
+// read loads the files. It takes their states first, so that the next look sees
+// a change during the load.
 func (c *servedCert) read() error {
 	c.seen = [2]fileState{stateOf(c.cert), stateOf(c.key)}
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
@@ -63,13 +63,13 @@ func (c *servedCert) read() error {
 	return err
 }
 
-// look reads the files again if they have changed.
-func (c *servedCert) look() {
+// reloadIfChanged reads the files again if they have changed.
+func (c *servedCert) reloadIfChanged() {
 	now := c.now()
-	if now.Before(c.lookAt) {
+	if now.Before(c.nextCheck) {
 		return
 	}
-	c.lookAt = now.Add(certificateLook)
+	c.nextCheck = now.Add(certificateInterval)
 	if c.seen == [2]fileState{stateOf(c.cert), stateOf(c.key)} {
 		return
 	}
@@ -84,15 +84,15 @@ func (c *servedCert) look() {
 func (c *servedCert) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.look()
+	c.reloadIfChanged()
 	return c.pair, nil
 }
 
-// check says whether the files are served, and how long they are good.
+// check reports whether the current files are served, and when the certificate expires.
 func (c *servedCert) check() core.Check {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.look()
+	c.reloadIfChanged()
 	out := core.Check{Name: "certificate"}
 	switch {
 	case c.err != nil:

@@ -70,19 +70,19 @@ func TestCertificateIsReadAgainWhenItsFilesChange(t *testing.T) {
 	if got := served(); got != 1 {
 		t.Errorf("looked again too soon: certificate %d", got)
 	}
-	now = now.Add(2 * certificateLook)
+	now = now.Add(2 * certificateInterval)
 	if got := served(); got != 2 || !c.check().OK {
 		t.Errorf("certificate %d, %+v", got, c.check())
 	}
 	if err := os.WriteFile(key, []byte("half a k"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	now = now.Add(2 * certificateLook)
+	now = now.Add(2 * certificateInterval)
 	if got := served(); got != 2 || c.check().OK || !strings.Contains(logged.String(), "level=ERROR") {
 		t.Errorf("with a broken key: certificate %d, %+v, %s", got, c.check(), logged.String())
 	}
 	writePair(t, cert, key, 3, now)
-	now = now.Add(2 * certificateLook)
+	now = now.Add(2 * certificateInterval)
 	if got := served(); got != 3 || !c.check().OK {
 		t.Errorf("mended: certificate %d, %+v", got, c.check())
 	}

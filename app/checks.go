@@ -17,13 +17,13 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// Checks is what looks at targets from this machine.
+// Checks runs checks from this machine.
 type Checks struct {
 	probe *probe.Executor
 	page  *page.Executor
 }
 
-// NewChecks makes what looks at targets, within the addresses that the
+// NewChecks returns checks that are limited to the addresses that the
 // configuration allows.
 func NewChecks(c config.Config, version string) (Checks, error) {
 	allow, err := c.Addresses()
@@ -35,20 +35,20 @@ func NewChecks(c config.Config, version string) (Checks, error) {
 	return Checks{probe.New(probe.Options{Guard: o, Version: version, Registries: registries}), page.New(page.Options{Guard: o, Version: version})}, nil
 }
 
-// Close lets idle connections go.
+// Close closes idle connections.
 func (c Checks) Close() {
 	c.probe.Close()
 	c.page.Close()
 }
 
-// executors is what runs the kinds that look over the network.
+// executors returns the executors of network checks, by kind.
 func (c Checks) executors() map[task.Kind]worker.Executor {
 	kinds := maps.Clone(c.probe.Kinds())
 	kinds[task.KindPage] = c.page
 	return kinds
 }
 
-// Try does a check once and answers what it saw. It leaves nothing behind.
+// Try runs a check once and returns its result. It stores nothing.
 func (c Checks) Try(ctx context.Context, t task.Task) (task.CheckResult, error) {
 	t, err := tryable(t)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c Checks) Try(ctx context.Context, t task.Task) (task.CheckResult, error) 
 	return c.probe.Check(ctx, t), nil
 }
 
-// Preview does the same for a page, and shows what its selector finds.
+// Preview is Try for a page; it shows what the selector finds.
 func (c Checks) Preview(ctx context.Context, t task.Task) (httpapi.PagePreview, error) {
 	t, err := tryable(t)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c Checks) Preview(ctx context.Context, t task.Task) (httpapi.PagePreview, 
 	return out, nil
 }
 
-// tryable is a task made ready to be tried, or why it cannot be.
+// tryable prepares a task for a single check, or returns why it cannot be checked.
 func tryable(t task.Task) (task.Task, error) {
 	if t.Timeout == 0 {
 		t.Timeout = task.DefaultCheckTimeout
@@ -94,8 +94,8 @@ func tryable(t task.Task) (task.Task, error) {
 	return t, Vet(t)
 }
 
-// Vet says what is wrong with a task beyond what the root can tell: expressions
-// and selectors that do not compile, certificates that cannot be read.
+// Vet finds faults of a task that package task cannot check: expressions and
+// selectors that do not compile, and invalid certificates.
 func Vet(t task.Task) error {
 	if t.Kind == task.KindPage {
 		return page.Vet(t)
@@ -103,12 +103,12 @@ func Vet(t task.Task) error {
 	return probe.Vet(t)
 }
 
-// Teller tells people, and says what came of it in the engine's words.
+// Teller sends notifications, and returns delivery results of the engine.
 type Teller struct {
 	*notify.Sender
 }
 
-// NewTeller makes what tells people from this machine.
+// NewTeller returns a Teller that sends from this machine.
 func NewTeller(c config.Config, version string) (Teller, error) {
 	allow, err := c.Addresses()
 	if err != nil {

@@ -1,10 +1,14 @@
 package app
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/belfry-run/belfry/app/config"
@@ -12,19 +16,20 @@ import (
 	"github.com/belfry-run/belfry/app/ui/console"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/client"
+	"github.com/belfry-run/belfry/httpapi/wire"
 )
 
-// console is the pages for people, which call the API of this node without a
+// console returns the web interface. It calls the API of this node without a
 // socket.
 func (a *App) console(s *httpapi.Server) (http.Handler, error) {
 	provider, err := a.provider()
 	if err != nil {
 		return nil, err
 	}
-	calls := s.Transport()
+	calls := unsaved{s.Transport()}
 	c, err := console.New(console.Options{
 		API: func(token string) (console.API, error) {
-			// The address is a name and nothing more: no call leaves the process.
+			// The address is a placeholder: no call leaves the process.
 			client, err := client.New("http://localhost", token, client.Options{Transport: calls, UserAgent: "belfry console"})
 			return consoleAPI{client}, err
 		},
@@ -42,6 +47,27 @@ func (a *App) console(s *httpapi.Server) (http.Handler, error) {
 	return c.Handler(), nil
 }
 
+// unsaved refuses calls that may change something while a page shows a form again as it was typed.
+type unsaved struct{ http.RoundTripper }
+
+// reads are calls that change nothing although they are not of the method GET.
+var reads = []string{"/v1/look", "/v1/windows/preview"}
+
+func (u unsaved) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !console.Unsaved(r.Context()) || r.Method == http.MethodGet || r.Method == http.MethodPost && slices.Contains(reads, r.URL.Path) {
+		return u.RoundTripper.RoundTrip(r)
+	}
+	if r.Body != nil {
+		_ = r.Body.Close()
+	}
+	status := httpapi.StatusOf(console.ErrUnsaved)
+	text, err := json.Marshal(wire.Problem{Status: status, Code: console.ErrUnsaved.Code, Detail: console.ErrUnsaved.Message, Hint: console.ErrUnsaved.Hint})
+	return &http.Response{
+		Status: http.StatusText(status), StatusCode: status, Request: r, Header: http.Header{"Content-Type": {wire.ProblemType}},
+		Body: io.NopCloser(bytes.NewReader(text)), ContentLength: int64(len(text)),
+	}, err
+}
+
 // readDefinition reads the YAML or JSON of a form.
 func readDefinition(text, what string, v any) error {
 	err := config.Decode(config.Source{Name: "form", Text: []byte(text)}, what, v)
@@ -56,7 +82,7 @@ func readDefinition(text, what string, v any) error {
 	return wrong
 }
 
-// inForm is a fault of a text as one of the field that holds it.
+// inForm turns a fault in a text into an error of the form field that holds the text.
 func inForm(f config.Fault) core.FieldError {
 	message := strings.TrimSpace(f.Field + " " + f.Message)
 	if f.Place.Line > 0 {
@@ -65,7 +91,7 @@ func inForm(f config.Fault) core.FieldError {
 	return core.FieldError{Field: "definition", Message: message, Hint: f.Hint}
 }
 
-// placeDefinition says in which lines of a definition the fields of an error are. One that is in none keeps its name.
+// placeDefinition adds line numbers of the definition to the fields of an error. A field that the definition lacks keeps its name.
 func placeDefinition(text string, v any, err error) error {
 	var refused *core.Error
 	var file *config.FileError
@@ -86,30 +112,30 @@ func placeDefinition(text string, v any, err error) error {
 	return &placed
 }
 
-// writeDefinition is a definition as YAML.
+// writeDefinition returns a definition as YAML.
 func writeDefinition(v any) (string, error) {
 	var b strings.Builder
 	err := config.WriteYAML(&b, v)
 	return b.String(), err
 }
 
-// consoleAPI answers with the console's own types where the API's are not the
-// root's.
+// consoleAPI converts types of the client that are not domain types into types
+// of the console.
 type consoleAPI struct{ *client.Client }
 
-// PageDiff is that of the client.
+// PageDiff calls the client.
 func (c consoleAPI) PageDiff(ctx context.Context, namespace, monitor string, from, to int64) (console.PageDiff, error) {
 	d, err := c.Client.PageDiff(ctx, namespace, monitor, from, to)
 	return console.PageDiff(d), err
 }
 
-// LastChange is that of the client.
+// LastChange calls the client.
 func (c consoleAPI) LastChange(ctx context.Context, namespace, monitor string) (console.PageDiff, error) {
 	d, err := c.Client.LastChange(ctx, namespace, monitor)
 	return console.PageDiff(d), err
 }
 
-// localTokenFile is the token file as long as only this machine can ask for it.
+// localTokenFile returns the token file, if only this machine can reach the node, or "".
 func (a *App) localTokenFile() string {
 	if !config.IsLoopback(a.opt.Listen) || a.opt.BehindProxy || a.opt.PublicURL != "" {
 		return ""

@@ -13,13 +13,13 @@ type stop struct {
 	fn   func(ctx context.Context) error
 }
 
-// onStop registers how a part that was just started ends.
+// onStop registers the function that ends a started part.
 func (a *App) onStop(name string, fn func(ctx context.Context) error) {
 	a.stops = append(a.stops, stop{name, fn})
 }
 
-// loop runs a part in a goroutine of its own. Its end before Stop is a fault
-// of the node.
+// loop runs a part in a goroutine. If the part ends before Stop, the node
+// fails.
 func (a *App) loop(name string, run func(ctx context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -47,17 +47,16 @@ var errEnded = errors.New("it must run for as long as the node does")
 func (a *App) fail(err error) {
 	select {
 	case a.fatal <- err:
-	default: // one reason to stop is enough
+	default: // an earlier failure already stops the node
 	}
 }
 
-// stopSlack is how long a stop may take beyond the grace for running jobs.
+// stopSlack is the time limit of a stop beyond the grace for running jobs.
 const stopSlack = 30 * time.Second
 
-// Stop ends everything that was started, in the opposite order, and waits for
-// it: for running jobs as long as the grace says, and for everything together
-// half a minute more. It may be called before Start, which then refuses, and
-// again, which then does nothing.
+// Stop ends all started parts in reverse order, and waits for them: for running
+// jobs up to the grace, and for all parts together up to 30 seconds more. After
+// a Stop, Start refuses. A second Stop does nothing.
 func (a *App) Stop(ctx context.Context) error {
 	a.drainOnce.Do(func() { close(a.draining) })
 	a.mu.Lock()
@@ -83,8 +82,8 @@ func (a *App) stopLocked(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// bounded calls fn and waits for it no longer than ctx. A part that hangs is
-// left behind; the process is about to end anyway.
+// bounded calls fn and waits for it no longer than ctx. If fn hangs, its
+// goroutine goes on; the process is about to end.
 func bounded(ctx context.Context, fn func(context.Context) error) error {
 	done := make(chan error, 1)
 	go func() { done <- fn(ctx) }()

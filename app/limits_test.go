@@ -14,14 +14,9 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// ask sends a request over a connection; answer reads what comes back.
-func ask(t *testing.T, conn net.Conn) {
-	t.Helper()
-	if _, err := fmt.Fprintf(conn, "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-}
+const health = "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
+// answer reads the answer to a request for the node's health.
 func answer(t *testing.T, r *bufio.Reader) {
 	t.Helper()
 	resp, err := http.ReadResponse(r, nil)
@@ -48,10 +43,21 @@ func TestConnectionsBeyondTheLimit(t *testing.T) {
 		return conn, bufio.NewReader(conn)
 	}
 	first, from := dial()
-	ask(t, first)
+	if _, err := fmt.Fprint(first, health); err != nil {
+		t.Fatal(err)
+	}
 	answer(t, from)
-	second, then := dial()
-	ask(t, second)
+	// The first has its answer before the server counts it as idle: until then, another one of its address is closed.
+	var second net.Conn
+	var then *bufio.Reader
+	for answered := false; !answered; {
+		second, then = dial()
+		if _, err := fmt.Fprint(second, health); err != nil {
+			continue
+		}
+		_, err := then.Peek(1)
+		answered = err == nil
+	}
 	answer(t, then)
 	if _, err := from.ReadByte(); err == nil {
 		t.Error("the connection without a request did not make room")

@@ -27,7 +27,7 @@ func newRegistry() *prometheus.Registry {
 	return r
 }
 
-// Metric is one of those that a node has.
+// Metric describes a metric of a node.
 type Metric struct {
 	Name   string
 	Labels []string
@@ -35,8 +35,8 @@ type Metric struct {
 	kind   string // counter, histogram or gauge
 }
 
-// Metrics lists what /metrics shows, besides the metrics of Go and of the
-// process, by name.
+// Metrics lists the metrics of /metrics by name, without the metrics of Go and
+// of the process.
 func Metrics() []Metric {
 	var c catalogue
 	newObserver(&c)
@@ -48,7 +48,7 @@ func Metrics() []Metric {
 	return c.metrics
 }
 
-// catalogue makes metrics, and remembers them for people and for who registers them.
+// catalogue creates metrics, and lists them for the reference and for registration.
 type catalogue struct {
 	metrics []Metric
 	vecs    []prometheus.Collector
@@ -77,7 +77,7 @@ func (c *catalogue) gauge(name, help string, labels ...string) *prometheus.Desc 
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-// observer turns what the store tells into metrics.
+// observer turns observations of the store into metrics.
 type observer struct {
 	all []prometheus.Collector
 
@@ -101,16 +101,16 @@ type observer struct {
 	failed   *prometheus.CounterVec
 }
 
-// fast is for what takes from a tenth of a millisecond to some seconds.
+// fast are the buckets of operations that take from 0.1 ms to some seconds.
 var fast = []float64{.0001, .0003, .001, .003, .01, .03, .1, .3, 1, 3, 10}
 
-// startLags are told apart most finely around the second within which a job is to start.
+// startLags are the buckets of start latency, finest around 1 s, within which a job should start.
 var startLags = []float64{.01, .03, .1, .25, .5, 1, 2.5, 5, 15, 60, 300, 1800}
 
-// latencies are of checks: from a neighbour to a timeout.
+// latencies are the buckets of checks: from a local target to a timeout.
 var latencies = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 
-// lostAfter is around the 40 s within which a lost job is to start again.
+// lostAfter are the buckets around 40 s, within which a lost job should start again.
 var lostAfter = []float64{1, 5, 15, 30, 35, 40, 60, 120, 300, 600}
 
 func newObserver(c *catalogue) *observer {
@@ -140,7 +140,7 @@ func newObserver(c *catalogue) *observer {
 }
 
 func (o *observer) register(r prometheus.Registerer) error {
-	// Present from the start, so that an alert on their increase sees the first.
+	// Created at zero, so that an alert on their increase sees the first event.
 	o.lag.WithLabelValues()
 	o.stale.WithLabelValues()
 	o.lost.WithLabelValues()
@@ -215,18 +215,18 @@ func (o *observer) Took(transition string, d time.Duration, failed bool) {
 	}
 }
 
-// figures are what gauges show.
+// figures are the values of gauges.
 type figures struct {
 	health view.Health
 	queues []job.QueueStats
 	store  views.Gauges
 }
 
-// leftBehind is how much runs on this node that did not stop when it had to.
+// leftBehind counts the attempts and alerts on this node that still run after their time limit.
 type leftBehind struct{ Attempts, Alerts int }
 
-// gauges are read from the database at each scrape, for no longer than
-// [gaugeTime], and of no more queues, channels and monitors than the bounds.
+// gauges are read from the database at each scrape, within [gaugeTime]. The
+// numbers of queues, channels and monitors are limited.
 type gauges struct {
 	read func(ctx context.Context) (figures, error)
 	left func() leftBehind
@@ -324,7 +324,7 @@ func one(b bool) float64 {
 	return 0
 }
 
-// requests measures what the API answers.
+// requests measures the requests of the API.
 type requests struct{ took *prometheus.HistogramVec }
 
 func newRequests(c *catalogue) *requests {

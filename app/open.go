@@ -16,9 +16,9 @@ import (
 	"github.com/belfry-run/belfry/store/sqlite"
 )
 
-// OpenStore opens the database that a configuration names, and brings its
-// schema up to date. Without artifacts no program can be uploaded through it;
-// observer may be nil.
+// OpenStore opens the database of a configuration, and migrates its schema.
+// Without artifacts no program can be uploaded through the store; observer may
+// be nil.
 func OpenStore(ctx context.Context, c config.Config, artifacts *Artifacts, logger *slog.Logger, observer store.Observer) (*store.Store, error) {
 	c = c.WithDefaults()
 	if err := config.CheckDatabase(c.Database); err != nil {
@@ -42,21 +42,21 @@ func OpenStore(ctx context.Context, c config.Config, artifacts *Artifacts, logge
 	return postgres.Open(ctx, c.Database, postgres.Options{Options: o, Wakeups: c.Wakeups, MaxConns: c.MaxConns, Schema: c.Schema})
 }
 
-// checkSealKey finds a mistake in the operator's key file when a node starts,
-// and not when the first secret is needed.
+// checkSealKey checks the operator's key file when a node starts, instead of
+// when the first secret is used.
 func checkSealKey(c config.Config) error {
 	path, own := c.WithDefaults().SealKey()
 	return (&seal.File{Path: path, Own: own}).Check()
 }
 
-// Migrate brings the schema of the database up to date and opens nothing. It creates an SQLite file, and no folder for it.
+// Migrate migrates the schema of the database without opening a store. It creates an SQLite file, but not its folder.
 func Migrate(ctx context.Context, c config.Config) (from, to int64, err error) {
 	c = c.WithDefaults()
 	if err := config.CheckDatabase(c.Database); err != nil {
 		return 0, 0, err
 	}
 	if path := c.SQLitePath(); path != "" {
-		if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) { // a node makes it; here it is a mistyped path
+		if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) { // a node creates the folder; here the path is likely mistyped
 			return 0, 0, core.InvalidField("database", path, "must be in a folder that exists", "correct the path, or create the folder")
 		}
 		return sqlite.Options{Prefix: c.TablePrefix()}.Migrate(ctx, path)

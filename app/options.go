@@ -10,20 +10,20 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// Options says what a node is. The zero value is a node with every role on
-// belfry.db in the current directory and on 127.0.0.1:7420.
+// Options configure a node. The zero value is a node with all roles, with
+// belfry.db in the current directory, on 127.0.0.1:7420.
 type Options struct {
 	config.Config
 
-	// Handlers are the Go functions that jobs of kind func run here. The
-	// canary is added to them.
+	// Handlers are the Go functions for jobs of kind func. The handler of the
+	// canary is added.
 	Handlers *worker.Handlers
-	// Version is shown to people and told by the API.
+	// Version is shown in the console and by the API.
 	Version string
-	// Logger gets what an operator wants to know. Default: discarded.
+	// Logger gets log lines for the operator. Default: discarded.
 	Logger *slog.Logger
-	// Registry gets the metrics, and /metrics shows what is in it.
-	// Default: one of its own, with those of Go and of the process.
+	// Registry gets the metrics; /metrics shows all metrics in it.
+	// Default: a new registry with the metrics of Go and of the process.
 	Registry *prometheus.Registry
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// ClaimForPod claims one program, fetches it and hands it over in a folder, for
-// RunForPod in another process. It reports false when there was none in time.
+// ClaimForPod claims one program job, fetches the program and hands it over in a folder,
+// for RunForPod in another process. It reports false if no job came in time.
 func (w *Workers) ClaimForPod(ctx context.Context, dir string, wait time.Duration) (found bool, err error) {
 	queues, err := w.serving(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (w *Workers) ClaimForPod(ctx context.Context, dir string, wait time.Duratio
 	})
 }
 
-// RunForPod runs what ClaimForPod handed over in a folder, and clears it.
+// RunForPod runs the job that ClaimForPod handed over in a folder, and clears the folder.
 func (w *Workers) RunForPod(ctx context.Context, dir string, connect func(pod.Handover) (job.Leaser, error)) (err error) {
 	var opened *programs
 	defer func() {

@@ -8,24 +8,25 @@ import (
 
 	"github.com/belfry-run/belfry/app/worker/program"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/signed"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
-// programs is what runs uploaded programs on this machine, if anything does.
+// programs runs uploaded programs, if this machine can.
 type programs struct {
 	executor *program.Executor
 	spool    *worker.Spool
 }
 
-// openPrograms finds out whether programs can run here. That they cannot is no
-// reason for the rest not to work: their jobs wait for a worker that can, and
-// job why says so.
+// openPrograms finds out whether this machine can run programs. If it cannot,
+// the worker still runs other kinds. Jobs of programs wait for another worker,
+// and "job why" says so.
 func (w *Workers) openPrograms(ctx context.Context) *programs {
 	if w.Config.RefusePrograms {
 		return &programs{}
 	}
-	if w.Config.ProgramMemory == 0 { // a pod has two containers, and the first does not know what the second is given
+	if w.Config.ProgramMemory == 0 { // a pod has two containers, and the first does not know the memory of the second
 		w.Config.ProgramMemory = program.MachineMemory()
 	}
 	if w.Config.ProgramCPU == 0 {
@@ -52,7 +53,7 @@ func (w *Workers) openPrograms(ctx context.Context) *programs {
 	return &programs{}
 }
 
-// tryPrograms opens what runs programs. Programs get the offers of the configuration and no more.
+// tryPrograms opens the runner of programs. Programs get only the offers of the configuration.
 func (w *Workers) tryPrograms(ctx context.Context) (*programs, error) {
 	dir, err := w.Config.StateFolder(w.node)
 	if err != nil {
@@ -62,10 +63,19 @@ func (w *Workers) tryPrograms(ctx context.Context) (*programs, error) {
 	if err != nil {
 		return nil, err
 	}
+	roots, err := signed.Authorities(w.Config.CAFile)
+	if err != nil {
+		return nil, err
+	}
 	o := program.Options{
 		StateDir: dir, Server: w.Server,
 		AllowNetwork: w.Config.AllowNetwork, Reach: reach, UnguardedNetwork: w.Config.UnguardedNetwork, MinIsolation: task.Isolation(w.Config.MinIsolation), CacheSize: w.Config.CacheSize,
 		RequireLimits: w.Config.RequireLimits, Memory: w.Config.ProgramMemory, CPU: w.Config.ProgramCPU,
+	}
+	if w.Config.CAFile != "" { // absolute, because a child process in another folder reads it
+		if o.CAFile, err = filepath.Abs(w.Config.CAFile); err != nil {
+			return nil, err
+		}
 	}
 	o.Sandbox.Runsc = w.Config.Runsc
 	if o.CacheSize == 0 {
@@ -76,7 +86,7 @@ func (w *Workers) tryPrograms(ctx context.Context) (*programs, error) {
 		o.Source, keeper = w.Artifacts, w.Artifacts
 	}
 	if d, can := w.Broker.(program.Declarer); can {
-		o.Uploader = program.Declared(d, w.Server, keeper)
+		o.Uploader = program.Declared(d, w.Server, roots, keeper)
 	}
 	ex, err := program.Open(ctx, o)
 	if err != nil {
@@ -87,7 +97,7 @@ func (w *Workers) tryPrograms(ctx context.Context) (*programs, error) {
 		return nil, errors.Join(err, ex.Close())
 	}
 	if n := ex.Cleared(); n > 0 {
-		w.Logger.Warn("cleared away what an earlier worker left", "runs", n)
+		w.Logger.Warn("removed the remains of an earlier worker", "runs", n)
 	}
 	return &programs{executor: ex, spool: spool}, nil
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// RunTask executes a command or a request once, in this process and beside all
-// queues. Nothing of it is kept. Its caller has decided that a command
-// may run here.
+// RunTask executes a command or a request once, in this process and without a
+// queue. It stores nothing. The caller must have decided that commands may run
+// here.
 func RunTask(ctx context.Context, c config.Config, version string, t task.Task, input json.RawMessage, stdout, stderr io.Writer) (job.Finish, error) {
 	c.AllowCommands = true
 	w := Workers{Config: c, Version: version, Logger: slog.New(slog.DiscardHandler)}

@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// provider is where people may sign in besides with a token, or nil.
+// provider returns the OpenID Connect provider for sign-in, or nil.
 func (a *App) provider() (*signin.Provider, error) {
 	c := a.opt.Config
 	if c.OIDCIssuer == "" {
@@ -25,8 +25,8 @@ func (a *App) provider() (*signin.Provider, error) {
 		Admission: admission, Logger: a.log,
 	}
 	if c.OIDCSecretFile != "" {
-		// Read each time, so that it can be changed while the node runs; and now, so
-		// that an operator hears of a file that is not there.
+		// The file is read at each use, so that it can change while the node runs. The
+		// read below reports a missing file at the start.
 		o.Secret = func() (string, error) { return readSecret(c) }
 		if _, err := o.Secret(); err != nil {
 			return nil, err
@@ -35,7 +35,7 @@ func (a *App) provider() (*signin.Provider, error) {
 	return signin.New(o)
 }
 
-// maxSecret bounds the secret of a client, in bytes.
+// maxSecret limits the client secret, in bytes.
 const maxSecret = 4 << 10
 
 func readSecret(c config.Config) (string, error) {

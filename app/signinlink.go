@@ -11,22 +11,22 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// SignInLinkLife is how long a link from [App.SignInLink] is good.
+// SignInLinkLife is how long a link from [App.SignInLink] is valid.
 const SignInLinkLife = 15 * time.Minute
 
-// signInLink is the last one that was made. Only its hash is kept, in memory: another
-// node does not know it, and a restart forgets it.
+// signInLink is the last created link. Only its hash is kept, in memory: the link is not
+// valid at another node, or after a restart.
 type signInLink struct {
 	mu      sync.Mutex
 	hash    [sha256.Size]byte
 	expires time.Time
 }
 
-// SignInLink is an address at which one person can sign in, once and within
-// [SignInLinkLife], with this machine's token. It ends the link before. It is empty where
-// the sign-in page would not name the token's file: without pages, and where others than
-// this machine reach the node. It gives access to its reader, so it belongs on a terminal
-// and not in a log.
+// SignInLink returns an address at which one person can sign in with this machine's token,
+// once and within [SignInLinkLife]. It revokes the previous link. It returns "" where the
+// sign-in page would not name the token's file: without the console, and if other machines
+// can reach the node. The link gives access to its reader, so print it on a terminal, not
+// in a log.
 func (a *App) SignInLink() string {
 	if a.pages == nil || a.localTokenFile() == "" {
 		return ""
@@ -38,7 +38,7 @@ func (a *App) SignInLink() string {
 	return a.url + "/sign-in?" + url.Values{"once": {code}}.Encode()
 }
 
-// redeem answers the secret that a link stands for, and ends the link.
+// redeem returns the token of a link, and revokes the link.
 func (a *App) redeem(code string) (secret string, err error) {
 	refused := core.Errorf(core.Unauthorized, "this link was used before, or is too old").WithHint("sign in with the token, or start the node again for another link")
 	a.link.mu.Lock()

@@ -2,13 +2,13 @@ package app
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// streams are the connections that are kept open to be told what changes.
+// streams is the gauge of open event streams.
 type streams struct {
 	open *prometheus.Desc
 	of   map[string]func() int64
 }
 
-// newStreams counts them by where they are: the API or the pages.
+// newStreams counts streams by place: the API or the console.
 func newStreams(c *catalogue, of map[string]func() int64) *streams {
 	return &streams{c.gauge("belfry_streams", "Streams of events and logs that are open.", "of"), of}
 }

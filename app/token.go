@@ -17,9 +17,9 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// TokenPath is where the token of this machine's operator is kept: in
-// belfry.token beside the SQLite file, where a second database in that folder has
-// one under its own name, or in the user's configuration folder.
+// TokenPath returns the file with the token of this machine's operator:
+// belfry.token beside the SQLite file, or a file in the user's configuration
+// folder. A second SQLite file in a folder has a token file named after it.
 func TokenPath(c config.Config) (string, error) {
 	if c.TokenFile != "" {
 		return c.TokenFile, nil
@@ -38,7 +38,7 @@ func TokenPath(c config.Config) (string, error) {
 	return filepath.Join(dir, "belfry", "token"), nil
 }
 
-// namedToken is the token file of an SQLite file under its own name.
+// namedToken returns the token file that is named after an SQLite file.
 func namedToken(database string) string {
 	return strings.TrimSuffix(database, filepath.Ext(database)) + ".token"
 }
@@ -48,7 +48,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// ReadToken reads the token file. A file that is not there is an empty token.
+// ReadToken reads the token file. A missing file is an empty token.
 func ReadToken(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,17 +61,17 @@ func ReadToken(path string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// WriteToken keeps a secret in a file that its owner alone can read, whatever the mode of the file
-// before.
+// WriteToken writes a secret to a file that only its owner can read, also if the old file had
+// another mode.
 func WriteToken(path, secret string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("make the folder of the token file: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".belfry-token-*") // made with mode 0600
+	f, err := os.CreateTemp(filepath.Dir(path), ".belfry-token-*") // has mode 0600
 	if err != nil {
 		return fmt.Errorf("write the token file: %w", err)
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // gone once it was renamed
+	defer os.Remove(f.Name()) //nolint:errcheck // fails after the rename
 	_, err = f.WriteString(secret + "\n")
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
@@ -82,10 +82,10 @@ func WriteToken(path, secret string) error {
 	return nil
 }
 
-// freePath is where a first token is written. A token that is in the way may be
-// the only one of another database, and then it is never replaced: the new one
-// goes to a file of its own, and other is true. The file under the database's
-// own name can only be of an earlier database there; it is kept under another.
+// freePath returns the file for a first token. An existing token file may hold
+// the only token of another database, so it is not replaced: the new token goes
+// to a file named after the database, and other is true. If that file exists, it
+// belongs to an earlier database of this name and is renamed to kept.
 func freePath(c config.Config, path string) (free, kept string, other bool, err error) {
 	secret, err := ReadToken(path)
 	if err != nil || secret == "" {
@@ -103,8 +103,8 @@ func freePath(c config.Config, path string) (free, kept string, other bool, err 
 	return path, kept, false, os.Rename(path, kept)
 }
 
-// initialTokens makes the tokens that the operator chose, where the database
-// does not have them.
+// initialTokens creates the configured tokens that the database does not have
+// yet.
 func (a *App) initialTokens(ctx context.Context) error {
 	if a.opt.InitialTokens == "" {
 		return nil
@@ -122,14 +122,14 @@ func (a *App) initialTokens(ctx context.Context) error {
 		case created:
 			a.log.Info("created an initial token", "name", t.Name, "namespace", t.Namespace)
 		case err != nil:
-			a.log.Warn("an initial token is of no use", "name", t.Name, "reason", err)
+			a.log.Warn("initial token cannot be used", "name", t.Name, "reason", err)
 		}
 	}
 	return nil
 }
 
-// firstToken makes an admin token when there is none yet. It is called on
-// loopback only: elsewhere the operator brings one, or makes one before the start.
+// firstToken creates an admin token if there is none yet. It is called on
+// loopback only: elsewhere the operator configures or creates one before the start.
 func (a *App) firstToken(ctx context.Context, usable bool) error {
 	path, err := TokenPath(a.opt.Config)
 	if err != nil {
@@ -158,13 +158,13 @@ func (a *App) firstToken(ctx context.Context, usable bool) error {
 		a.log.Warn("the token file holds the token of another database, and stays as it is", "token_file", path,
 			"way_out", "give --token-file "+free+" to the commands for this node")
 	case kept != "":
-		a.log.Warn("the token file held the token of an earlier database, which is kept", "kept", kept)
+		a.log.Warn("token file held the token of an earlier database, which is kept", "kept", kept)
 	}
 	a.log.Info("created an admin token", "name", name, "file", free)
 	return nil
 }
 
-// mindToken says what to do when there are tokens but no file with one.
+// mindToken logs what to do if the database has tokens but no token file exists.
 func (a *App) mindToken(path string) error {
 	secret, err := ReadToken(path)
 	if err != nil {
@@ -179,7 +179,7 @@ func (a *App) mindToken(path string) error {
 	return nil
 }
 
-// usableTokens reports whether anybody could use the API.
+// usableTokens reports whether any token gives access to the API.
 func usableTokens(ctx context.Context, tokens httpapi.Tokens) (bool, error) {
 	list, err := tokens.Tokens(ctx)
 	if err != nil {
@@ -193,8 +193,8 @@ func usableTokens(ctx context.Context, tokens httpapi.Tokens) (bool, error) {
 	return false, nil
 }
 
-// mayHaveTokens is false for a database that is not there yet, and for which no
-// token is brought.
+// mayHaveTokens is false if the database does not exist yet and no token is
+// configured.
 func mayHaveTokens(c config.Config) bool {
 	path := c.SQLitePath()
 	if path == "" || c.InitialTokens != "" {
@@ -204,9 +204,8 @@ func mayHaveTokens(c config.Config) bool {
 	return err == nil
 }
 
-// mayListen refuses an address that others can reach while what they would
-// send could be read on the way, or while no caller could have a
-// token.
+// mayListen refuses an address that other machines can reach if the connection
+// would be unencrypted, or if no caller could have a token.
 func mayListen(c config.Config, usable bool) error {
 	if !c.Has(config.RoleAPI) || config.IsLoopback(c.Listen) {
 		return nil
@@ -230,9 +229,9 @@ func mayListen(c config.Config, usable bool) error {
 	return nil
 }
 
-// hosts is the names that requests may be addressed to. On loopback a web page
-// could otherwise reach the API through a name that resolves to 127.0.0.1.
-// Behind a proxy the names are the proxy's.
+// hosts returns the allowed host names of requests on loopback, or nil for any.
+// Without them, a web page could reach the API through a name that resolves to
+// 127.0.0.1. Behind a proxy the names are those of the proxy.
 func hosts(c config.Config) []string {
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil || c.BehindProxy || !config.IsLoopback(c.Listen) {

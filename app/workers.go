@@ -20,8 +20,8 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// startWorkers starts what runs jobs on this node, and waits until it has
-// registered: a client that comes earlier would be told that no worker is there.
+// startWorkers starts the worker of this node, and waits until it has
+// registered. An earlier client would see that there is no worker.
 func (a *App) startWorkers(ctx context.Context) error {
 	if !a.opt.Has(config.RoleWorker) {
 		close(a.serving)
@@ -38,7 +38,7 @@ func (a *App) startWorkers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(queues) == 0 { // brokers have all of its queues
+	if len(queues) == 0 { // all its queues have brokers
 		registered()
 	}
 	ended := make(chan struct{})
@@ -50,7 +50,7 @@ func (a *App) startWorkers(ctx context.Context) error {
 	defer patience.Stop()
 	select {
 	case <-a.serving:
-	case <-ended: // of itself: Wait says why
+	case <-ended: // the worker ended by itself; Wait returns the reason
 	case <-ctx.Done():
 	case <-patience.C:
 		a.log.Warn("the worker of this node has not registered yet, and the node is not ready", "waited", registerWait)
@@ -61,7 +61,7 @@ func (a *App) startWorkers(ctx context.Context) error {
 // registerWait is how long a start waits for the worker.
 const registerWait = 15 * time.Second
 
-// registrar tells when the first session of a worker is open.
+// registrar signals when the first session of a worker is open.
 type registrar struct {
 	*store.Store
 	registered func()
@@ -75,37 +75,37 @@ func (r registrar) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Sessi
 	return s, err
 }
 
-// Workers runs the jobs of all queues, or of those that the configuration
-// names, on this machine. A queue that is created later is served soon after.
-// Those that have a broker in the configuration are claimed by its tickets.
+// Workers runs the jobs of all queues, or of the configured queues, on this
+// machine. A queue that is created later is served soon after. Jobs of queues
+// with a configured broker are claimed by its tickets.
 type Workers struct {
 	Broker    job.Leaser
 	Queues    QueueLister
 	Config    config.Config
-	Skip      []string // queues that are left to others
+	Skip      []string // queues that are not served
 	Namespace string   // default: the token's
 	Handlers  *worker.Handlers
 	Version   string
 	Logger    *slog.Logger
 
-	// Artifacts is where programs are read and their outputs kept when they are
-	// beside the worker. Without, both go by links; those that are paths alone
-	// belong to Server.
+	// Artifacts stores programs and outputs that the worker can reach directly.
+	// Without it, both go through links. A link without a host is relative to
+	// Server.
 	Artifacts *Artifacts
 	Server    string
 
-	node    bool // has a database
-	unwell  *unwell
+	node    bool // part of a node, which has a database
+	unwell  *nodeWorkers
 	tooMany sync.Once
 }
 
-// unwell are the workers of a node that can be asked how they are.
-type unwell struct {
+// nodeWorkers collects the worker and its programs for the health checks of the node.
+type nodeWorkers struct {
 	mu  sync.Mutex
 	all []*worker.Worker
 }
 
-func (u *unwell) add(w *worker.Worker) {
+func (u *nodeWorkers) add(w *worker.Worker) {
 	if u == nil {
 		return
 	}
@@ -114,7 +114,7 @@ func (u *unwell) add(w *worker.Worker) {
 	u.all = append(u.all, w)
 }
 
-func (u *unwell) kinds() map[task.Kind]string {
+func (u *nodeWorkers) kinds() map[task.Kind]string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	all := map[task.Kind]string{}
@@ -124,7 +124,7 @@ func (u *unwell) kinds() map[task.Kind]string {
 	return all
 }
 
-func (u *unwell) leftBehind() (n int) {
+func (u *nodeWorkers) leftBehind() (n int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, w := range u.all {
@@ -133,17 +133,16 @@ func (u *unwell) leftBehind() (n int) {
 	return n
 }
 
-// QueueLister knows which queues there are. A store does, and so does the
-// HTTP client.
+// QueueLister lists queues. A store and the HTTP client implement it.
 type QueueLister interface {
 	QueueList(ctx context.Context) ([]job.Queue, error)
 }
 
-// queueLook is how long a new queue waits at most to be noticed.
-const queueLook = 3 * time.Second
+// queueInterval is the interval at which workers look for new queues.
+const queueInterval = 3 * time.Second
 
-// Run serves until ctx ends, and then until running jobs have ended or been
-// handed back.
+// Run serves queues until ctx ends, and then until running jobs have ended or
+// are released.
 func (w *Workers) Run(ctx context.Context) error {
 	executors, err := w.executors()
 	if err != nil {
@@ -152,7 +151,7 @@ func (w *Workers) Run(ctx context.Context) error {
 	programs := w.openPrograms(ctx)
 	defer func() {
 		if err := programs.close(); err != nil {
-			w.Logger.Warn("folders of programs were not given back", "error", err)
+			w.Logger.Warn("ownership of program folders was not restored", "error", err)
 		}
 	}()
 	has := task.Has{OS: runtime.GOOS, Arch: runtime.GOARCH}
@@ -164,7 +163,7 @@ func (w *Workers) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = brokers.Close() }() // what was not acknowledged comes again to others
+	defer func() { _ = brokers.Close() }() // the broker sends unacknowledged tickets to other workers
 	var (
 		running sync.WaitGroup
 		one     *worker.Worker
@@ -172,10 +171,10 @@ func (w *Workers) Run(ctx context.Context) error {
 	)
 	ctx, cancel := context.WithCancel(ctx)
 	defer running.Wait()
-	defer cancel() // first, or the wait would be for ever
-	for ; ctx.Err() == nil; sleep(ctx, queueLook) {
+	defer cancel() // runs before the wait, which would not end otherwise
+	for ; ctx.Err() == nil; sleep(ctx, queueInterval) {
 		if one != nil && len(w.Config.OnlyQueues) > 0 {
-			continue // its queues are settled
+			continue // the queues of this worker do not change
 		}
 		queues, err := w.serving(ctx)
 		if core.CodeOf(err) == core.Invalid {
@@ -183,8 +182,8 @@ func (w *Workers) Run(ctx context.Context) error {
 		}
 		switch {
 		case err != nil:
-			w.Logger.Debug("queues cannot be listed", "error", err) // the worker says so, loudly, when it matters
-		case len(queues) == 0: // brokers have all of its queues
+			w.Logger.Debug("queues cannot be listed", "error", err) // the worker itself warns about a server that it cannot reach
+		case len(queues) == 0: // all its queues have brokers
 		case one != nil:
 			if err := one.Serve(queues); err != nil {
 				w.Logger.Warn("other queues are not served", "error", err)
@@ -201,7 +200,7 @@ func (w *Workers) Run(ctx context.Context) error {
 			w.unwell.add(one)
 			running.Go(func() {
 				failed = one.Run(ctx)
-				cancel() // shutdown, or refused for good: there is nothing to wait for
+				cancel() // shutdown, or a permanent refusal
 			})
 		}
 	}
@@ -209,7 +208,7 @@ func (w *Workers) Run(ctx context.Context) error {
 	return failed
 }
 
-// brokers are those that ring for this worker.
+// brokers returns the brokers whose tickets this worker takes.
 func (w *Workers) brokers(ctx context.Context) (Brokers, error) {
 	if err := checkBrokers(w.Config); err != nil {
 		return nil, err
@@ -227,8 +226,8 @@ func (w *Workers) brokers(ctx context.Context) (Brokers, error) {
 	return brokers, nil
 }
 
-// poll is how long a claim waits. One from elsewhere is a request, of which a
-// fleet that has nothing to do need not make one a second each.
+// poll is how long a claim waits. Each claim of a remote worker is a request: an
+// idle fleet need not send one a second for each worker.
 func (w *Workers) poll() time.Duration {
 	if w.node {
 		return 0 // the worker's default
@@ -236,7 +235,7 @@ func (w *Workers) poll() time.Duration {
 	return 5 * time.Second
 }
 
-// graceOf is the worker's way to say none at all.
+// graceOf returns the grace for package worker, where -1 means none.
 func graceOf(c config.Config) time.Duration {
 	if c.Grace == 0 {
 		return -1
@@ -244,7 +243,7 @@ func graceOf(c config.Config) time.Duration {
 	return c.Grace.D()
 }
 
-// serving is the queues to be served, with their slots, up to [job.MaxQueues].
+// serving returns the queues to serve, with their slots, up to [job.MaxQueues].
 func (w *Workers) serving(ctx context.Context) (map[string]int, error) {
 	all, err := w.Queues.QueueList(ctx)
 	if err != nil {
@@ -257,17 +256,17 @@ func (w *Workers) serving(ctx context.Context) (map[string]int, error) {
 		}
 		if len(queues) == job.MaxQueues {
 			w.tooMany.Do(func() {
-				w.Logger.Warn("a worker serves no more queues than this", "queues", job.MaxQueues, "left", q.Name)
+				w.Logger.Warn("a worker cannot serve more queues", "queues", job.MaxQueues, "left", q.Name)
 			})
 			break
 		}
-		queues[q.Name] = w.Config.Queues[q.Name] // 0: as many as the queue says
+		queues[q.Name] = w.Config.Queues[q.Name] // 0: the slots of the queue
 	}
 	return queues, unknownQueues(only, all)
 }
 
-// unknownQueues refuses names that no queue has. Silence would look like a
-// worker with nothing to do.
+// unknownQueues refuses names of queues that do not exist. Without an error, the
+// worker would look idle.
 func unknownQueues(only []string, queues []job.Queue) error {
 	for _, name := range only {
 		if !slices.ContainsFunc(queues, func(q job.Queue) bool { return q.Name == name }) {
@@ -277,8 +276,9 @@ func unknownQueues(only []string, queues []job.Queue) error {
 	return nil
 }
 
-// executors is what runs each kind on this machine. A kind without one is not
-// claimed here: its jobs wait for a worker that has it, and job why says so.
+// executors returns the executors of this machine, by kind. A kind without an
+// executor is not claimed here: its jobs wait for another worker, and "job why"
+// says so.
 func (w *Workers) executors() (map[task.Kind]worker.Executor, error) {
 	checks, err := NewChecks(w.Config, w.Version)
 	if err != nil {

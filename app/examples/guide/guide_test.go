@@ -84,7 +84,7 @@ func TestGreet(t *testing.T) {
 }
 
 // A schedule when it is due: in a bubble, time stands still until all sleep.
-func TestMorning(t *testing.T) {
+func TestTheMorningReportRunsOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
 		if err != nil {

@@ -1,11 +1,10 @@
-// Package attempttoken makes and checks the tokens of attempts: a right to one
-// attempt of one job, under one lease, for a short time, and to nothing else.
+// Package attempttoken signs and verifies the tokens of attempts: a right to one
+// attempt of one job, under one lease, for a short time.
 //
-// A token is a JWT (RFC 7519) signed with Ed25519. A verifier knows the
-// public keys of all that sign, and takes no other algorithm, issuer or
-// audience, and no token without an end. A token that is good here says who
-// asks; whether the attempt still runs is for the row of its lease to say, at
-// each use, so that an attempt that ends takes its tokens with it.
+// A token is a JWT (RFC 7519) signed with Ed25519. A verifier knows the public
+// keys of all signers. It accepts no other algorithm, issuer or audience, and no
+// token without an expiry. A valid token only identifies the attempt. Each use
+// also checks the row of the lease, so that tokens end with their attempt.
 package attempttoken
 
 import (
@@ -23,11 +22,11 @@ import (
 )
 
 const (
-	// Life is how long a token is good.
+	// Life is how long a token is valid.
 	Life = 15 * time.Minute
-	// Leeway is how far clocks of nodes may be apart.
+	// Leeway is the tolerated clock skew between nodes.
 	Leeway = 30 * time.Second
-	// MaxLen bounds a token, in bytes.
+	// MaxLen limits a token, in bytes.
 	MaxLen = 2048
 
 	issuer   = "belfry"
@@ -35,7 +34,7 @@ const (
 	scope    = "attempt"
 )
 
-// Right is what a token gives.
+// Right is the right that a token gives.
 type Right struct {
 	Ref       job.Ref
 	Session   string
@@ -43,7 +42,7 @@ type Right struct {
 	Expires   time.Time
 }
 
-// Stale reports that less than half of a token's life is left.
+// Stale reports whether less than half of a token's life is left.
 func (r Right) Stale(now time.Time) bool { return r.Expires.Sub(now) < Life/2 }
 
 type claims struct {
@@ -54,8 +53,8 @@ type claims struct {
 	Scope     string `json:"scope"`
 }
 
-// Sign makes a token for a right. Its end is Life from now, whatever the right
-// says.
+// Sign returns a token for a right. It expires after Life from now; r.Expires is
+// ignored.
 func Sign(key access.SigningKey, r Right, now time.Time) (string, error) {
 	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims{
 		RegisteredClaims: jwt.RegisteredClaims{
@@ -71,8 +70,8 @@ func Sign(key access.SigningKey, r Right, now time.Time) (string, error) {
 
 func idOf(r job.Ref) string { return fmt.Sprintf("%d/%d", r.JobID, r.Lease) }
 
-// Verify answers the right that a token gives, or why it gives none. key finds
-// public keys by their names; its errors are handed on.
+// Verify returns the right of a token, or an error. key finds public keys by
+// their names; its errors are returned unchanged.
 func Verify(text string, key func(id string) (ed25519.PublicKey, error), now time.Time) (Right, error) {
 	if len(text) > MaxLen {
 		return Right{}, refused("it is longer than any token", nil)

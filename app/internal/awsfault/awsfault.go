@@ -1,5 +1,5 @@
-// Package awsfault reads what the AWS SDK says went wrong, by status and code
-// and never by text.
+// Package awsfault reads errors of the AWS SDK, by status and code, never by
+// text. The bucket of artifacts and the broker SQS share it.
 package awsfault
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Answered is the status of an answer, 0 without one, and the code in it.
+// Answered returns the status of the answer, 0 without one, and its error code.
 func Answered(err error) (status int, code string) {
 	var answer *awshttp.ResponseError
 	if errors.As(err, &answer) {
@@ -23,7 +23,7 @@ func Answered(err error) (status int, code string) {
 	return status, code
 }
 
-// Bare is why there was no answer, without the address that was asked.
+// Bare returns the error of a call without an answer, without the address of the call.
 func Bare(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {

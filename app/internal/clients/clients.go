@@ -1,4 +1,6 @@
-// Package clients bounds the open connections of a server, so that an address with many leaves places for others.
+// Package clients limits the open connections of a server. [Listener] counts
+// them by address: when it is full, idle connections of the address with the
+// most are closed first, so that one address cannot keep out the others.
 package clients
 
 import (
@@ -10,49 +12,50 @@ import (
 	"sync"
 )
 
-// Listener gives each connection one of a number of places. Its server must report what they do to [Listener.State].
+// Listener gives each connection a place out of a fixed number. The server must report the states of connections to
+// [Listener.State].
 //
-// When all places are taken, a new connection gets that of one without a request, of the address that has the most
-// connections: clients expect at any time that such a one is closed. Without one, it waits until another connection is
-// closed. An address has half of the places at most, however busy its connections are; beyond that they are closed.
+// If all places are taken, a new connection replaces an idle connection of the address with the most connections: clients
+// must expect that an idle connection is closed. Without an idle one, it waits until a connection is closed. An address has
+// at most half of the places; its further connections are closed.
 type Listener struct {
 	net.Listener
 	most    int
 	trusted []netip.Prefix
 
 	mu      sync.Mutex
-	changed *sync.Cond // a place is free or can be made, or the listener is closed
+	changed *sync.Cond // signals a free or idle place, or the end of the listener
 	taken   int
 	closed  bool
 	peers   map[netip.Prefix]*peer
 
-	running  int                  // requests of HTTP/2 under way
-	requests map[netip.Prefix]int // the same by address
+	running  int                  // requests of HTTP/2 in progress
+	requests map[netip.Prefix]int // requests in progress by address
 }
 
-// peer is an address; of IPv6, the network that one client has.
+// peer is an IPv4 address, or the IPv6 network of one client.
 type peer struct {
 	open int
-	idle *list.List // of *conn without a request, the longest first
+	idle *list.List // of idle *conn, the longest idle first
 }
 
-// conn is a connection that has a place.
+// conn is a connection with a place.
 type conn struct {
 	net.Conn
 	of   *Listener
 	from netip.Prefix
-	idle *list.Element // in the list of its peer, if it has no request
+	idle *list.Element // in the list of its peer, while the connection is idle
 	gone bool
 }
 
-// Limit is ln with so many places. A trusted proxy, which brings the requests of others, may have all of them.
+// Limit limits ln to so many places. A trusted proxy, which forwards the requests of many clients, may have all of them.
 func Limit(ln net.Listener, most int, trusted []netip.Prefix) *Listener {
 	l := &Listener{Listener: ln, most: most, trusted: trusted, peers: map[netip.Prefix]*peer{}, requests: map[netip.Prefix]int{}}
 	l.changed = sync.NewCond(&l.mu)
 	return l
 }
 
-// Accept answers the next connection that gets a place.
+// Accept returns the next connection that gets a place.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		nc, err := l.Listener.Accept()
@@ -69,7 +72,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// enter gives a connection a place, or refuses it. It is to be closed then, or the one whose place it has.
+// enter gives a connection a place, or refuses it. The caller closes out: the refused connection, or the replaced one.
 func (l *Listener) enter(nc net.Conn) (c *conn, in bool, out net.Conn) {
 	from, proxy := l.peerOf(nc.RemoteAddr().String())
 	l.mu.Lock()
@@ -98,7 +101,7 @@ func (l *Listener) enter(nc net.Conn) (c *conn, in bool, out net.Conn) {
 	return c, true, out
 }
 
-// heaviest is the address with the most connections, of those that have one without a request; nil if none has.
+// heaviest returns the address with the most connections among those with an idle one; nil if there is no idle connection.
 func (l *Listener) heaviest() (most *peer) {
 	for _, p := range l.peers {
 		if p.idle.Len() > 0 && (most == nil || p.open > most.open) {
@@ -108,17 +111,17 @@ func (l *Listener) heaviest() (most *peer) {
 	return most
 }
 
-// makeRoom takes the place of the connection of an address that has had no request for the longest, which is to be closed.
+// makeRoom frees the place of the longest idle connection of an address, and returns the connection for the caller to close.
 func (l *Listener) makeRoom(p *peer) net.Conn {
 	if p == nil || p.idle.Len() == 0 {
 		return nil
 	}
-	c := p.idle.Front().Value.(*conn) //nolint:forcetypeassert // nothing else is in the list
+	c := p.idle.Front().Value.(*conn) //nolint:forcetypeassert // the list holds only *conn
 	l.leave(c)
 	return c.Conn
 }
 
-// leave gives back the place of a connection, once.
+// leave frees the place of a connection, once.
 func (l *Listener) leave(c *conn) {
 	if c.gone {
 		return
@@ -142,7 +145,7 @@ func (l *Listener) busy(p *peer, c *conn) {
 
 // State is for [http.Server.ConnState].
 func (l *Listener) State(nc net.Conn, state http.ConnState) {
-	if secure, is := nc.(interface{ NetConn() net.Conn }); is { // of TLS
+	if secure, is := nc.(interface{ NetConn() net.Conn }); is { // a TLS connection
 		nc = secure.NetConn()
 	}
 	c, is := nc.(*conn)
@@ -161,7 +164,7 @@ func (l *Listener) State(nc net.Conn, state http.ConnState) {
 	}
 }
 
-// Close closes the connection and gives its place back.
+// Close closes the connection and frees its place.
 func (c *conn) Close() error {
 	c.of.mu.Lock()
 	c.of.leave(c)
@@ -178,7 +181,8 @@ func (l *Listener) Close() error {
 	return l.Listener.Close()
 }
 
-// peerOf is the address of a connection, and whether it is a trusted proxy. What has none is not bounded by it.
+// peerOf returns the address of a connection, and whether it is a trusted proxy. A connection without an address has no limit
+// by address.
 func (l *Listener) peerOf(addr string) (from netip.Prefix, proxy bool) {
 	ap, err := netip.ParseAddrPort(addr)
 	if err != nil {
@@ -189,6 +193,6 @@ func (l *Listener) peerOf(addr string) (from netip.Prefix, proxy bool) {
 	if at.Is6() {
 		bits = 64
 	}
-	from, _ = at.Prefix(bits) // cannot fail: the bits are those of the address
+	from, _ = at.Prefix(bits) // cannot fail: bits fits the address
 	return from, slices.ContainsFunc(l.trusted, func(p netip.Prefix) bool { return p.Contains(at) })
 }

@@ -1,7 +1,7 @@
 package clients
 
-// Fit is most, or fewer where this process may not open as many files: a quarter of those stays for the database, for what
-// runs and for what it asks. Without that, visitors alone could keep a node from all of it.
+// Fit returns most, or three quarters of the limit of open files if that is less. The last quarter stays for the database, for
+// jobs and for outgoing calls. Without it, visitors alone could block a node.
 func Fit(most int) int {
 	if files := openFiles(); files > 0 {
 		return max(1, min(most, files-files/4))

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFiles is how many files this process may have open; 0: without a bound. The start of a program in Go has raised it as
-// far as that goes.
+// openFiles returns how many files this process may have open; 0: no limit. The Go runtime has already raised the soft limit to
+// the hard limit.
 func openFiles() int {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur > math.MaxInt32 {

@@ -5,9 +5,9 @@ import (
 	"net/netip"
 )
 
-// Handler is h with a bound for HTTP/2, where a connection carries many requests at once. All connections together have
-// as many under way as there are places, and those of an address half as many; more are reset. So what a connection costs
-// does not depend on how many requests it carries.
+// Handler limits the requests of HTTP/2, where a connection carries many at once. All connections together may have as many
+// requests in progress as there are places, and an address half as many; further requests are reset. So the cost of a
+// connection does not depend on its number of requests.
 func (l *Listener) Handler(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor < 2 {
@@ -16,7 +16,7 @@ func (l *Listener) Handler(h http.Handler) http.Handler {
 		}
 		from, proxy := l.peerOf(r.RemoteAddr)
 		if !l.begin(from, proxy) {
-			panic(http.ErrAbortHandler) // an answer could wait for the client, and a reset waits for nothing
+			panic(http.ErrAbortHandler) // an answer could wait for the client; a reset does not
 		}
 		defer l.finish(from)
 		h.ServeHTTP(w, r)

@@ -1,11 +1,11 @@
-// Package truth compares the numbers that a person reads with known truths: a
-// target that delays its answer by 400 ms must read as 400 ms, wherever the
-// number is shown. Everything is in its tests.
+// Package truth compares displayed numbers with known facts: a target that
+// delays its answer by 400 ms must be shown with 400 ms everywhere. The package
+// consists of tests.
 //
-// A test here is called TestKnownTruth and then its subject. It makes a fact
-// happen whose size it knows, reads the number as a user does (through the API of
-// a whole node), and compares the two. Where the number is a time, the bounds
-// are generous, because the faults that it looks for are factors; see near.
+// Names of tests are TestKnownTruth and the subject. A test causes a fact of
+// known size, reads the number like a user, through the API of a whole node, and
+// compares the two. Bounds of times are generous, because the tests look for
+// wrong factors; see near.
 //
 //	node_test.go     a node in this process, its client, and the bounds
 //	targets_test.go  targets that delay by a known time in a known phase

@@ -55,7 +55,7 @@ func node(t *testing.T, change ...func(*app.Options)) (*app.App, *client.Client)
 // slack is what a busy machine may add to a time, besides a fifth of it.
 const slack = 60 * time.Millisecond
 
-// near says how got differs from a known time, or nothing. No timer rings
+// near returns how got differs from a known time, or nothing. No timer rings
 // early, so less than the truth is a fault of any size.
 func near(name string, got core.Duration, want time.Duration) string {
 	least, most := want-want/50, want+want/5+slack
