@@ -23,7 +23,7 @@ import (
 // lister finds things of one noun whose name has a part.
 type lister = func(ctx context.Context, s *cli.Conn, part string) ([]cli.Completed, error)
 
-// mostCompleted bounds what a shell offers; who writes on is offered the rest.
+// mostCompleted bounds the completions that a shell offers; a longer prefix shows others.
 const mostCompleted = 100
 
 var page = core.Paging{Limit: mostCompleted}
@@ -94,7 +94,7 @@ var nounOf = map[string]string{"TASK": "task", "SCHEDULE": "schedule", "PAGE": "
 	"blackout": "calendar", "only-within": "calendar",
 	"depends-on": "monitor", "monitor": "monitor", "member": "task", "channel": "channel"}
 
-// complete has shells complete the names of what is there, in arguments and in flags.
+// complete makes shells complete names of existing objects, in arguments and in flags.
 func complete(c *cli.CLI, root *cobra.Command) {
 	for _, group := range root.Commands() {
 		for _, cmd := range append(group.Commands(), group) {

@@ -43,8 +43,8 @@ func endings(ignored func(os.Signal) bool) []os.Signal {
 // signals a process and then its group, as timeout does, sends each one twice.
 const echo = 250 * time.Millisecond
 
-// heed lets the first signal end everything in order, and the second, which a
-// person sends who does not want to wait, end the process at once.
+// heed ends the process in order at the first signal, and at once at the second,
+// for a person who does not want to wait.
 func heed(signals <-chan os.Signal, end func(), exit func(code int)) {
 	<-signals
 	end()

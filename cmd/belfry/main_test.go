@@ -70,7 +70,7 @@ func inProcess(t *testing.T) []string {
 	return []string{"BELFRY_SERVER=" + a.URL(), "BELFRY_TOKEN_FILE=" + a.TokenFile()}
 }
 
-func TestWatchShowsWhatComes(t *testing.T) {
+func TestWatchShowsNewResults(t *testing.T) {
 	t.Parallel()
 	env := inProcess(t)
 	run := func(args ...string) {

@@ -33,6 +33,8 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 
 // root is the command belfry, with all others below it.
 func root(c *cli.CLI) *cobra.Command {
+	version := operate.Version(c)
+	var showVersion bool
 	cmd := &cobra.Command{
 		Use:   "belfry",
 		Short: "Belfry runs things on time",
@@ -54,8 +56,14 @@ when no server runs.
 
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if showVersion {
+				return version.RunE(version, args)
+			}
+			return cmd.Help()
+		},
 	}
+	cmd.Flags().BoolVar(&showVersion, "version", false, "show the version, as belfry version does")
 	c.Attach(cmd)
 	cmd.AddGroup(
 		&cobra.Group{ID: "run", Title: "Run Belfry:"},
@@ -76,7 +84,7 @@ when no server runs.
 	add("define", tasks.Task(c), programs.Program(c), programs.Secret(c), schedule, cycles.Cycle(c), workflows.Workflow(c), schedules.Calendar(c), definitions.Apply(c), definitions.Diff(c), definitions.Export(c), definitions.Import(c))
 	add("watch", monitors.Monitor(c), monitors.Incident(c), alerts.Channel(c), alerts.Alert(c), alerts.Hook(c), monitors.Window(c), monitors.StatusPage(c), monitors.Announcement(c), monitors.Subscriber(c))
 	add("see", jobs.Job(c), jobs.Queue(c), schedules.Backfill(c), programs.Artifact(c), access.Audit(c))
-	add("operate", operate.Doctor(c), operate.CheckHistory(c), access.Token(c), access.Namespace(c), operate.Broker(c), operate.Config(c), operate.Migrate(c), operate.Version(c), operate.Completion(c))
+	add("operate", operate.Doctor(c), operate.CheckHistory(c), access.Token(c), access.Namespace(c), operate.Broker(c), operate.Config(c), operate.Migrate(c), version, operate.Completion(c))
 	cmd.SetHelpCommandGroupID("operate")
 	complete(c, cmd)
 	return cmd
@@ -85,7 +93,7 @@ when no server runs.
 // version is set by the Makefile with -ldflags.
 var version = ""
 
-// versionText is what this program calls itself.
+// versionText is the name and version of this program.
 func versionText() string {
 	if version != "" {
 		return version

@@ -94,7 +94,7 @@ func emitNamespace(c *cli.CLI, s *cli.Conn, n access.Namespace, use []access.Quo
 	})
 }
 
-// quotaText is the quotas of a namespace in one line.
+// quotaText returns the quotas of a namespace in one line.
 func quotaText(n access.Namespace) string {
 	limits := n.Quota.Limits()
 	if len(limits) == 0 {
@@ -103,7 +103,7 @@ func quotaText(n access.Namespace) string {
 	return strings.Join(limits, ", ")
 }
 
-// limitText is the limits of a namespace's jobs in one line.
+// limitText returns the limits of a namespace's jobs in one line.
 func limitText(n access.Namespace) string {
 	if len(n.Limits) == 0 {
 		return "none"

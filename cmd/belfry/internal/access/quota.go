@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/internal/size"
 )
 
-// quotaFlags are the flags of quotas. A quota that none of them names stays as it is.
+// quotaFlags are the flags of quotas. Quotas without a flag stay unchanged.
 type quotaFlags struct {
 	access.Quota
 	artifacts, outputs, logs string
@@ -26,7 +26,7 @@ func (q *quotaFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&q.logs, access.QuotaFlag(access.QuotaLogBytes), "", "most bytes of logs of jobs, such as 10GiB; 0: no limit")
 }
 
-// each is the flags with what they set.
+// each maps each flag to the function that sets its quota.
 func (q *quotaFlags) each(to *access.Quota) map[string]func() {
 	return map[string]func(){
 		access.QuotaFlag(access.QuotaWaiting): func() { to.Waiting = q.Waiting },

@@ -1,4 +1,6 @@
-// Package access has the commands token, namespace and audit.
+// Package access has the commands token, namespace and audit. Each noun has a
+// file, and each verb a function. They talk to the server through package cli,
+// which also prints tables and JSON, and know no other package of commands.
 package access
 
 import (
@@ -84,7 +86,7 @@ func handOver(c *cli.CLI, t access.Token, secret string, save bool) error {
 	}{t, secret}, func(w io.Writer) { showSecret(c, w, secret, "token "+t.Name+" created") })
 }
 
-// showSecret writes a secret and nothing else to w, and the rest to stderr.
+// showSecret writes the secret alone to w, and other text to stderr.
 func showSecret(c *cli.CLI, w io.Writer, secret, created string) {
 	fmt.Fprintln(w, secret)
 	fmt.Fprintf(c.Stderr, "%s; the line above is its secret and is not shown again\n", created)
@@ -158,7 +160,7 @@ type revocable struct {
 	revoked bool
 }
 
-// revokeVerb revokes what is named; list says where the names are.
+// revokeVerb returns the verb that revokes tokens by name; list is the command that lists the names.
 func revokeVerb(c *cli.CLI, noun, short, list string, all func(context.Context, *cli.Conn) ([]revocable, error), revoke func(context.Context, *cli.Conn, int64) error) *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke ID|NAME...", Aliases: []string{"delete", "rm"}, Short: short, Args: cobra.MinimumNArgs(1),
@@ -182,8 +184,8 @@ func revokeVerb(c *cli.CLI, noun, short, list string, all func(context.Context, 
 	}
 }
 
-// revocableID finds one by its number, or by a name that only one has which is
-// not revoked.
+// revocableID finds a token by its number, or by a name that only one unrevoked
+// token has.
 func revocableID(known []revocable, noun, arg, list string) (int64, error) {
 	if id, err := strconv.ParseInt(arg, 10, 64); err == nil {
 		return id, nil

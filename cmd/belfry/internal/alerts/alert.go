@@ -1,4 +1,6 @@
-// Package alerts has the commands alert, channel and hook.
+// Package alerts has the commands alert, channel and hook. Each noun has a file,
+// and each verb a function. They talk to the server through package cli, which
+// also prints tables and JSON, and know no other package of commands.
 package alerts
 
 import (
@@ -161,7 +163,7 @@ func join[T ~string](words []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// about is what a rule is about.
+// about returns the subjects of a rule.
 func about(d alert.Rule) string {
 	var parts []string
 	for _, list := range []struct {

@@ -65,7 +65,7 @@ See whether it works with: belfry channel test NAME`,
 	}
 }
 
-// goal is where a channel leads, as far as that is not a secret.
+// goal returns the destination of a channel, without secrets.
 func goal(d alert.Channel) string {
 	switch g := d.Goal(); {
 	case g.To == "":

@@ -42,7 +42,7 @@ func (f *channelFlags) apply(_ *cli.Conn, fs *pflag.FlagSet, d *alert.Channel, r
 	if err != nil {
 		return err
 	}
-	if flag != "" && name != d.Kind() { // another kind begins without the settings of the one before
+	if flag != "" && name != d.Kind() { // a change of the kind drops the settings of the old kind
 		*d = alert.Channel{Namespace: d.Namespace, Name: d.Name, Description: d.Description}
 	}
 	if stray, of := f.settings.Stray(given, name); stray != "" {
@@ -78,13 +78,13 @@ func (f *channelFlags) readMailServer(text string, settings any) error {
 	return mailServer(string(read), settings.(*alert.EmailChannel))
 }
 
-// mailServer reads where mail is handed in. Parts that the URL leaves out get their
-// defaults, and a password stays.
+// mailServer reads the URL of a mail server. Missing parts get their defaults, except
+// that an existing password stays.
 func mailServer(text string, e *alert.EmailChannel) error {
 	const hint = "such as smtp://belfry@mail.example.com:587, or smtps:// for TLS from the start"
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Path != "" && u.Path != "/" {
-		return core.InvalidField("--email", "", "is not the URL of a mail server", hint) // it may hold a password
+		return core.InvalidField("--email", "", "is not the URL of a mail server", hint) // the value may contain a password
 	}
 	e.Host, e.Port, e.TLS, e.User = u.Hostname(), 0, "starttls", u.User.Username()
 	if u.Scheme == "smtps" {

@@ -83,7 +83,7 @@ See whether it works with: belfry hook test NAME`,
 	}
 }
 
-// selects says which events a hook selects, besides their types.
+// selects returns the filters of a hook, without event types.
 func selects(d hook.Hook) string {
 	var parts []string
 	for _, list := range []struct {
@@ -218,7 +218,7 @@ func pendingText(st hook.Standing) string {
 	return strconv.Itoa(st.Pending)
 }
 
-// stamp is an instant, or nothing for none.
+// stamp formats an instant; zero gives "".
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -289,7 +289,7 @@ func hookEvents(c *cli.CLI) *cobra.Command {
 	return cmd
 }
 
-// thingOf is what an event is of.
+// thingOf returns the subject of an event.
 func thingOf(e hook.Event) string {
 	switch {
 	case e.Job != nil:

@@ -16,7 +16,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// listenRetry is the pause after a server that did not answer.
+// listenRetry is the pause after a failed call of the server.
 const listenRetry = 5 * time.Second
 
 func hookListen(c *cli.CLI) *cobra.Command {
@@ -53,7 +53,7 @@ type pulledEvents interface {
 	AckEvents(ctx context.Context, namespace, name, cursor string) (hook.Standing, error)
 }
 
-// listener prints events, and notes what became of the connection.
+// listener prints events, and notes about the connection.
 type listener struct {
 	events     pulledEvents
 	out, notes io.Writer
@@ -94,7 +94,7 @@ func (l listener) listen(ctx context.Context, ns, name, after string) error {
 	}
 }
 
-// again does something until a server answers, if one has answered before.
+// again repeats do until the server answers. It does not repeat if the server has never answered.
 func (l listener) again(ctx context.Context, connected bool, do func() error) error {
 	for {
 		err := do()

@@ -18,17 +18,17 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// sending is what messages are sent through: channels, and hooks.
+// sending describes the test of a noun that sends messages: channels, and hooks.
 type sending struct {
-	noun, what  string // what is sent
+	noun, what  string // the message
 	short, long string
-	// remote tests it at a server, and is nil where s is none.
+	// remote runs the test at a server; it returns nil if s is not a server.
 	remote  func(s *cli.Conn) func(ctx context.Context, namespace, name string) (wire.ChannelTest, error)
 	secrets func(s httpapi.Secrets) func(ctx context.Context, namespace, name string) (alert.Channel, error)
 	message func(c alert.Channel, publicURL string, now time.Time) alert.Message
 }
 
-// test makes the verb that tests one.
+// test returns the verb test.
 func (t sending) test(c *cli.CLI) *cobra.Command {
 	return &cobra.Command{
 		Use: "test NAME", Short: t.short, Args: cobra.ExactArgs(1), Long: t.long,
@@ -67,7 +67,7 @@ func (t sending) draw(c *cli.CLI, w io.Writer, name string, r wire.ChannelTest) 
 	fmt.Fprintf(w, "%s  %s %s did not take the %s: %s\n", paint(cli.StyleBad, "FAIL"), t.noun, name, t.what, r.Error)
 }
 
-// here sends from this process.
+// here runs the test in this process.
 func (t sending) here(ctx context.Context, c *cli.CLI, s *cli.Conn, ns, name string) (out wire.ChannelTest, err error) {
 	keeper, is := s.Service.(httpapi.Secrets)
 	if !is {

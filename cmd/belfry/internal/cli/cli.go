@@ -1,5 +1,5 @@
-// Package cli is what all commands of belfry share: streams, flags, output, errors
-// and exit codes, and the way to a server or to the database itself.
+// Package cli is shared by all commands of belfry: streams, flags, output, errors and
+// exit codes, and the connection to a server or to the database directly.
 package cli
 
 import (
@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mattn/go-isatty"
@@ -21,24 +22,24 @@ import (
 	"github.com/belfry-run/belfry/internal/termtext"
 )
 
-// CLI is one command line under way.
+// CLI is the execution of one command line.
 type CLI struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Bars           io.Writer // stderr as it is, for drawings of our own
+	Bars           io.Writer // raw stderr, for progress bars
 	Env            map[string]string
-	Version        string         // what this program calls itself
+	Version        string         // of this program
 	Output         string         // table, json or yaml
 	Loaded         *config.Loaded // the configuration, once a verb has begun
 
 	configFile string
 	texts      map[string]*string // values of configuration flags, by key name
-	began      bool               // the command line was understood
-	stdinTaken bool               // a secret was read from there
-	tokenFile  string             // that the token was taken from, unless it was named
+	began      bool               // the command line was parsed
+	stdinTaken bool               // a secret was read from stdin
+	tokenFile  string             // file of the token, unless the user named it
 }
 
-// New is a command line with the streams and the environment of its process.
+// New returns a CLI with the streams and the environment of a process.
 func New(stdin io.Reader, stdout, stderr io.Writer, env []string) *CLI {
 	c := &CLI{Stdin: stdin, Stdout: forTerminal(stdout), Stderr: forTerminal(stderr), Bars: stderr, Env: map[string]string{}, texts: map[string]*string{}, Output: "table"}
 	for _, entry := range env {
@@ -48,8 +49,7 @@ func New(stdin io.Reader, stdout, stderr io.Writer, env []string) *CLI {
 	return c
 }
 
-// Attach prepares the root of all commands: its streams, and the flags that every
-// command has.
+// Attach prepares the root command: its streams, and the flags of all commands.
 func (c *CLI) Attach(root *cobra.Command) {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.PersistentPreRun = func(*cobra.Command, []string) { c.began = true }
@@ -63,8 +63,7 @@ func (c *CLI) Attach(root *cobra.Command) {
 	c.ConfigFlags(f, "client")
 }
 
-// Run carries out one command line, says what went wrong, and answers its exit
-// code.
+// Run executes one command line, reports its error, and returns the exit code.
 func (c *CLI) Run(ctx context.Context, root *cobra.Command, args []string) int {
 	readLines(root)
 	root.SetArgs(args)
@@ -76,7 +75,7 @@ func (c *CLI) Run(ctx context.Context, root *cobra.Command, args []string) int {
 	return ExitCode(err)
 }
 
-// ConfigFlags adds the flags of the keys that concern a group.
+// ConfigFlags adds the flags of the configuration keys of a group.
 func (c *CLI) ConfigFlags(f *pflag.FlagSet, group string) {
 	if group != "client" {
 		Alias(f, "label", "labels")
@@ -102,7 +101,7 @@ func (c *CLI) ConfigFlags(f *pflag.FlagSet, group string) {
 	}
 }
 
-// Alias lets a flag be written by another name, too.
+// Alias adds another name for a flag.
 func Alias(f *pflag.FlagSet, other, name string) {
 	f.SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
 		if given == other {
@@ -112,8 +111,8 @@ func Alias(f *pflag.FlagSet, other, name string) {
 	})
 }
 
-// configValue is a flag whose text is read by package config, together with
-// the file and the environment.
+// configValue is a flag that package config parses, together with the file and
+// the environment.
 type configValue struct {
 	text *string
 	set  bool
@@ -129,7 +128,7 @@ func (v *configValue) Set(s string) error {
 	return nil
 }
 
-// lowerFirst begins a text in the middle of a line. A name such as PostgreSQL stays as it is.
+// lowerFirst lowers the first letter of a text, for use within a sentence. A name such as PostgreSQL stays unchanged.
 func lowerFirst(s string) string {
 	if word, _, _ := strings.Cut(s, " "); len(word) > 1 && word[1:] == strings.ToLower(word[1:]) {
 		return strings.ToLower(s[:1]) + s[1:]
@@ -160,10 +159,10 @@ func (c *CLI) config(cmd *cobra.Command) (*config.Loaded, error) {
 
 func (c *CLI) getenv(name string) string { return c.Env[name] }
 
-// Logger writes to stderr, as the configuration says.
+// Logger returns a logger to stderr, with the level and format of the configuration.
 func (c *CLI) Logger(cfg config.Config) *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(cfg.LogLevel)) // Validate has seen it
+	_ = level.UnmarshalText([]byte(cfg.LogLevel)) // checked by Validate
 	o := &slog.HandlerOptions{Level: level}
 	if cfg.LogFormat == "json" {
 		return slog.New(slog.NewJSONHandler(c.Stderr, o))
@@ -171,11 +170,16 @@ func (c *CLI) Logger(cfg config.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(c.Stderr, o))
 }
 
-// usage makes an error of cobra's one of ours, with the next thing to try.
+// usage turns an error of cobra into a Belfry error with a hint.
 func (c *CLI) usage(root *cobra.Command, args []string, err error) error {
 	var be *core.Error
 	if errors.As(err, &be) {
 		return err
+	}
+	var value *pflag.InvalidValueError
+	var number *strconv.NumError
+	if errors.As(err, &value) && errors.As(err, &number) {
+		return core.InvalidField("--"+value.GetFlag().Name, value.GetValue(), notOf(value.GetFlag().Value.Type(), number.Err), "")
 	}
 	cmd, _, findErr := root.Find(args)
 	if findErr != nil || cmd == nil {
@@ -199,7 +203,20 @@ func (c *CLI) usage(root *cobra.Command, args []string, err error) error {
 	return core.Errorf(core.Invalid, "%s", text).WithHint("%s", hint)
 }
 
-// wrongArguments says which argument is missing, or is one too many.
+// notOf describes a value that does not fit the type of its flag.
+func notOf(flag string, why error) string {
+	switch {
+	case errors.Is(why, strconv.ErrRange):
+		return "is out of range"
+	case flag == "bool":
+		return "is not true or false"
+	case strings.HasPrefix(flag, "float"):
+		return "is not a number"
+	}
+	return "is not a whole number"
+}
+
+// wrongArguments returns an error that names the missing or superfluous argument.
 func wrongArguments(cmd *cobra.Command) error {
 	given, wanted, hint := cmd.Flags().Args(), Arguments(cmd), "write: "+cmd.UseLine()
 	if len(given) < len(wanted) {
@@ -208,7 +225,7 @@ func wrongArguments(cmd *cobra.Command) error {
 	return core.InvalidField("argument", strings.Join(given[len(wanted):], " "), "is one too many", hint)
 }
 
-// Arguments are the words for the arguments of a command, as the line has them that shows how it is written.
+// Arguments returns the names of a command's arguments, from its usage line.
 func Arguments(cmd *cobra.Command) []string {
 	words := strings.Fields(cmd.Use)[1:]
 	flags := func(word string) bool {
@@ -243,7 +260,7 @@ func commandNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// Noun is a command that only has verbs below it.
+// Noun returns a command that only has subcommands.
 func Noun(use, short string, aliases []string, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Aliases: aliases,
@@ -259,8 +276,8 @@ func Noun(use, short string, aliases []string, verbs ...*cobra.Command) *cobra.C
 	return cmd
 }
 
-// forTerminal keeps what strangers have written from steering a terminal. Output
-// goes to a file or a pipe stays as it is.
+// forTerminal removes control sequences in foreign text before a terminal. Output
+// to a file or a pipe stays unchanged.
 func forTerminal(w io.Writer) io.Writer {
 	if IsTerminal(w) {
 		return &termtext.Writer{W: w}

@@ -8,14 +8,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Completed is what a shell may complete a word to, and what it says beside it.
+// Completed is a completion of a word, with a description.
 type Completed struct{ Word, Note string }
 
-// completePatience is short, because the shell takes no keys meanwhile.
+// completePatience is the time limit of a completion. It is short, because the shell waits meanwhile.
 const completePatience = 2 * time.Second
 
-// Complete makes shells complete a word to what list finds for the part that is written. Where no server answers they
-// complete nothing, and say nothing of it: a key that is pressed opens no database, which might be migrated by it.
+// Complete returns the completion of a word by list, which gets the typed part. Without a server there are no completions and
+// no error. A completion never opens a database, because that could migrate it.
 func (c *CLI) Complete(list func(ctx context.Context, s *Conn, part string) ([]Completed, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, part string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completePatience)

@@ -22,19 +22,20 @@ import (
 	"github.com/belfry-run/belfry/httpapi/client"
 )
 
-// Conn is what a verb works on: a server, or the database itself. A verb
-// cannot tell which.
+// Conn is the connection of a verb: to a server, or to the database directly.
+// Verbs work the same with both.
 type Conn struct {
 	httpapi.Service
 	NS       string         // namespace; * for all
-	Blobs    *app.Artifacts // where to send them, when there is no server that takes links
-	Transfer time.Duration  // least time for a file on its way; default: a minute
-	Direct   bool           // the database, without a node that would run jobs
+	Blobs    *app.Artifacts // store of artifacts, if there is no server that serves links
+	Transfer time.Duration  // minimum time limit to transfer a file; default: a minute
+	Direct   bool           // connected to the database, without a node that runs jobs
 	Where    string         // URL of the server, or the database
-	Now      time.Time      // when the verb began
+	CAFile   string         // PEM file of authorities to trust in addition to the system's
+	Now      time.Time      // start of the verb
 }
 
-// Verb makes the RunE of a command that needs a connection.
+// Verb returns the RunE of a command that needs a connection.
 func (c *CLI) Verb(fn func(ctx context.Context, s *Conn, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := c.CheckOutput(); err != nil {
@@ -53,7 +54,7 @@ func (c *CLI) Verb(fn func(ctx context.Context, s *Conn, cmd *cobra.Command, arg
 	}
 }
 
-// Local makes the RunE of a command that needs the configuration and no
+// Local returns the RunE of a command that needs the configuration, but no
 // server.
 func (c *CLI) Local(fn func(cmd *cobra.Command, l *config.Loaded) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
@@ -68,8 +69,8 @@ func (c *CLI) Local(fn func(cmd *cobra.Command, l *config.Loaded) error) func(*c
 	}
 }
 
-// connect finds the server or database. The command line counts
-// first; then a server that runs; then the database file, if there is one.
+// connect finds the server or database. The command line has precedence, then a
+// running server, then an existing database file.
 func (c *CLI) connect(ctx context.Context, cmd *cobra.Command) (*Conn, func() error, error) {
 	l, err := c.config(cmd)
 	if err != nil {
@@ -98,7 +99,7 @@ func (c *CLI) dial(l *config.Loaded) (*Conn, func() error, error) {
 		return nil, nil, err
 	}
 	c.Logger(l.Config).Debug("talking to the server", "server", l.ServerURL())
-	s := &Conn{Service: client, NS: l.Namespace, Where: l.ServerURL(), Now: time.Now()}
+	s := &Conn{Service: client, NS: l.Namespace, Where: l.ServerURL(), CAFile: l.CAFile, Now: time.Now()}
 	return s, func() error { return nil }, nil
 }
 
@@ -114,8 +115,8 @@ func (c *CLI) open(ctx context.Context, l *config.Loaded) (*Conn, func() error, 
 	return s, func() error { return errors.Join(st.Close(), artifacts.Close()) }, nil
 }
 
-// ClientToken is the token for the server. The file that a first start on this
-// machine left is for this machine only, and is never sent elsewhere.
+// ClientToken returns the token for the server. The token of the first start on
+// this machine is never sent to another machine.
 func (c *CLI) ClientToken(l *config.Loaded) (string, error) {
 	if l.Token != "" {
 		return l.Token, nil
@@ -156,8 +157,8 @@ func (c *CLI) ClientToken(l *config.Loaded) (string, error) {
 	return token, nil
 }
 
-// userToken is where a node without a file of its own keeps the token of this
-// machine's operator; empty: nowhere.
+// userToken returns the token file in the user's configuration folder, for a
+// node that has no other file; "" if there is no such folder.
 func userToken() string {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -166,8 +167,8 @@ func userToken() string {
 	return filepath.Join(dir, "belfry", "token")
 }
 
-// nameToken says which file an unwelcome token came from that was not named: it
-// may be that of another server.
+// nameToken adds the file of a refused token to an error, unless the user named
+// the file: the token may belong to another server.
 func (c *CLI) nameToken(err error) error {
 	var e *core.Error
 	if c.tokenFile == "" || !errors.As(err, &e) || e.Code != core.Unauthorized {
@@ -180,13 +181,13 @@ func (c *CLI) nameToken(err error) error {
 	return e.WithHint("%s", hint)
 }
 
-// IsLocal reports whether the URL of a server is of this machine.
+// IsLocal reports whether a server's URL points to this machine.
 func IsLocal(server string) bool {
 	u, err := url.Parse(server)
 	return err == nil && (config.IsLoopback(u.Hostname()) || config.IsLoopback(u.Host))
 }
 
-// answers reports whether something listens there.
+// answers reports whether a server listens at the address.
 func answers(ctx context.Context, server string) bool {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -210,7 +211,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// LocalActor is who works on the database itself, for the audit.
+// LocalActor returns the actor of direct changes to the database, for the audit.
 func LocalActor() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return "local:" + u.Username
@@ -218,7 +219,7 @@ func LocalActor() string {
 	return fmt.Sprintf("local:%d", os.Getuid())
 }
 
-// OneNamespace is the namespace, where * makes no sense.
+// OneNamespace returns the namespace; * is an error.
 func (s *Conn) OneNamespace() (string, error) {
 	if s.NS == core.AnyNamespace {
 		return "", core.InvalidField("--namespace", "*", "names no single owner", "give the namespace itself")
@@ -226,7 +227,7 @@ func (s *Conn) OneNamespace() (string, error) {
 	return s.NS, nil
 }
 
-// AllPages reads pages until limit items are there. 0 means all of them.
+// AllPages reads pages until it has limit items. 0 means all items.
 func AllPages[T any](limit int, page func(core.Paging) (core.Page[T], error)) (core.Page[T], error) {
 	all := core.Page[T]{Items: []T{}}
 	if err := NotNegative("--limit", limit, "0 shows all"); err != nil {
@@ -253,14 +254,14 @@ func LimitFlag(cmd *cobra.Command) *int {
 	return cmd.Flags().Int("limit", 50, "show at most so many; 0: all")
 }
 
-// More tells on stderr that a list was cut.
+// More notes on stderr that a list was cut.
 func (c *CLI) More(next string, shown int) {
 	if next != "" && c.Output == "table" {
 		fmt.Fprintf(c.Stderr, "the first %d are shown; more with --limit 0\n", shown)
 	}
 }
 
-// Label is a name, with its namespace when several are shown.
+// Label returns a name, with its namespace if several are shown.
 func (s *Conn) Label(namespace, name string) string {
 	if s.NS == core.AnyNamespace {
 		return namespace + "/" + name
@@ -268,8 +269,8 @@ func (s *Conn) Label(namespace, name string) string {
 	return name
 }
 
-// Address is where people and programs reach a path of the node. The node knows the path; that it is reached elsewhere
-// than by this command, only the configuration can say.
+// Address returns the address of a path of the node for people and programs. Its host comes from the configuration, because
+// it may differ from the one that this command uses.
 func (c *CLI) Address(s *Conn, path string) string {
 	base := s.Where
 	if s.Direct {

@@ -13,8 +13,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// NoteAbsent says what a saved thing names that is not there. It is about them
-// once they are, so this is no mistake; a name that is mistyped looks the same.
+// NoteAbsent notes names in a saved definition that do not exist. This is not an
+// error, because they may be created later; but a mistyped name looks the same.
 func (c *CLI) NoteAbsent(ctx context.Context, s *Conn, namespace string, monitors, tasks, schedules []string) {
 	look := func(noun string, names []string, read func(name string) error) {
 		for _, name := range names {
@@ -28,14 +28,14 @@ func (c *CLI) NoteAbsent(ctx context.Context, s *Conn, namespace string, monitor
 	look("schedule", schedules, func(name string) error { _, err := s.Schedule(ctx, namespace, name); return err })
 }
 
-// Document is what channels, alert rules, windows and status pages have in
-// common: they are saved as a whole, under a name.
+// Document has the shared verbs of channels, alert rules, maintenance windows and
+// status pages: they are saved as a whole, under a name.
 type Document[T any] struct {
 	CLI        *CLI
 	Noun, Many string // such as window, windows
-	Empty      string // what to do when there are none
-	Arguments  string // of set, besides NAME
-	Long       string // about set
+	Empty      string // hint for an empty list
+	Arguments  string // of set, after NAME
+	Long       string // long help of set
 	Example    string
 
 	List func(ctx context.Context, s *Conn, f view.DocumentFilter) (core.Page[T], error)
@@ -48,24 +48,23 @@ type Document[T any] struct {
 	Row   func(s *Conn, d T) []string
 	Draw  func(w io.Writer, s *Conn, d T)
 
-	// Flags adds the flags of set and answers what puts them into a definition.
+	// Flags adds the flags of set, and returns the function that puts them into a definition.
 	Flags func(fs *pflag.FlagSet) Setter[T]
-	// Said is what there is to say of one that was saved, and Try what may be
-	// done next.
+	// Said describes a saved definition, and Try suggests the next command.
 	Said func(s *Conn, d T) string
 	Try  func(T) string
 }
 
-// Setter puts flags that were given into a definition; args are those after the
-// name.
+// Setter puts the given flags into a definition; args are the arguments after
+// the name.
 type Setter[T any] func(s *Conn, fs *pflag.FlagSet, d *T, args []string) error
 
-// Verbs are list, show, set and delete.
+// Verbs returns the verbs list, show, set and delete.
 func (d Document[T]) Verbs() []*cobra.Command {
 	return []*cobra.Command{d.ListVerb(), d.ShowVerb(), d.setVerb(), d.DeleteVerb()}
 }
 
-// ListVerb is the verb list.
+// ListVerb returns the verb list.
 func (d Document[T]) ListVerb() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List " + d.Many, Args: cobra.NoArgs}
 	limit := LimitFlag(cmd)
@@ -93,7 +92,7 @@ func (d Document[T]) ListVerb() *cobra.Command {
 	return cmd
 }
 
-// ShowVerb is the verb show.
+// ShowVerb returns the verb show.
 func (d Document[T]) ShowVerb() *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Aliases: []string{"get"}, Short: "Show one of the " + d.Many, Args: cobra.ExactArgs(1),
@@ -147,8 +146,8 @@ func (d Document[T]) setVerb() *cobra.Command {
 	return cmd
 }
 
-// begin is the definition that flags change: of the file, of the one that is
-// there, or an empty one.
+// begin returns the definition that flags change: that of the file, the existing
+// one, or an empty one.
 func (d Document[T]) begin(ctx context.Context, s *Conn, file, name string) (item T, err error) {
 	ns, err := s.OneNamespace()
 	if err != nil {
@@ -179,7 +178,7 @@ func (d Document[T]) begin(ctx context.Context, s *Conn, file, name string) (ite
 	return item, nil
 }
 
-// DeleteVerb is the verb delete.
+// DeleteVerb returns the verb delete.
 func (d Document[T]) DeleteVerb() *cobra.Command {
 	return &cobra.Command{
 		Use: "delete NAME...", Aliases: []string{"rm"}, Short: "Delete " + d.Many, Args: cobra.MinimumNArgs(1),
@@ -189,8 +188,8 @@ func (d Document[T]) DeleteVerb() *cobra.Command {
 	}
 }
 
-// Draft reads a definition from its file, if there is one, and gives it the
-// name and the namespace of the command line. They are places in v.
+// Draft reads a definition from its file, if there is one, and sets its name and
+// namespace from the command line. name and namespace point into v.
 func (c *CLI) Draft(s *Conn, file, what string, args []string, v any, name, namespace *string) error {
 	ns, err := s.OneNamespace()
 	if err != nil {
@@ -220,7 +219,7 @@ func (c *CLI) Definition(path, what string, v any) error {
 	return config.Decode(srcs[0], what, v)
 }
 
-// Each does something to every named thing and says so.
+// Each calls fn for each name, and prints done for each.
 func (c *CLI) Each(s *Conn, names []string, done string, fn func(ns, name string) error) error {
 	ns, err := s.OneNamespace()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// The exit codes. Scripts rely on them, so they never change.
+// Exit codes. Scripts rely on them, so they never change.
 const (
 	ExitOK           = 0
 	ExitFailed       = 1 // the job failed, a check failed, or anything not listed
@@ -42,7 +42,7 @@ const ExitHelp = `Exit codes:
  10  a quota of the namespace has no room for it now
  11  a queue has as many jobs waiting as it may`
 
-// ExitCode is the one place where what went wrong becomes an exit code.
+// ExitCode returns the exit code of an error.
 func ExitCode(err error) int {
 	var status ExitStatus
 	if errors.As(err, &status) {
@@ -76,12 +76,12 @@ func ExitCode(err error) int {
 }
 
 // ExitStatus ends the program with a code and no error text: the command has
-// said on stdout what there is to say.
+// already printed the result on stdout.
 type ExitStatus int
 
 func (s ExitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// report writes an error for people: what, where, and what to try.
+// report writes an error for people: its message, fields and hint.
 func report(w io.Writer, err error, color bool) {
 	var status ExitStatus
 	if err == nil || errors.As(err, &status) {
@@ -115,7 +115,7 @@ func report(w io.Writer, err error, color bool) {
 	}
 }
 
-// message is the sentence of an error with whatever was said around it.
+// message returns the message of an error with the context of its wrappers.
 func message(err error, be *core.Error) string {
 	around, _, found := strings.Cut(err.Error(), be.Error())
 	if found && around != "" {

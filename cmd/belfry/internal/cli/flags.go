@@ -14,14 +14,14 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Set puts the value of a flag where it belongs, if the flag was given.
+// Set stores the value of a flag in to, if the flag was given.
 func Set[T any](given bool, value T, to *T) {
 	if given {
 		*to = value
 	}
 }
 
-// Duration reads the duration of the flag name, if it was given.
+// Duration reads the duration of a flag, if it was given.
 func Duration(given func(string) bool, name, text string, to *core.Duration) error {
 	if !given(name) {
 		return nil
@@ -34,8 +34,7 @@ func Duration(given func(string) bool, name, text string, to *core.Duration) err
 	return nil
 }
 
-// Instant reads a time as people write it: with an offset, or as the time of
-// day in a zone.
+// Instant reads a time with an offset, or a local time in a zone.
 func Instant(given bool, field, text, zone string, to *time.Time) error {
 	if !given {
 		return nil
@@ -55,12 +54,12 @@ func instantIn(loc *time.Location, field, text string, to *time.Time) error {
 	return core.InvalidField(field, text, "is not a time", "write '2026-12-24 18:00', or 2026-12-24T18:00:00+02:00")
 }
 
-// Before reads a time as it is called here, or how long ago it was.
+// Before reads a past time: a local time, or a duration before now.
 func Before(now time.Time, field, text string, to *time.Time) error {
 	return fromNow(now, -1, field, text, to)
 }
 
-// Expiry reads --expires, a time as it is called here, or how far away it is.
+// Expiry reads --expires: a local time, or a duration from now.
 func Expiry(now time.Time, text string, to *time.Time) error {
 	return fromNow(now, 1, "--expires", text, to)
 }
@@ -76,7 +75,7 @@ func fromNow(now time.Time, sign time.Duration, field, text string, to *time.Tim
 	return instantIn(time.Local, field, text, to)
 }
 
-// NotNegative refuses a number below zero, which means nothing to its flag.
+// NotNegative refuses a negative number.
 func NotNegative[N int | int64 | time.Duration](flag string, n N, hint string) error {
 	if n < 0 {
 		return core.InvalidField(flag, fmt.Sprint(n), "is negative", hint)
@@ -84,7 +83,7 @@ func NotNegative[N int | int64 | time.Duration](flag string, n N, hint string) e
 	return nil
 }
 
-// Retries reads --retries, the tries after the first one.
+// Retries reads --retries, the number of tries after the first.
 func Retries(given func(string) bool, n int, to *task.Retry) error {
 	if err := NotNegative("--retries", n, "0 never retries"); err != nil {
 		return err
@@ -105,7 +104,7 @@ func JSONText(given bool, text string, to *json.RawMessage) error {
 	return nil
 }
 
-// NameValues reads entries such as NAME=VALUE, where sep is the sign between them.
+// NameValues reads entries such as NAME=VALUE; sep is the separator.
 func NameValues(flag string, entries []string, sep string) (map[string]string, error) {
 	m := map[string]string{}
 	for _, e := range entries {
@@ -136,7 +135,7 @@ func NameAndRest(cmd *cobra.Command, args []string) (name string, rest []string,
 	return name, rest, nil
 }
 
-// NoRest refuses arguments where none mean anything.
+// NoRest refuses superfluous arguments.
 func NoRest(args []string) error {
 	if len(args) > 0 {
 		return core.InvalidField("NAME", args[0], "is one argument too many", "")
@@ -144,7 +143,7 @@ func NoRest(args []string) error {
 	return nil
 }
 
-// Choice refuses a word that is not among those known. An empty one is none.
+// Choice refuses an unknown word. An empty word is valid.
 func Choice[T ~string](flag string, word T, known ...T) error {
 	texts := make([]string, len(known))
 	for i, k := range known {
@@ -159,7 +158,7 @@ func Choice[T ~string](flag string, word T, known ...T) error {
 	return core.InvalidField(flag, string(word), "is not a choice", "one of "+strings.Join(texts, ", "))
 }
 
-// Edited is a copy to be changed: what a store answered may be shared.
+// Edited returns a copy for changes, because an answer of a store may be shared.
 func Edited[T any](p *T) *T {
 	if p == nil {
 		return new(T)

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/belfry-run/belfry/core"
 )
@@ -32,5 +35,29 @@ func TestTimesFromNow(t *testing.T) {
 	var to time.Time
 	if err := Before(now, "--since", "tomorrow", &to); core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), "--since") {
 		t.Errorf("tomorrow: %v", err)
+	}
+}
+
+func TestAValueOfTheWrongTypeIsSaidInWords(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"--limit x":                    `--limit "x": is not a whole number`,
+		"--limit 99999999999999999999": `--limit "99999999999999999999": is out of range`,
+		"--share x":                    `--share "x": is not a number`,
+		"--yes=maybe":                  `--yes "maybe": is not true or false`,
+	} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			var out, errs bytes.Buffer
+			c := New(strings.NewReader(""), &out, &errs, nil)
+			cmd := &cobra.Command{Use: "belfry", RunE: func(*cobra.Command, []string) error { return nil }}
+			cmd.Flags().Int("limit", 0, "")
+			cmd.Flags().Float64("share", 0, "")
+			cmd.Flags().Bool("yes", false, "")
+			c.Attach(cmd)
+			if code := c.Run(t.Context(), cmd, strings.Fields(args)); code != ExitUsage || !strings.Contains(errs.String(), want) {
+				t.Errorf("exit code %d, errors %q, want %d and %q", code, errs.String(), ExitUsage, want)
+			}
+		})
 	}
 }

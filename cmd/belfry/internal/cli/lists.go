@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// readLines lets the flags of all commands that are lists take one entry a line
-// as well, as a file or another command gives them. pflag reads the first line
-// alone, and says nothing of the others.
+// readLines makes list flags of all commands also accept one entry for each line,
+// as from a file or another command. pflag reads only the first line, and ignores
+// the others silently.
 func readLines(cmd *cobra.Command) {
 	for _, flags := range []*pflag.FlagSet{cmd.Flags(), cmd.PersistentFlags()} {
 		flags.VisitAll(func(f *pflag.Flag) {

@@ -22,7 +22,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// OnOff is the state of what can be switched off.
+// OnOff returns the word for a setting that can be switched off.
 func OnOff(off bool) string {
 	if off {
 		return "off"
@@ -30,7 +30,7 @@ func OnOff(off bool) string {
 	return "on"
 }
 
-// Labels are the labels of a worker, in a line.
+// Labels returns the labels of a worker in one line.
 func Labels(labels map[string]string) string {
 	return strings.ReplaceAll(setting.Entries(labels, "="), "\n", ",")
 }
@@ -45,7 +45,7 @@ var (
 	StyleDim  = lipgloss.NewStyle().Faint(true)
 )
 
-// painter applies styles, or does not.
+// painter returns a function that applies styles, or none without color.
 func painter(color bool) func(lipgloss.Style, string) string {
 	if !color {
 		return func(_ lipgloss.Style, s string) string { return s }
@@ -53,12 +53,12 @@ func painter(color bool) func(lipgloss.Style, string) string {
 	return func(st lipgloss.Style, s string) string { return st.Render(s) }
 }
 
-// Painter applies styles if standard output is a terminal that shows them.
+// Painter returns a function that applies styles if stdout is a terminal that shows them.
 func (c *CLI) Painter() func(lipgloss.Style, string) string {
 	return painter(c.colorOn(c.Stdout))
 }
 
-// Emit writes v as -o asks; table draws it for people.
+// Emit writes v in the format of -o; table draws it for people.
 func (c *CLI) Emit(v any, table func(w io.Writer)) error {
 	switch c.Output {
 	case "json":
@@ -70,7 +70,7 @@ func (c *CLI) Emit(v any, table func(w io.Writer)) error {
 	return nil
 }
 
-// CheckOutput refuses an unknown value of -o, before anything is done.
+// CheckOutput refuses an unknown value of -o, before the verb runs.
 func (c *CLI) CheckOutput() error {
 	if !slices.Contains([]string{"table", "json", "yaml"}, c.Output) {
 		return core.InvalidField("--output", c.Output, "is not an output", "one of table, json, yaml")
@@ -92,17 +92,17 @@ func WriteJSON(w io.Writer, v any) error {
 type Grid struct {
 	head  []string
 	rows  [][]string
-	Least []int // widths that columns have at least
+	Least []int // minimum widths of columns
 	Paint func(lipgloss.Style, string) string
 }
 
-// Grid is an empty table of these columns. One whose head begins with a question
-// mark is left out where all its cells are empty.
+// Grid returns an empty table with these columns. A column whose head begins with
+// a question mark is left out if all its cells are empty.
 func (c *CLI) Grid(head ...string) *Grid {
 	return &Grid{head: head, Paint: c.Painter()}
 }
 
-// Row adds a row. Line breaks in cells become spaces: no name or text of a stranger looks like a row of its own.
+// Row adds a row. Line breaks in cells become spaces, so that foreign text cannot look like a row.
 func (g *Grid) Row(cells ...string) {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
@@ -113,7 +113,7 @@ func (g *Grid) Row(cells ...string) {
 
 var inLine = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
 
-// leaveOut removes the columns that are only shown when they have something.
+// leaveOut removes optional columns that are empty.
 func (g *Grid) leaveOut() {
 	for i := len(g.head) - 1; i >= 0; i-- {
 		name, optional := strings.CutPrefix(g.head[i], "?")
@@ -151,7 +151,7 @@ func (g *Grid) Write(w io.Writer) {
 	}
 }
 
-// WriteRow writes one row whose columns have at least these widths.
+// WriteRow writes one row with these minimum widths of columns.
 func WriteRow(w io.Writer, row []string, widths []int) {
 	var b strings.Builder
 	for i, cell := range row {
@@ -163,7 +163,7 @@ func WriteRow(w io.Writer, row []string, widths []int) {
 	fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
 }
 
-// Pairs is a table of names and values. Empty values are left out.
+// Pairs writes a table of names and values. Empty values are left out.
 func (c *CLI) Pairs(w io.Writer, pairs ...string) {
 	paint := c.Painter()
 	width := 0
@@ -181,10 +181,10 @@ func (c *CLI) Pairs(w io.Writer, pairs ...string) {
 	}
 }
 
-// State is the state of anything in its colour.
+// State returns a state in its color.
 func (g *Grid) State(s string) string { return g.Paint(StateStyle(s), s) }
 
-// StateStyle is the colour of a state of anything.
+// StateStyle returns the style of a state.
 func StateStyle(s string) lipgloss.Style {
 	switch s {
 	case string(job.Succeeded), string(schedule.Active), string(job.OutcomeOK), string(monitor.StatusUp), string(alert.Sent):
@@ -199,7 +199,7 @@ func StateStyle(s string) lipgloss.Style {
 	return lipgloss.NewStyle()
 }
 
-// When is an instant for people: the local time of day and how far away.
+// When formats an instant for people: the local time, and its distance from now.
 func When(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -207,7 +207,7 @@ func When(t, now time.Time) string {
 	return Stamp(t) + " (" + Ago(t, now) + ")"
 }
 
-// Stamp is an instant as the local time of day.
+// Stamp formats an instant as local time.
 func Stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -215,7 +215,7 @@ func Stamp(t time.Time) string {
 	return core.StampIn(t, time.Local)
 }
 
-// Ago is how far an instant is from now, such as "3m ago" or "in 5s".
+// Ago formats the distance of an instant from now, such as "3m ago" or "in 5s".
 func Ago(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -226,7 +226,7 @@ func Ago(t, now time.Time) string {
 	return "in " + core.SpanText(t.Sub(now))
 }
 
-// Count shows numbers that are only counted up to a limit.
+// Count formats a number that is only counted up to a limit.
 func Count(n int) string {
 	if n > core.CountLimit {
 		return fmt.Sprintf(">%d", core.CountLimit)
@@ -234,7 +234,7 @@ func Count(n int) string {
 	return fmt.Sprint(n)
 }
 
-// Clip is the first line of a text, short enough for a table.
+// Clip returns the first line of a text, cut for a table.
 func Clip(s string, n int) string {
 	s, _, more := strings.Cut(strings.TrimSpace(s), "\n")
 	if r := []rune(s); len(r) > n {
@@ -245,7 +245,7 @@ func Clip(s string, n int) string {
 	return s
 }
 
-// InZone is an instant in the zone of its schedule.
+// InZone formats an instant in the zone of its schedule.
 func InZone(t time.Time, zone string) string {
 	loc, err := cron.LoadZone(zone)
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/belfry-run/belfry/core/setting"
 )
 
-// maxSecret bounds what is read for a secret, in bytes. The longest are PEM.
+// maxSecret limits a secret, in bytes. The longest secrets are PEM files.
 const maxSecret = 64 << 10
 
 // SecretHelp ends the help of a flag that takes a secret.
 const SecretHelp = setting.SecretUsage
 
-// Secret is the value of a flag that others should not see. Written out, it
-// stands in the list of processes and in the shell's history; so it may be
-// given as a file or through standard input.
+// Secret reads the value of a flag that takes a secret. Written out, a secret
+// appears in the process list and in the shell's history; so a file or stdin may
+// be given instead.
 func (c *CLI) Secret(flag, text string) (core.Secret, error) {
 	var raw []byte
 	var err error
@@ -42,7 +42,7 @@ func SecretFile(flag, path string) (core.Secret, error) {
 	return secretIn(flag, path, raw, err)
 }
 
-// secretIn is the secret that was read from a place, as a flag names it.
+// secretIn returns the secret that was read from a place, which the flag names.
 func secretIn(flag, place string, raw []byte, err error) (core.Secret, error) {
 	if err != nil {
 		return "", core.InvalidField(flag, place, err.Error(), "@FILE names a file that holds nothing but the secret")
@@ -63,7 +63,7 @@ func readSecret(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxSecret+1))
 }
 
-// SetSecret puts a secret where it belongs, if its flag was given.
+// SetSecret stores a secret in to, if its flag was given.
 func (c *CLI) SetSecret(given func(string) bool, name, text string, to *core.Secret) error {
 	if !given(name) {
 		return nil

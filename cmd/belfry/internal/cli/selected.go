@@ -9,8 +9,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Selected shows what was done to each job that was selected, which noun names. When they were named one by one and
-// nothing was done to any of them, the exit code says so: not found where none of them is there.
+// Selected shows the result for each selected job; noun names the jobs. If jobs were given by id and none was changed, the
+// exit code reports that: not found if none of them exists.
 func (c *CLI) Selected(all view.Selected, noun, done string, named bool) error {
 	err := c.Emit(all, func(w io.Writer) {
 		for _, id := range all.IDs {
@@ -30,7 +30,7 @@ func (c *CLI) Selected(all view.Selected, noun, done string, named bool) error {
 	if err == nil && named && len(all.IDs) == 0 {
 		for _, why := range all.Left {
 			if why != view.NoSuchJob {
-				return ExitStatus(ExitConflict) // why was said above
+				return ExitStatus(ExitConflict) // the reasons are printed above
 			}
 		}
 		return ExitStatus(ExitNotFound)

@@ -13,25 +13,25 @@ import (
 	"github.com/belfry-run/belfry/core/setting"
 )
 
-// KindFlags are the flags of one kind: the one that says the kind, and its settings.
+// KindFlags are the flags of one kind: the flag that selects the kind, and its settings.
 type KindFlags struct {
 	Kind, Flag string
 	Fields     []setting.Field
 }
 
-// has reports that a flag is one of its settings.
+// has reports whether a flag is a setting of the kind.
 func (k KindFlags) has(flag string) bool {
 	return slices.ContainsFunc(k.Fields, func(f setting.Field) bool { return f.Flag == flag && flag != k.Flag })
 }
 
-// Settings are the flags of all kinds of a thing. A flag that several kinds have is one.
+// Settings are the flags of all kinds of a noun. Several kinds may share a flag.
 type Settings struct {
 	Kinds   []KindFlags
-	Said    string // begins the help of a flag that says a kind, which stands for %
-	And     string // between the kinds of a setting, in its help
-	Missing string // hint when no kind is given
-	Twice   string // hint when two are
-	// Reads are flags that are written in another way than they are kept.
+	Said    string // begin of the help of a flag that selects a kind; % is replaced by the kind
+	And     string // separator of the kinds in the help of a setting
+	Missing string // hint if no kind is given
+	Twice   string // hint if two kinds are given
+	// Reads are functions for flags whose text differs from the stored value.
 	Reads map[string]func(text string, settings any) error
 
 	values map[string]any
@@ -63,7 +63,7 @@ func (s *Settings) usage(k KindFlags, f setting.Field) string {
 	return "of " + strings.Join(s.Of(f.Flag), s.And) + text
 }
 
-// Of lists the flags of the kinds that a setting belongs to.
+// Of lists the flags of the kinds that have a setting.
 func (s *Settings) Of(flag string) (flags []string) {
 	for _, k := range s.Kinds {
 		if k.has(flag) {
@@ -87,7 +87,7 @@ func addFlag(fs *pflag.FlagSet, f setting.Field, usage string) any {
 	return fs.String(f.Flag, "", usage)
 }
 
-// Kind is the kind that the flags ask for, or else the one that there is. Its flag is empty then.
+// Kind returns the kind that the flags select, or else the previous kind, with an empty flag.
 func (s *Settings) Kind(given func(string) bool, before string) (kind, flag string, err error) {
 	var flags []string
 	for _, k := range s.Kinds {
@@ -106,12 +106,12 @@ func (s *Settings) Kind(given func(string) bool, before string) (kind, flag stri
 	return core.Or(kind, before), flag, nil
 }
 
-// Changed reports that some flag was given.
+// Changed reports whether any of the flags was given.
 func (s *Settings) Changed(given func(string) bool) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(s.values)), given)
 }
 
-// Stray is a flag that was given and belongs to other kinds, with the flags of those; empty when there is none.
+// Stray returns a given flag that belongs to other kinds, with the flags of those kinds; "" if there is none.
 func (s *Settings) Stray(given func(string) bool, kind string) (flag string, of []string) {
 	own := s.of(kind)
 	for _, k := range s.Kinds {
@@ -133,13 +133,13 @@ func (s *Settings) of(kind string) KindFlags {
 	return KindFlags{}
 }
 
-// More adds lines to a flag that takes several.
+// More adds lines to a flag that may be repeated.
 func (s *Settings) More(flag string, lines []string) {
 	list := s.values[flag].(*[]string)
 	*list = append(slices.Clone(*list), lines...)
 }
 
-// Apply puts the flags of a kind that were given into its settings, a pointer to a struct.
+// Apply puts the given flags of a kind into its settings, a pointer to a struct.
 func (s *Settings) Apply(c *CLI, given func(string) bool, kind string, settings any) error {
 	fields := s.of(kind).Fields
 	for _, f := range fields {
@@ -169,7 +169,7 @@ func (s *Settings) Apply(c *CLI, given func(string) bool, kind string, settings 
 	return nil
 }
 
-// setField sets a setting to what its flag says.
+// setField sets a setting to the value of its flag.
 func (c *CLI) setField(given func(string) bool, f setting.Field, value any, to reflect.Value) (err error) {
 	switch f.As {
 	case setting.Number:

@@ -7,17 +7,17 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/internal/exchange"
+	"github.com/belfry-run/belfry/internal/signed"
 )
 
-// TransferTime is how long a file may take on its way to or from a store: a minute
-// and what it needs at 64 KiB a second.
+// TransferTime is the time limit to transfer a file to or from a store: a minute
+// plus the time at 64 KiB/s.
 func (s *Conn) TransferTime(size int64) time.Duration {
 	return cmp.Or(s.Transfer, time.Minute) + time.Duration(size>>16)*time.Second
 }
 
-// Stalled is the error of a transfer, told as that of a store that stalls if the
-// transfer's own time ended it.
+// Stalled returns the error of a transfer. If the time limit of the transfer ended
+// it, the error says that the store stalled.
 func Stalled(caller, transfer context.Context, err error) error {
 	if err == nil || caller.Err() != nil || transfer.Err() == nil {
 		return err
@@ -25,8 +25,11 @@ func Stalled(caller, transfer context.Context, err error) error {
 	return core.Errorf(core.Unavailable, "the artifact store did not take or give the bytes in time")
 }
 
-// StoreClient follows no redirect: a link is for one place.
-var StoreClient = &http.Client{
-	Transport:     exchange.Transport{RoundTripper: http.DefaultTransport},
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+// StoreClient returns the client for links. It trusts the same authorities as the client of the server, which may be the store.
+func (s *Conn) StoreClient() (*http.Client, error) {
+	roots, err := signed.Authorities(s.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	return signed.Client(signed.Transport(roots)), nil
 }

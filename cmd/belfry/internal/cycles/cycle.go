@@ -1,4 +1,6 @@
-// Package cycles has the command cycle.
+// Package cycles has the command cycle. Each noun has a file, and each verb a
+// function. They talk to the server through package cli, which also prints
+// tables and JSON, and know no other package of commands.
 package cycles
 
 import (
@@ -72,7 +74,7 @@ func statusOf(ctx context.Context, s *cli.Conn, name string) (cycle.Status, erro
 	return s.CycleStatus(ctx, ns, name)
 }
 
-// runText is where the run under way is, in a line.
+// runText returns the state of the present run in one line.
 func runText(v cycle.Status) string {
 	if v.Run == nil {
 		return ""
@@ -161,7 +163,7 @@ func drawCycle(c *cli.CLI, w io.Writer, s *cli.Conn, v cycle.Status, schedules [
 	}
 }
 
-// currentText is the member that runs, or is next, and what it waits for.
+// currentText returns the running or the next member, and what it waits for.
 func currentText(r cycle.Run, now time.Time) string {
 	switch {
 	case r.WaitsFor != 0:
@@ -174,10 +176,10 @@ func currentText(r cycle.Run, now time.Time) string {
 	return r.Current
 }
 
-// memberWhy is what why answers.
+// memberWhy is the output of why.
 type memberWhy struct {
 	cycle.MemberStatus
-	Run string `json:"run,omitempty"` // what becomes of it in the run under way
+	Run string `json:"run,omitempty"` // state of the member in the present run
 }
 
 func cycleWhy(c *cli.CLI) *cobra.Command {
@@ -198,7 +200,7 @@ func cycleWhy(c *cli.CLI) *cobra.Command {
 	}
 }
 
-// inRun is what becomes of a member in the run under way.
+// inRun returns the state of a member in the present run.
 func inRun(v cycle.Status, member string) string {
 	if v.Run == nil {
 		return ""

@@ -48,7 +48,7 @@ went well or nothing was due, and 1 when not.`,
 	return cmd
 }
 
-// waitForCycle shows each member as it ends, and then how the cycle ended.
+// waitForCycle shows each member at its end, and then the result of the cycle.
 func waitForCycle(ctx context.Context, c *cli.CLI, s *cli.Conn, j job.Job, timeout wait.Time) error {
 	late := core.Errorf(core.Unavailable, "cycle %s has not ended", j.Task).WithHint("belfry cycle show %s", j.Task)
 	shown := 0
@@ -68,7 +68,7 @@ func waitForCycle(ctx context.Context, c *cli.CLI, s *cli.Conn, j job.Job, timeo
 	})
 }
 
-// cycleSoFar is a cycle's job and what became of its members.
+// cycleSoFar returns a cycle's job and the results of its members so far.
 func cycleSoFar(ctx context.Context, s *cli.Conn, j job.Job) (now job.Job, results []cycle.MemberResult, err error) {
 	if now, err = s.Job(ctx, j.Namespace, j.ID); err != nil {
 		return now, nil, err

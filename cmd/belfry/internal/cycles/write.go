@@ -58,7 +58,7 @@ func (f *cycleFlags) timed(fs *pflag.FlagSet) bool {
 	return fs.Changed("every") || fs.Changed("cron") || fs.Changed("zone") || f.times.AfterFinish
 }
 
-// apply puts the flags that were given into a task.
+// apply puts the given flags into a task.
 func (f *cycleFlags) apply(fs *pflag.FlagSet, t *task.Task) error {
 	var cycle task.Cycle
 	if t.Cycle != nil {
@@ -115,8 +115,8 @@ func (f *cycleFlags) applyEdits(cycle *task.Cycle) error {
 
 var memberSettings = []string{"every", "timeout", "max-attempts", "on-failure", "input"}
 
-// memberOf reads a member as it is written in a flag. Text after input=
-// is all of it, because JSON has commas.
+// memberOf reads a member from a flag. All text after input= is the input,
+// because JSON contains commas.
 func memberOf(flag, text string) (task.Member, error) {
 	name, rest, _ := strings.Cut(text, ",")
 	m := task.Member{Task: strings.TrimSpace(name)}
@@ -171,7 +171,7 @@ func setMember(m *task.Member, key, value string) (err error) {
 	return err
 }
 
-// cycleFrom puts a cycle together from a file, a name and flags.
+// cycleFrom builds a cycle from a file, a name and flags.
 func cycleFrom(c *cli.CLI, s *cli.Conn, cmd *cobra.Command, f *cycleFlags, args []string) (task.Task, error) {
 	var t task.Task
 	if err := c.Draft(s, f.file, "task", args, &t, &t.Name, &t.Namespace); err != nil {
@@ -253,8 +253,8 @@ func saveTimed(ctx context.Context, c *cli.CLI, s *cli.Conn, cmd *cobra.Command,
 	return cycleSaved(ctx, c, s, t, done)
 }
 
-// withoutPlaces names the fields of what was applied as if it were alone:
-// the user has seen no list of tasks.
+// withoutPlaces removes the list prefix of fields in an error: the user has
+// entered one definition, not a list of tasks.
 func withoutPlaces(err error) error {
 	var be *core.Error
 	if !errors.As(err, &be) {
@@ -271,7 +271,7 @@ func withoutPlaces(err error) error {
 	return &out
 }
 
-// cycleSaved says what a cycle will do now.
+// cycleSaved shows a saved cycle and its next run.
 func cycleSaved(ctx context.Context, c *cli.CLI, s *cli.Conn, t task.Task, done string) error {
 	v, err := s.CycleStatus(ctx, t.Namespace, t.Name)
 	if err != nil {
@@ -337,7 +337,7 @@ func cycleToUpdate(ctx context.Context, c *cli.CLI, s *cli.Conn, cmd *cobra.Comm
 	if len(args) == 0 {
 		return task.Task{}, core.InvalidField("NAME", "", "is missing", "see: belfry cycle list")
 	}
-	v, err := statusOf(ctx, s, args[0]) // which says that it is one
+	v, err := statusOf(ctx, s, args[0]) // fails if the task is not a cycle
 	if err != nil {
 		return task.Task{}, err
 	}

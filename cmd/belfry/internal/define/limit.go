@@ -21,7 +21,7 @@ func LimitFlag(fs *pflag.FlagSet, limits *[]string) {
 // ReadLimits reads limits such as key=input.customer,running=5,rate=100/1m,burst=10.
 func ReadLimits(texts []string) ([]flow.Limit, error) { return flow.ParseLimits("--limit", texts) }
 
-// LimitTexts are limits in words.
+// LimitTexts describes limits.
 func LimitTexts(limits []flow.Limit) []string {
 	texts := make([]string, len(limits), len(limits)+1)
 	for i, l := range limits {
@@ -30,7 +30,7 @@ func LimitTexts(limits []flow.Limit) []string {
 	return texts
 }
 
-// limitText is a limit in words.
+// limitText describes a limit.
 func limitText(name, key string, running int, rate string, burst int) string {
 	var parts []string
 	if running > 0 {
@@ -48,7 +48,7 @@ func limitText(name, key string, running int, rate string, burst int) string {
 	return name + ": " + strings.Join(parts, ", ")
 }
 
-// EmitLimitUse shows how limits are used, or says what is so where there are none.
+// EmitLimitUse shows the use of limits, or the text none if there are none.
 func EmitLimitUse(c *cli.CLI, all []view.LimitUse, none string) error {
 	return c.Emit(all, func(w io.Writer) {
 		if len(all) == 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Changes is how many definitions a plan changes.
+// Changes returns how many definitions a plan changes.
 func Changes(a view.Applied) int {
 	n := 0
 	for _, ch := range a.Changes {
@@ -17,7 +17,7 @@ func Changes(a view.Applied) int {
 	return n
 }
 
-// PlanSummary is a plan in a line.
+// PlanSummary returns a plan in one line.
 func PlanSummary(a view.Applied) string {
 	n := map[view.Action]int{}
 	for _, ch := range a.Changes {

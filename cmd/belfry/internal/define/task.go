@@ -1,5 +1,5 @@
-// Package define is what verbs of several nouns share about definitions: tasks in
-// words, the flags of times, and plans of what will change.
+// Package define has helpers for definitions that several nouns share: descriptions of
+// tasks, the flags of times, and plans of changes.
 package define
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Summary is what a task does, in a line.
+// Summary describes a task in one line.
 func Summary(t task.Task) string {
 	return core.Or(t.Target().Brief, t.Description)
 }
@@ -40,7 +40,7 @@ func DrawTask(c *cli.CLI, w io.Writer, t task.Task) {
 	c.Pairs(w, pairs...)
 }
 
-// Limits are the limits of a task in words, a line each.
+// Limits describes the limits of a task, one in each line.
 func Limits(t task.Task) string {
 	lines := LimitTexts(t.Limits)
 	if s := t.Sequence; s != nil {
@@ -67,23 +67,23 @@ func Limits(t task.Task) string {
 	return strings.Join(lines, "\n")
 }
 
-// AddRequirements adds --require, which is also what --label means for a task.
+// AddRequirements adds --require, with the alias --label.
 func AddRequirements(fs *pflag.FlagSet, to *[]string) {
 	fs.StringArrayVar(to, "require", nil, "NAME=VALUE: label that a worker must have, such as gpu=true; may be repeated")
 	cli.Alias(fs, "label", "require")
 }
 
-// AdviseWorkers says, on stderr, when no worker would run a new task.
+// AdviseWorkers notes on stderr if no worker could run a new task.
 func AdviseWorkers(ctx context.Context, c *cli.CLI, s *cli.Conn, t task.Task) {
 	if s.Direct || t.Kind == task.KindCycle {
-		return // no worker runs anything now, and that is no surprise; and cycles are run by no worker
+		return // without any worker, no note is needed; and cycles need no worker
 	}
 	workers, err := s.Workers(ctx, false)
 	if err != nil {
-		return // it is advice, and the token may not see workers
+		return // only a note, and the token may not be allowed to list workers
 	}
 	var lacks []string
-	elsewhere := false // one could, and serves other queues
+	elsewhere := false // a worker could run it, but serves other queues
 	for _, w := range workers {
 		_, lane := w.Queues[t.Queue]
 		if !w.RunsIn(t.Namespace) || !w.Runs(t.Kind) || !w.Handles(t.Kind, t.Name) {

@@ -9,8 +9,8 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// Rule reads a rule as people write it on a command line, in the field that an error names. A text that cannot be a
-// name of a schedule is one.
+// Rule reads a rule from the command line; errors name the field. is reports whether the text is a rule: it cannot be the
+// name of a schedule.
 func Rule(field, text string) (r schedule.Rule, is bool, err error) {
 	switch step, steps := strings.CutPrefix(text, "every "); {
 	case strings.Contains(text, "FREQ="), strings.Contains(text, "RRULE"):
@@ -36,7 +36,7 @@ func every(field, text, step string) (core.Duration, error) {
 	return d, nil
 }
 
-// Times are the flags that say when something runs.
+// Times are the flags for the rules of a schedule.
 type Times struct {
 	Cron, RRule, Every, At []string
 	AfterFinish            bool

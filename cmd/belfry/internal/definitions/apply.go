@@ -73,7 +73,7 @@ func definitions(c *cli.CLI, s *cli.Conn, files []string) (config.Definitions, e
 	return config.ParseManifest(srcs, s.NS)
 }
 
-// noFiles says how a file is named to those who write it without its flag.
+// noFiles refuses a file argument without its flag, with a hint.
 func noFiles(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -81,8 +81,8 @@ func noFiles(cmd *cobra.Command, args []string) error {
 	return core.InvalidField("FILE", args[0], "must be named with -f", cmd.CommandPath()+" -f "+args[0])
 }
 
-// apply shows the plan, asks a person at a terminal, and carries it out. A plan that others have changed in the meantime is not
-// what was agreed to, and is refused.
+// apply shows the plan, asks for confirmation at a terminal, and applies it. If the plan has changed since the confirmation, it
+// is refused.
 func apply(ctx context.Context, c *cli.CLI, s *cli.Conn, defs config.Definitions, o view.ApplyOptions, ask func(*cli.CLI) bool) error {
 	if err := defs.Manifest.CheckPrune(o); err != nil {
 		return err
@@ -119,7 +119,7 @@ func apply(ctx context.Context, c *cli.CLI, s *cli.Conn, defs config.Definitions
 	return c.Emit(applied, func(w io.Writer) { fmt.Fprintf(w, "applied: %s\n", define.PlanSummary(applied)) })
 }
 
-// asking is how a person is asked, or nil without a terminal.
+// asking returns the function that asks for confirmation, or nil without a terminal.
 func asking(c *cli.CLI, yes bool) func(*cli.CLI) bool {
 	if yes || !cli.IsTerminal(c.Stdin) {
 		return nil
@@ -129,7 +129,7 @@ func asking(c *cli.CLI, yes bool) func(*cli.CLI) bool {
 
 func confirm(c *cli.CLI) bool {
 	fmt.Fprint(c.Stderr, "Apply this? [y/N] ")
-	line, _ := bufio.NewReader(c.Stdin).ReadString('\n') // no answer is a no
+	line, _ := bufio.NewReader(c.Stdin).ReadString('\n') // no answer means no
 	answer := strings.ToLower(strings.TrimSpace(line))
 	return answer == "y" || answer == "yes"
 }
@@ -214,7 +214,7 @@ const exportNote = `# Secrets are not part of this file. Where one was, it says 
 # another database, write the secrets in first.
 `
 
-// writeExport writes a manifest, with a note when something is missing in it.
+// writeExport writes a manifest, with a note if it is incomplete.
 func writeExport(w io.Writer, m view.Manifest) error {
 	var b bytes.Buffer
 	if err := config.WriteYAML(&b, m); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// intakeFlags are what reading other schedulers' files takes.
+// intakeFlags are the flags for reading files of other schedulers.
 type intakeFlags struct{ zone, format, queue, envFile string }
 
 func (f *intakeFlags) add(fs *pflag.FlagSet) {
@@ -33,7 +33,7 @@ func (f *intakeFlags) options() intake.Options {
 	return intake.Options{Zone: f.zone, Format: intake.Format(f.format), Queue: f.queue}
 }
 
-// readIntake reads files, or standard input, as what kind says.
+// readIntake reads files, or standard input, of a kind.
 func readIntake(c *cli.CLI, kind string, paths []string, f intakeFlags) (intake.Result, error) {
 	o := f.options()
 	if kind == "gatus" {
@@ -93,11 +93,11 @@ func readGatus(c *cli.CLI, paths []string, f intakeFlags) (intake.Result, error)
 	return intake.GatusFiles(files, o)
 }
 
-// yamlFiles are a file, or the YAML files of a folder and those below it, in the
-// order of their names.
+// yamlFiles returns a file, or the YAML files of a folder and its subfolders, in
+// the order of their names.
 func yamlFiles(path string) (names []string, err error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return []string{path}, nil // what is wrong with it is said when it is read
+		return []string{path}, nil // the later read reports errors
 	}
 	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
 		if ext := filepath.Ext(name); err == nil && !d.IsDir() && (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(d.Name(), ".") {
@@ -117,8 +117,8 @@ func yamlFiles(path string) (names []string, err error) {
 	return names, nil
 }
 
-// gatusEnv is this process's environment, under the values of a file of lines
-// such as TOKEN=secret.
+// gatusEnv returns the environment of this process, overridden by a file with
+// lines such as TOKEN=secret.
 func gatusEnv(file string) (map[string]string, error) {
 	env := map[string]string{}
 	for _, pair := range os.Environ() {
@@ -148,7 +148,7 @@ func gatusEnv(file string) (map[string]string, error) {
 	return env, nil
 }
 
-// unquoted is a value without the quotes around it.
+// unquoted returns a value without surrounding quotes.
 func unquoted(value string) string {
 	if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
 		return value[1 : n-1]
@@ -173,7 +173,7 @@ needed. It ends with 2 when a line cannot be understood.`,
 	return cmd
 }
 
-// checkIntake says what each entry of a file means.
+// checkIntake explains each entry of a file.
 func checkIntake(c *cli.CLI, kind string, paths []string, f intakeFlags) error {
 	if err := c.CheckOutput(); err != nil {
 		return err
@@ -215,7 +215,7 @@ func drawIntake(c *cli.CLI, w io.Writer, r intake.Result) {
 	}
 }
 
-// importFlags are what importing takes besides reading.
+// importFlags are the flags of an import, with those for reading.
 type importFlags struct {
 	intakeFlags
 	yes, dry, print, check bool
@@ -256,7 +256,7 @@ func (f *importFlags) addPlan(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.print, "print", false, "write the definitions as YAML and do nothing")
 }
 
-// printed writes the definitions of a file, which takes no server.
+// printed writes the definitions of a file, without a server.
 func printed(c *cli.CLI, kind string, paths []string, f importFlags) error {
 	r, err := readIntake(c, kind, paths, f.intakeFlags)
 	if err != nil {
@@ -266,7 +266,7 @@ func printed(c *cli.CLI, kind string, paths []string, f importFlags) error {
 	return config.WriteYAML(c.Stdout, r.Manifest)
 }
 
-// imported carries a file over, or shows what that would do.
+// imported imports a file, or shows the plan of the import.
 func imported(ctx context.Context, c *cli.CLI, s *cli.Conn, kind string, paths []string, f importFlags) error {
 	if _, err := s.OneNamespace(); err != nil {
 		return err
@@ -328,7 +328,7 @@ the environment, and of --env-file. An endpoint whose variable has none is left 
 	return cmd
 }
 
-// addFor adds the flags that mean something for a kind of file.
+// addFor adds the flags that apply to a kind of file.
 func (f *intakeFlags) addFor(kind string, fs *pflag.FlagSet) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.add(all)
@@ -342,7 +342,7 @@ func (f *intakeFlags) addFor(kind string, fs *pflag.FlagSet) {
 	}
 }
 
-// tellIntake says on stderr what was not carried over as it was.
+// tellIntake notes on stderr the entries that were imported with differences, or not at all.
 func tellIntake(c *cli.CLI, r intake.Result) {
 	for _, l := range r.Lines {
 		where := fmt.Sprintf("line %d", l.Number)

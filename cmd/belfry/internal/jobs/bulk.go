@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// bulk is what cancel and retry have in common.
+// bulk returns a verb that changes many jobs: cancel or retry.
 func bulk(c *cli.CLI, use, short, done string, states []job.State, do func(ctx context.Context, s *cli.Conn, sel view.Selection) (view.Selected, error)) *cobra.Command {
 	var f jobFilter
 	var all, dry bool
@@ -48,8 +48,8 @@ func selection(s *cli.Conn, f *jobFilter, args []string, all bool, states []job.
 	return view.Selection{Filter: &filter}, err
 }
 
-// selected repeats a bulk action until the filter finds no more. The jobs done
-// are shown also when it could not be done to all.
+// selected repeats a bulk action until the filter finds no more jobs. It shows
+// the changed jobs also if the action fails for others.
 func selected(ctx context.Context, c *cli.CLI, s *cli.Conn, sel view.Selection, done string, do func(ctx context.Context, s *cli.Conn, sel view.Selection) (view.Selected, error)) error {
 	all := view.Selected{IDs: []int64{}, Left: map[int64]string{}}
 	var broken error

@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-func TestWhatWasDoneToManyJobsIsShownThoughTheRestFails(t *testing.T) {
+func TestBulkActionShowsItsResultsBeforeAnError(t *testing.T) {
 	t.Parallel()
 	away := core.Errorf(core.Unavailable, "the server is away")
 	for name, c := range map[string]struct {

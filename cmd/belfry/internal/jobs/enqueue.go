@@ -42,7 +42,7 @@ func jobEnqueue(c *cli.CLI) *cobra.Command {
 			}
 			made, err := s.Enqueue(ctx, []job.NewJob{n})
 			if err != nil {
-				return err
+				return wait.Unanswered(err, n.Key, "belfry job list --task "+n.Task)
 			}
 			return wait.Made(ctx, c, s, made[0], w)
 		}),
@@ -86,7 +86,7 @@ the same job its attempts again, use: belfry job retry.`,
 			}
 			made, err := s.RunJobAgain(ctx, s.NS, id, r)
 			if err != nil {
-				return err
+				return wait.Unanswered(err, r.Key, "belfry job list")
 			}
 			return wait.Made(ctx, c, s, made, w)
 		}),

@@ -1,4 +1,6 @@
-// Package jobs has the commands job, queue and run.
+// Package jobs has the commands job, queue and run. Each noun has a file, and
+// each verb a function. They talk to the server through package cli, which also
+// prints tables and JSON, and know no other package of commands.
 package jobs
 
 import (
@@ -27,7 +29,7 @@ func Job(c *cli.CLI) *cobra.Command {
 		jobList(c), jobShow(c), jobLogs(c), jobOutputs(c), jobWhy(c), jobEnqueue(c), jobWait(c), jobCancel(c), jobRetry(c), jobRunAgain(c), jobSteps(c), jobSignal(c), jobLink(c), jobUnlink(c), jobResetSteps(c))
 }
 
-// jobFilter are the flags that choose jobs.
+// jobFilter holds the flags that select jobs.
 type jobFilter struct {
 	states                     []string
 	task, schedule, queue, tag string
@@ -44,7 +46,7 @@ func (f *jobFilter) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.until, "until", "", "created before this time, or this long ago")
 }
 
-// filter is what the flags and the words of a search choose together.
+// filter returns the filter of the flags and the words of a search together.
 func (f *jobFilter) filter(s *cli.Conn, search []string) (job.Filter, error) {
 	out, err := job.ParseJobFilter(strings.Join(search, " "), s.Now.Local())
 	if err != nil {
@@ -136,7 +138,7 @@ func jobRow(g *cli.Grid, s *cli.Conn, j job.Job, now time.Time) []string {
 		took = core.SpanText(now.Sub(j.ClaimedAt))
 	case !j.FinishedAt.IsZero() && !j.ClaimedAt.IsZero():
 		took = core.SpanText(j.FinishedAt.Sub(j.ClaimedAt))
-	case j.Kind == task.KindCycle && len(j.Output) > 0: // which no worker claims
+	case j.Kind == task.KindCycle && len(j.Output) > 0: // no worker claims jobs of cycles
 		took = core.SpanText(wait.CycleOutput(j).Took.D())
 	}
 	note := string(j.Reason)
@@ -146,7 +148,7 @@ func jobRow(g *cli.Grid, s *cli.Conn, j job.Job, now time.Time) []string {
 	return []string{strconv.FormatInt(j.ID, 10), s.Label(j.Namespace, j.Task), g.State(wait.State(j)), tryText(j), cli.Ago(j.DueAt, now), took, j.Schedule, note}
 }
 
-// tryText is which of its tries a job is at. Attempts that count against none, such as those that a machine spoiled, are no tries.
+// tryText returns the number of a job's present try. Attempts with a fault of the machine and the like do not count as tries.
 func tryText(j job.Job) string {
 	if j.Attempt == 0 {
 		return ""
@@ -158,7 +160,7 @@ func tryText(j job.Job) string {
 	return fmt.Sprintf("%d/%d", max(n, 1), j.MaxAttempts)
 }
 
-// wordOf is what a text begins with, before a colon.
+// wordOf returns the text before a colon.
 func wordOf(text string) string {
 	word, _, _ := strings.Cut(text, ":")
 	return word
@@ -201,7 +203,6 @@ func jobShow(c *cli.CLI) *cobra.Command {
 	}
 }
 
-// joinedText says which requests a debounced job stands for.
 // priorityText is the priority of a job, and the one that it is treated as.
 func priorityText(j job.Job) string {
 	if j.Aged == 0 {
@@ -210,6 +211,7 @@ func priorityText(j job.Job) string {
 	return fmt.Sprintf("%d, treated as %d because it has waited", j.Priority, j.Standing())
 }
 
+// joinedText describes the requests that a debounced job combines.
 func joinedText(j job.Job, now time.Time) string {
 	if j.Debounced == nil {
 		return ""
@@ -266,7 +268,7 @@ func attemptsText(j job.Job) string {
 	return text
 }
 
-// idText lists ids, but for those that are none.
+// idText lists ids, without zeros.
 func idText(ids ...int64) string {
 	var all []string
 	for _, id := range ids {
@@ -277,7 +279,7 @@ func idText(ids ...int64) string {
 	return strings.Join(all, ", ")
 }
 
-// outputText is the output of a job. That of a cycle is shown by its members.
+// outputText returns the output of a job. The output of a cycle is shown by its members instead.
 func outputText(j job.Job) string {
 	if j.Kind == task.KindCycle && len(j.Output) > 0 {
 		return wait.Tally(wait.CycleOutput(j))

@@ -7,7 +7,7 @@ import (
 )
 
 // What a machine spoiled and what was handed back is no try: 2/1 would say that there was one too many.
-func TestATryIsWhatCounts(t *testing.T) {
+func TestTriesLeaveOutLostAndHandedBackAttempts(t *testing.T) {
 	t.Parallel()
 	for want, j := range map[string]job.Job{
 		"":    {State: job.Ready, MaxAttempts: 3},

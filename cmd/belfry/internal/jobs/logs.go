@@ -78,7 +78,7 @@ func logText(ctx context.Context, c *cli.CLI, s *cli.Conn, id int64, q job.LogQu
 	}
 }
 
-// followTail prints the last lines, and then what comes, until the job ends.
+// followTail prints the last lines, and then new ones, until the job ends.
 func followTail(ctx context.Context, c *cli.CLI, s *cli.Conn, id int64, q job.LogQuery) error {
 	return wait.UntilEnd(ctx, c, s, id, func() error {
 		for {

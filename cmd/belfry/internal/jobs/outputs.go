@@ -73,7 +73,7 @@ same name the newest counts. A file that is there already is not overwritten.`,
 	return cmd
 }
 
-// attemptNumbers is which attempt had which lease.
+// attemptNumbers returns the number of the attempt for each lease.
 func attemptNumbers(ctx context.Context, s *cli.Conn, job int64) (map[int64]int, error) {
 	attempts, err := s.Attempts(ctx, s.NS, job)
 	numbers := make(map[int64]int, len(attempts))
@@ -99,7 +99,7 @@ func ofAttempt(all []task.JobOutput, numbers map[int64]int, attempt int) ([]task
 	return some, nil
 }
 
-// newestByName keeps the last of each name, in the order of the first.
+// newestByName returns the last output of each name, in the order of first appearance.
 func newestByName(all []task.JobOutput) []task.JobOutput {
 	at, out := map[string]int{}, []task.JobOutput{}
 	for _, o := range all {
@@ -113,14 +113,14 @@ func newestByName(all []task.JobOutput) []task.JobOutput {
 	return out
 }
 
-// downloaded is what --download answers.
+// downloaded is the result of --download.
 type downloaded struct {
 	task.JobOutput
 	Path string `json:"path"`
 }
 
-// fetchOutputs fetches files into a folder. No name reaches out of it, whatever the
-// program called its files and whatever links stand in the folder.
+// fetchOutputs downloads files into a folder. No file name of a program, and no link in
+// the folder, leads out of it.
 func fetchOutputs(ctx context.Context, c *cli.CLI, s *cli.Conn, outputs []task.JobOutput, dir string) (err error) {
 	if dir == "" {
 		return core.InvalidField("--download", "", "names no folder", "such as --download results, or --download .")
@@ -133,7 +133,7 @@ func fetchOutputs(ctx context.Context, c *cli.CLI, s *cli.Conn, outputs []task.J
 		return core.InvalidField("--download", dir, "cannot be opened: "+err.Error(), "")
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	var last error // of those that failed; the others are fetched all the same
+	var last error // last error; the other files are still downloaded
 	done := []downloaded{}
 	for _, o := range outputs {
 		if err := fetchOutput(ctx, s, root, o); err != nil {
@@ -158,9 +158,9 @@ func fetchOutputs(ctx context.Context, c *cli.CLI, s *cli.Conn, outputs []task.J
 	return cmp.Or(last, err)
 }
 
-// fetchOutput writes one file whole, or leaves none.
+// fetchOutput writes one complete file, or none.
 func fetchOutput(ctx context.Context, s *cli.Conn, root *os.Root, o task.JobOutput) error {
-	if err := o.Validate(); err != nil { // a server may say anything
+	if err := o.Validate(); err != nil { // the answer of a server is not trusted
 		return err
 	}
 	caller := ctx
@@ -194,7 +194,7 @@ func fetchOutput(ctx context.Context, s *cli.Conn, root *os.Root, o task.JobOutp
 }
 
 func openOutput(ctx context.Context, s *cli.Conn, o task.JobOutput) (io.ReadCloser, error) {
-	if s.Blobs != nil { // there is no server that would answer a link
+	if s.Blobs != nil { // without a server, there are no links
 		return s.Blobs.Open(ctx, s.NS+"/"+o.SHA256)
 	}
 	link, err := s.OutputLink(ctx, s.NS, o.JobID, o.Name, o.Lease)
@@ -204,10 +204,14 @@ func openOutput(ctx context.Context, s *cli.Conn, o task.JobOutput) (io.ReadClos
 	if link, err = signed.At(s.Where, link); err != nil {
 		return nil, err
 	}
-	return signed.Open(ctx, cli.StoreClient, link)
+	client, err := s.StoreClient()
+	if err != nil {
+		return nil, err
+	}
+	return signed.Open(ctx, client, link)
 }
 
-// drawSandboxed is how a program was kept apart, what it used and left.
+// drawSandboxed shows a program's isolation, resource usage and outputs.
 func drawSandboxed(c *cli.CLI, w io.Writer, s *task.Sandboxed) {
 	isolation := string(s.Isolation)
 	if len(s.Layers) > 0 {

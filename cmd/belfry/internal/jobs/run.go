@@ -72,7 +72,7 @@ commands of a server that is not on this machine want --allow-commands.`,
 	return cmd
 }
 
-// runInput makes the input of keys and values.
+// runInput builds the input from keys and values.
 func runInput(args []string, whole string) (json.RawMessage, error) {
 	if whole != "" {
 		if len(args) > 0 {
@@ -135,7 +135,7 @@ func inputObject(order []string, values map[string][]json.RawMessage) (json.RawM
 	return b.Bytes(), nil
 }
 
-// asJSON is a value as JSON: itself, if it is, or else the text of it.
+// asJSON returns a value that is JSON unchanged, and any other as a JSON string.
 func asJSON(value string) json.RawMessage {
 	if trimmed := strings.TrimSpace(value); trimmed != "" && json.Valid([]byte(trimmed)) {
 		return json.RawMessage(trimmed)

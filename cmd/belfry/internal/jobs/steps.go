@@ -100,7 +100,7 @@ a failed job gets one with: belfry job retry. A job that is running is refused.`
 	return cmd
 }
 
-// progressText is how far a job says that it is, and when it ends if it goes on so.
+// progressText returns the progress that a job reports, and its estimated end.
 func progressText(j job.Job, now time.Time) string {
 	g := j.Progress
 	if g == nil {

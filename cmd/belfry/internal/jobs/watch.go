@@ -25,25 +25,25 @@ func watchJobs(ctx context.Context, c *cli.CLI, s *cli.Conn, list func() (core.P
 		return err
 	}
 	g := jobGrid(c)
-	g.Least = []int{6, 16, 9, 4, 9, 6, 16, 0} // what comes later should stand in the same columns
+	g.Least = []int{6, 16, 9, 4, 9, 6, 16, 0} // later rows must fit the same columns
 	slices.Reverse(p.Items)
 	if c.Output == "table" {
 		drawJobs(c.Stdout, g, s, p.Items)
 	}
-	shown := map[int64]string{} // the last row of each job: an event may say what the list has said
+	shown := map[int64]string{} // last row of each job: an event may repeat the list
 	for _, j := range p.Items {
 		shown[j.ID] = told(j)
 	}
 	for ctx.Err() == nil {
 		events, next, err := s.Events(ctx, s.NS, cursor, 20*time.Second)
 		if ctx.Err() != nil {
-			return nil // the user ends it, and that is no error
+			return nil // the user ended it, which is not an error
 		}
 		if core.CodeOf(err) == core.Unavailable {
 			// A node that is restarted is back soon, and the user can
 			// end it at any time.
 			fmt.Fprintf(c.Stderr, "note: %s; trying again\n", err)
-			_ = wait.Sleep(ctx, time.Second) // the loop looks
+			_ = wait.Sleep(ctx, time.Second) // the loop checks ctx
 			continue
 		}
 		if err != nil {
@@ -73,5 +73,5 @@ func watchJobs(ctx context.Context, c *cli.CLI, s *cli.Conn, list func() (core.P
 	return nil
 }
 
-// told is what of a job makes a new line worth printing.
+// told identifies the state of a job; a change prints a new line.
 func told(j job.Job) string { return fmt.Sprint(j.State, j.Attempt, j.DueAt, j.FinishedAt) }

@@ -40,7 +40,7 @@ func (r *restarted) Events(_ context.Context, _, cursor string, _ time.Duration)
 	return nil, cursor, nil
 }
 
-func TestWhatHappensWhileTheServerIsAwayIsShownAfterwards(t *testing.T) {
+func TestWatchShowsEventsOfAnOutageAfterwards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		var stdout, stderr bytes.Buffer

@@ -47,7 +47,11 @@ func drawWhy(c *cli.CLI, w io.Writer, y job.Why) {
 		}
 	}
 	if len(y.Workers) > 0 {
-		fmt.Fprintf(w, "could run on: %s\n", strings.Join(y.Workers, ", "))
+		others := ""
+		if y.More > 0 {
+			others = fmt.Sprintf(" and %d more: belfry worker list", y.More)
+		}
+		fmt.Fprintf(w, "could run on: %s%s\n", strings.Join(y.Workers, ", "), others)
 	}
 	if y.Next != "" {
 		fmt.Fprintf(w, "try: %s\n", y.Next)

@@ -56,7 +56,7 @@ func announcementList(c *cli.CLI) *cobra.Command {
 	return cmd
 }
 
-// shownFrom is when an announcement begins to be shown.
+// shownFrom returns the time from which an announcement is shown.
 func shownFrom(a public.Announcement) time.Time {
 	if a.From.IsZero() {
 		return a.CreatedAt
@@ -64,7 +64,7 @@ func shownFrom(a public.Announcement) time.Time {
 	return a.From
 }
 
-// announcementFlags are those of a new announcement and of an edit.
+// announcementFlags adds the flags of a new announcement and of an edit.
 func announcementFlags(fs *pflag.FlagSet) func(s *cli.Conn, a *public.Announcement) error {
 	var text, level, from, until, long, zone string
 	fs.StringVar(&text, "text", "", "more than the title, at most 4,000 characters")

@@ -50,8 +50,8 @@ func monitorCheck(c *cli.CLI) *cobra.Command {
 	return cmd
 }
 
-// awaitCheck shows the result of a check when it has ended. One that could not
-// be made has none, and its job says why.
+// awaitCheck shows the result of a check at its end. A check that could not run
+// has no result, and its job has the reason.
 func awaitCheck(ctx context.Context, c *cli.CLI, s *cli.Conn, monitor string, j job.Job, timeout wait.Time) error {
 	ctx, stop := wait.Patience(ctx, c, s, timeout)
 	defer stop()
@@ -61,7 +61,7 @@ func awaitCheck(ctx context.Context, c *cli.CLI, s *cli.Conn, monitor string, j 
 		if err != nil && !gone && ctx.Err() == nil {
 			return err
 		}
-		// After the job: the result is written when the job ends, not later.
+		// Read after the job, because the result is written with the end of the job.
 		r, found, err := resultOf(ctx, s, monitor, j)
 		switch {
 		case ctx.Err() != nil && timeout != 0:
@@ -81,11 +81,11 @@ func awaitCheck(ctx context.Context, c *cli.CLI, s *cli.Conn, monitor string, j 
 			}
 			return cli.ExitStatus(cli.ExitFailed)
 		}
-		_ = wait.Sleep(ctx, pace) // a check that went well leaves no event to wait for; the loop looks at ctx
+		_ = wait.Sleep(ctx, pace) // a good check creates no event to wait for; the loop checks ctx
 	}
 }
 
-// resultOf is the result of one check, if it is there.
+// resultOf returns the result of one check, if it exists.
 func resultOf(ctx context.Context, s *cli.Conn, monitor string, j job.Job) (view.MonitorResult, bool, error) {
 	p, err := s.Results(ctx, view.ResultFilter{Paging: core.Paging{Limit: 20}, Namespace: j.Namespace, Monitor: monitor})
 	for _, r := range p.Items {
@@ -96,7 +96,7 @@ func resultOf(ctx context.Context, s *cli.Conn, monitor string, j job.Job) (view
 	return view.MonitorResult{}, false, err
 }
 
-// checkOf is what a result keeps of what was seen.
+// checkOf returns the check result that a stored result holds.
 func checkOf(r view.MonitorResult) task.CheckResult {
 	return task.CheckResult{
 		Outcome: r.Outcome, Code: r.Code, Message: r.Message, Latency: r.Latency, Phases: r.Phases, Hops: r.Hops, IP: r.IP,
@@ -189,7 +189,7 @@ func drawUptime(c *cli.CLI, w io.Writer, spans []view.UptimeWindow) {
 	g.Write(w)
 }
 
-// percent never says 100% of what is not whole.
+// percent formats a ratio. It never rounds up to 100%.
 func percent(ratio float64) string {
 	p := math.Floor(ratio*1e5+1e-6) / 1e3
 	if ratio < 1 {

@@ -179,7 +179,7 @@ func incidentUpdate(c *cli.CLI) *cobra.Command {
 	return cmd
 }
 
-// drawUpdates writes what people wrote, oldest first.
+// drawUpdates writes the updates of people, oldest first.
 func drawUpdates(c *cli.CLI, w io.Writer, updates []monitor.Update, now time.Time) {
 	paint := c.Painter()
 	for n, u := range updates {

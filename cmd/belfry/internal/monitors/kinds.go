@@ -13,8 +13,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// checkFlags are what a monitor does each time: one flag that says the kind
-// and the target, and the settings of that kind.
+// checkFlags are the flags of a monitor's check: one flag for the kind and the
+// target, and the settings of that kind.
 type checkFlags struct {
 	settings             cli.Settings
 	conditions, warnings []string
@@ -35,13 +35,13 @@ func (f *checkFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.queue, "queue", "", "lane of the checks; default: checks")
 }
 
-// common are the flags that settings of many kinds have, and whether a kind has them.
+// common holds flags that many kinds share, with a function that reports whether a kind has the flag.
 var common = map[string]func(k task.KindInfo) bool{
 	"condition": func(k task.KindInfo) bool { return k.Values != "" }, "warning": func(k task.KindInfo) bool { return k.Values != "" },
 	"timeout": func(k task.KindInfo) bool { return k.Kind != task.KindHeartbeat }, "queue": func(k task.KindInfo) bool { return k.Kind != task.KindHeartbeat },
 }
 
-// kindOf is what a monitor is, as far as it is known, and otherwise empty.
+// kindOf returns the kind of a monitor, or "" if it is unknown.
 func kindOf(m monitor.Monitor) task.Kind {
 	if k := m.WithDefaults().Kind(); k != task.KindFunc {
 		return k
@@ -49,7 +49,7 @@ func kindOf(m monitor.Monitor) task.Kind {
 	return ""
 }
 
-// applyCheck puts the flags that were given into a monitor.
+// applyCheck puts the given flags into a monitor.
 func (f *checkFlags) applyCheck(c *cli.CLI, fs *pflag.FlagSet, m *monitor.Monitor) error {
 	given := fs.Changed
 	kind, err := f.kind(fs, m)
@@ -68,8 +68,8 @@ func (f *checkFlags) applyCheck(c *cli.CLI, fs *pflag.FlagSet, m *monitor.Monito
 	return f.settings.Apply(c, given, string(kind), m.Settings(kind))
 }
 
-// kind is the kind that the flags ask for, or else the one that the monitor
-// has. Another kind begins without the settings of the one before.
+// kind returns the kind that the flags select, or else the monitor's. A change of
+// the kind drops the settings of the old kind.
 func (f *checkFlags) kind(fs *pflag.FlagSet, m *monitor.Monitor) (task.Kind, error) {
 	before := kindOf(*m)
 	asked, flag, err := f.settings.Kind(fs.Changed, string(before))
@@ -100,7 +100,7 @@ func (f *checkFlags) belongs(given func(string) bool, kind task.Kind) error {
 	return core.InvalidField("--"+stray, "", "does not belong to a monitor of kind "+string(kind), "it belongs to "+strings.Join(of, ", "))
 }
 
-// having lists the flags of the kinds for which something is so.
+// having lists the flags of the kinds for which is returns true.
 func (f *checkFlags) having(is func(k task.KindInfo) bool) (flags []string) {
 	for _, k := range f.settings.Kinds {
 		if is(task.Kind(k.Kind).Info()) {
@@ -110,7 +110,7 @@ func (f *checkFlags) having(is func(k task.KindInfo) bool) (flags []string) {
 	return flags
 }
 
-// changed reports whether a flag says something about the check.
+// changed reports whether a flag of the check was given.
 func (f *checkFlags) changed(given func(string) bool) bool {
 	return f.settings.Changed(given) || slices.ContainsFunc(slices.Collect(maps.Keys(common)), given)
 }

@@ -1,4 +1,7 @@
-// Package monitors has the commands monitor, incident, window and status-page.
+// Package monitors has the commands monitor, incident, window, status-page,
+// announcement and subscriber. Each noun has a file, and each verb a function.
+// They talk to the server through package cli, which also prints tables and
+// JSON, and know no other package of commands.
 package monitors
 
 import (
@@ -72,7 +75,7 @@ func latency(d core.Duration) string {
 	return core.SpanText(d.D())
 }
 
-// monitorNote is what there is to say besides the status.
+// monitorNote returns a note beside the status.
 func monitorNote(v view.MonitorView) string {
 	notes := signs(v)
 	if v.Status == monitor.StatusDown {
@@ -81,7 +84,7 @@ func monitorNote(v view.MonitorView) string {
 	return strings.Join(notes, ", ")
 }
 
-// signs are the states that a monitor can be in beside its status.
+// signs lists the states of a monitor beside its status.
 func signs(v view.MonitorView) (list []string) {
 	for _, sign := range []struct {
 		is   bool
@@ -98,12 +101,12 @@ func signs(v view.MonitorView) (list []string) {
 	return list
 }
 
-// fault is what was wrong: the stable name and the sentence.
+// fault returns the code of a fault and its text.
 func fault(code task.CheckCode, text string) string {
 	return strings.TrimPrefix(strings.TrimSuffix(string(code)+": "+text, ": "), ": ")
 }
 
-// monitorTarget is what a monitor looks at, in a line.
+// monitorTarget returns the target of a monitor in one line.
 func monitorTarget(m monitor.Monitor) string {
 	if m.Heartbeat != nil {
 		return "heartbeat"
@@ -111,7 +114,7 @@ func monitorTarget(m monitor.Monitor) string {
 	return define.Summary(m.Check)
 }
 
-// monitorTimes is when a monitor is checked.
+// monitorTimes describes when a monitor is checked.
 func monitorTimes(v view.MonitorView, now time.Time) string {
 	text := v.Schedule().RuleText()
 	switch {
@@ -123,7 +126,7 @@ func monitorTimes(v view.MonitorView, now time.Time) string {
 	return text + ", next check " + cli.Ago(v.NextAt, now)
 }
 
-// shownMonitor is what show answers.
+// shownMonitor is the output of show.
 type shownMonitor struct {
 	view.MonitorView
 	BeatURL string              `json:"beat_url,omitempty"`
@@ -165,7 +168,7 @@ func monitorShow(c *cli.CLI) *cobra.Command {
 	}
 }
 
-// beatURL is where a heartbeat is to be called.
+// beatURL returns the URL to call for a heartbeat.
 func beatURL(c *cli.CLI, s *cli.Conn, v view.MonitorView) string {
 	if v.Beat == "" {
 		return ""
@@ -173,7 +176,7 @@ func beatURL(c *cli.CLI, s *cli.Conn, v view.MonitorView) string {
 	return c.Address(s, v.Beat)
 }
 
-// curl is the call of a heartbeat at the end of a script.
+// curl returns the command that calls a heartbeat at the end of a script.
 func curl(url string) string {
 	return "curl -fsS -m 10 --retry 5 --retry-connrefused -o /dev/null " + url
 }
@@ -235,7 +238,7 @@ func yes(is bool) string {
 	return ""
 }
 
-// ends is when a certificate ends.
+// ends describes when a certificate expires.
 func ends(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -243,7 +246,7 @@ func ends(t, now time.Time) string {
 	return "ends " + cli.When(t, now)
 }
 
-// threshold is when a verdict changes.
+// threshold describes when a verdict changes.
 func threshold(n int, of string, span core.Duration) string {
 	if n != 1 {
 		of += "s"

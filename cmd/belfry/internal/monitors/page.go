@@ -17,7 +17,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// versionHelp says how versions of a page are named.
+// versionHelp explains the names of versions of a page.
 const versionHelp = "VERSION is a number as the list shows it, newest, or baseline for what later ones are compared with."
 
 // versionOf reads the name of a version.
@@ -93,7 +93,7 @@ func monitorVersion(c *cli.CLI) *cobra.Command {
 	}
 }
 
-// version is one version of a page, with its text.
+// version returns one version of a page, with its text.
 func version(ctx context.Context, s *cli.Conn, m, name string) (monitor.PageVersion, error) {
 	ns, err := s.OneNamespace()
 	if err != nil {
@@ -137,8 +137,8 @@ before it. ` + versionHelp,
 	return cmd
 }
 
-// pageDiff compares two versions here, so that it is the same with a server
-// and without.
+// pageDiff compares two versions in this process, so that the result is the same
+// with and without a server.
 func pageDiff(ctx context.Context, s *cli.Conn, monitor string, names []string) (d wire.PageDiff, err error) {
 	from, to := "baseline", "newest"
 	if len(names) > 1 {

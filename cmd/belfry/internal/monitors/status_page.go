@@ -69,7 +69,7 @@ and all that have a tag as tag:TAG.`,
 	}
 }
 
-// subscriptions is how visitors subscribe to a status page.
+// subscriptions describes how visitors can subscribe to a status page.
 func subscriptions(d public.StatusPage) string {
 	var ways []string
 	if d.Subscribe.IsWay(public.Mail) {
@@ -81,7 +81,7 @@ func subscriptions(d public.StatusPage) string {
 	return cmp.Or(strings.Join(ways, ", "), "off")
 }
 
-// sections is what a status page shows.
+// sections describes the content of a status page.
 func sections(d public.StatusPage) string {
 	var lines []string
 	for _, s := range d.Sections {
@@ -154,7 +154,7 @@ func statusPageFlags(fs *pflag.FlagSet) cli.Setter[public.StatusPage] {
 	}
 }
 
-// imageText is an image file in base64. It reads no more than shows that it is too large.
+// imageText returns an image file in base64. It reads only enough of a large file to refuse it.
 func imageText(path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -171,7 +171,7 @@ func imageText(path string) (string, error) {
 	return base64.StdEncoding.EncodeToString(all), nil
 }
 
-// look is the colours and the logo of a status page.
+// look describes the accent color and the logo of a status page.
 func look(d public.StatusPage) (accent, logo string) {
 	if light, dark := d.Accents(); light+dark != "" {
 		accent = fmt.Sprintf("%s, in the dark %s", cmp.Or(light, "as usual"), cmp.Or(dark, "as usual"))
@@ -182,7 +182,7 @@ func look(d public.StatusPage) (accent, logo string) {
 	return accent, logo
 }
 
-// withTitles is a section with the titles of monitors that the page had before.
+// withTitles returns a section with the titles of monitors from the previous definition of the page.
 func withTitles(s public.StatusSection, before []public.StatusSection) public.StatusSection {
 	for _, old := range before {
 		for name, title := range old.Titles {

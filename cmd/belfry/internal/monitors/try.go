@@ -17,8 +17,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// tryFlags are what is tried: the check of a monitor, one of the flags, or a
-// monitor's with what the flags change.
+// tryFlags select the check to try: that of a monitor, one from flags alone, or a
+// monitor's with changes from flags.
 type tryFlags struct {
 	checkFlags
 	file string
@@ -29,9 +29,8 @@ func (f *tryFlags) add(cmd *cobra.Command) {
 	f.checkFlags.add(cmd.Flags())
 }
 
-// trial puts together what is to be tried, and says what kind it is of. Of a
-// monitor without flags only its name is needed: its secrets are known where it
-// is kept.
+// trial builds the trial, and returns its kind. For a monitor without flags, the
+// name is enough: the server has its definition and secrets.
 func trial(ctx context.Context, c *cli.CLI, s *cli.Conn, cmd *cobra.Command, f *tryFlags, args []string) (t wire.Trial, kind task.Kind, err error) {
 	if t.Namespace, err = s.OneNamespace(); err != nil {
 		return t, "", err
@@ -63,18 +62,18 @@ func trial(ctx context.Context, c *cli.CLI, s *cli.Conn, cmd *cobra.Command, f *
 	case t.Monitor != "" && f.file == "" && !f.changed(cmd.Flags().Changed):
 		return t, kind, nil
 	case kind != before:
-		t.Monitor = "" // another kind has nothing of this one's
+		t.Monitor = "" // another kind uses nothing of the monitor's check
 	}
 	t.Check = &m.Check
 	return t, kind, nil
 }
 
-// trier looks at a target from where the server is.
+// trier runs a check at the server.
 type trier interface {
 	Try(ctx context.Context, t wire.Trial) (wire.Tried, error)
 }
 
-// try asks the server to look, or looks from here when there is none.
+// try runs a check at the server, or in this process without a server.
 func try(ctx context.Context, c *cli.CLI, s *cli.Conn, t wire.Trial) (wire.Tried, error) {
 	if server, is := s.Service.(trier); is {
 		return server.Try(ctx, t)
@@ -149,7 +148,7 @@ could not be looked at.`,
 	return cmd
 }
 
-// outcomeStatus is what a check came to, for the exit code.
+// outcomeStatus returns the exit status for the outcome of a check.
 func outcomeStatus(o task.CheckOutcome) error {
 	if o == task.CheckOK || o == task.CheckDegraded {
 		return nil
@@ -157,7 +156,7 @@ func outcomeStatus(o task.CheckOutcome) error {
 	return cli.ExitStatus(cli.ExitFailed)
 }
 
-// drawResult shows what a check saw.
+// drawResult shows the result of a check.
 func drawResult(c *cli.CLI, w io.Writer, m task.CheckResult, now time.Time) {
 	paint := c.Painter()
 	fmt.Fprint(w, paint(cli.StateStyle(string(m.Outcome)), string(m.Outcome)))
@@ -189,7 +188,7 @@ func drawResult(c *cli.CLI, w io.Writer, m task.CheckResult, now time.Time) {
 	}
 }
 
-// drawConditions marks what each condition came to, as doctor does.
+// drawConditions shows the result of each condition, with the marks of doctor.
 func drawConditions(c *cli.CLI, w io.Writer, list []task.ConditionResult) {
 	paint := c.Painter()
 	for _, r := range list {

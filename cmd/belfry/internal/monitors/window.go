@@ -66,7 +66,7 @@ or again and again, by --cron or --rrule, and --lasts each time.`,
 	}
 }
 
-// targets is which monitors are meant.
+// targets describes the selected monitors.
 func targets(monitors, tags []string) string {
 	parts := monitors
 	for _, tag := range tags {
@@ -75,7 +75,7 @@ func targets(monitors, tags []string) string {
 	return cmp.Or(strings.Join(parts, ", "), "all")
 }
 
-// windowTimes is when a window holds, in a line.
+// windowTimes describes the times of a maintenance window in one line.
 func windowTimes(d monitor.Window) string {
 	if len(d.Rules) == 0 {
 		return cli.InZone(d.From, d.Zone) + " to " + cli.InZone(d.To, d.Zone)
@@ -83,7 +83,7 @@ func windowTimes(d monitor.Window) string {
 	return schedule.Schedule{Rules: d.Rules, Zone: d.Zone}.RuleText() + ", for " + d.Lasts.String()
 }
 
-// comingWindows is the next times at which a window holds.
+// comingWindows returns the next times of a maintenance window.
 func comingWindows(d monitor.Window, from time.Time, n int) ([]monitor.ActiveWindow, error) {
 	plan, err := monitor.CompileWindow(d.WithDefaults())
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// monitorFile is a monitor as a file holds it. Output of show can be
-// written again: fields that only Belfry sets are passed over.
+// monitorFile is a monitor in a file. Output of show can be saved again: fields
+// that only Belfry sets are ignored.
 type monitorFile struct {
 	monitor.Monitor
 	Status  monitor.Status      `json:"status" readOnly:"true"`
@@ -98,8 +98,8 @@ func (f *monitorFlags) apply(c *cli.CLI, fs *pflag.FlagSet, m *monitor.Monitor) 
 	return f.applyTimes(given, m)
 }
 
-// applyTimes replaces the plan as a whole: an interval by rules, and rules by
-// an interval.
+// applyTimes replaces all times of a monitor: rules replace an interval, and an
+// interval replaces rules.
 func (f *monitorFlags) applyTimes(given func(string) bool, m *monitor.Monitor) error {
 	switch {
 	case given("every") && given("cron"):
@@ -119,7 +119,7 @@ func (f *monitorFlags) applyTimes(given func(string) bool, m *monitor.Monitor) e
 	return nil
 }
 
-// monitorFrom puts a monitor together from a file, a name and flags.
+// monitorFrom builds a monitor from a file, a name and flags.
 func monitorFrom(c *cli.CLI, s *cli.Conn, cmd *cobra.Command, f *monitorFlags, args []string) (monitor.Monitor, error) {
 	var read monitorFile
 	if err := c.Draft(s, f.file, "monitor", args, &read, &read.Name, &read.Namespace); err != nil {
@@ -164,7 +164,7 @@ Try a check before it is saved with: belfry monitor try --url URL`,
 	return cmd
 }
 
-// monitorSaved says what a monitor will do now.
+// monitorSaved shows a saved monitor and its next check.
 func monitorSaved(ctx context.Context, c *cli.CLI, s *cli.Conn, v view.MonitorView, done string) error {
 	err := c.Emit(shownMonitor{MonitorView: v, BeatURL: beatURL(c, s, v)}, func(w io.Writer) {
 		fmt.Fprintf(w, "monitor %s %s, %s, %s\n", v.Name, done, monitorTarget(v.Monitor), monitorTimes(v, s.Now))

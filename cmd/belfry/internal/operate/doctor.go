@@ -19,7 +19,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// finding is what the doctor found in one place.
+// finding is one result of doctor.
 type finding struct {
 	core.Check
 	Warning bool          `json:"warning,omitempty"`
@@ -83,7 +83,7 @@ func warning(name, fix, format string, args ...any) finding {
 	return f
 }
 
-// examine looks at everything that can be looked at without running anything.
+// examine makes all checks that do not run jobs.
 func examine(ctx context.Context, s *cli.Conn) []finding {
 	server := good("server", "%s", s.Where)
 	if s.Direct {
@@ -108,8 +108,8 @@ func examine(ctx context.Context, s *cli.Conn) []finding {
 		databaseFindings(ctx, s)...)
 }
 
-// databaseFindings are what the database says about itself. Schedules were
-// looked at already.
+// databaseFindings returns the findings of the database, without schedules,
+// which are checked elsewhere.
 func databaseFindings(ctx context.Context, s *cli.Conn) (found []finding) {
 	d, err := s.DatabaseHealth(ctx)
 	switch {
@@ -136,8 +136,8 @@ func schemaFinding(h view.Health) finding {
 	return good("schema", "version %d", h.SchemaVersion)
 }
 
-// clockFinding compares this machine with the clock that decides, giving the
-// answer half of its journey.
+// clockFinding compares the clock of this machine with the database clock. It
+// assumes that the answer took half of the round trip.
 func clockFinding(h view.Health, asked time.Time, took time.Duration) finding {
 	skew := asked.Add(took / 2).Sub(h.Now)
 	if skew.Abs() > view.MaxClockSkew+took {
@@ -153,7 +153,7 @@ func nodeClock(h view.Health) finding {
 	return good("node's clock", "off by %s", core.SpanText(h.ClockSkew.Abs()))
 }
 
-// zonesFinding compares the node's data of time zones with that of the other nodes, and of the time when the schedules
+// zonesFinding compares the node's time zone data with that of the other nodes, and with the data with which schedules
 // were planned.
 func zonesFinding(h view.Health) finding {
 	const name = "time zones"
@@ -175,7 +175,7 @@ func wakeupFinding(h view.Health) finding {
 	return good("wake-ups", "%s", h.Wakeups)
 }
 
-// maxLag is how late a schedule may be fired before something is wrong.
+// maxLag is the scheduler lag above which doctor reports a fault.
 const maxLag = 10 * time.Second
 
 func lagFinding(h view.Health) finding {
@@ -192,7 +192,7 @@ func workerFinding(h view.Health) finding {
 	return good("workers", "%d", h.Workers)
 }
 
-// canaries sends one to each queue, all at the same time.
+// canaries sends a canary job to each queue, concurrently.
 func canaries(ctx context.Context, s *cli.Conn, only []string, within time.Duration) []finding {
 	queues, err := canaryQueues(ctx, s, only)
 	if err != nil {
@@ -249,7 +249,7 @@ func canaryFinding(name string, k app.Canary) finding {
 	return f
 }
 
-// tell shows the diagnosis. The exit code says whether all is well.
+// tell shows the diagnosis. The exit code reports whether all findings are good.
 func tell(c *cli.CLI, d diagnosis) error {
 	d.OK = true
 	for _, f := range d.Checks {

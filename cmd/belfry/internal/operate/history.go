@@ -13,7 +13,7 @@ import (
 	"github.com/belfry-run/belfry/internal/history"
 )
 
-// judged is what was found in a file.
+// judged is the result of checking a file.
 type judged struct {
 	File string `json:"file"`
 	history.Report

@@ -1,5 +1,7 @@
-// Package operate has the commands doctor, check-history, broker, config, migrate, version and
-// completion.
+// Package operate has the commands doctor, check-history, broker, config,
+// migrate, version and completion. Each noun has a file, and each verb a
+// function. They talk to the server through package cli, which also prints
+// tables and JSON, and know no other package of commands.
 package operate
 
 import (
@@ -40,9 +42,9 @@ before the default.`,
 	return cmd
 }
 
-// strangers names variables that look like ours and are not, when they are
-// probably a slip of the pen. Others are none of our business: a worker sets
-// some for the commands it runs, and so do container platforms.
+// strangers warns about unknown BELFRY_ variables that are probably mistyped.
+// Others are ignored: a worker sets some for its commands, and so do container
+// platforms.
 func strangers(c *cli.CLI) {
 	known := []string{"BELFRY_CONFIG"}
 	for _, k := range config.Keys() {

@@ -1,4 +1,6 @@
-// Package programs has the commands program, artifact and secret.
+// Package programs has the commands program, artifact and secret. Each noun has
+// a file, and each verb a function. They talk to the server through package cli,
+// which also prints tables and JSON, and know no other package of commands.
 package programs
 
 import (
@@ -30,7 +32,7 @@ func Program(c *cli.CLI) *cobra.Command {
 		programPush(c), d.ListVerb(), d.ShowVerb(), d.DeleteVerb())
 }
 
-// programs shows tasks of one kind.
+// programs returns the verbs for tasks of kind program.
 func programs(c *cli.CLI) cli.Document[task.Task] {
 	return cli.Document[task.Task]{
 		CLI: c, Noun: "program", Many: "programs", Empty: "belfry program push ./bin --name hello",
@@ -110,7 +112,7 @@ func (f *programFlags) add(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.tags, "tag", nil, "tags, for filters")
 }
 
-// apply puts the flags that were given into a task of kind program.
+// apply puts the given flags into a task of kind program.
 func (f *programFlags) apply(fs *pflag.FlagSet, t *task.Task, after []string) (err error) {
 	given, g := fs.Changed, t.Program
 	if args := append(append([]string{}, f.args...), after...); len(args) > 0 {
@@ -170,12 +172,12 @@ func (f *programFlags) rule() schedule.Rule {
 	return schedule.Rule{Cron: f.schedule}
 }
 
-// fresh is the schedule that --schedule makes where there is none yet.
+// fresh returns the schedule that --schedule creates if there is none yet.
 func (f *programFlags) fresh(t task.Task) schedule.Schedule {
 	return schedule.Schedule{Namespace: t.Namespace, Name: t.Name, Task: t.Name, Zone: f.zone, Rules: []schedule.Rule{f.rule()}}
 }
 
-// ofSchedule says of an error that it is about --schedule.
+// ofSchedule turns an error into one about --schedule.
 func ofSchedule(err error) error {
 	var be *core.Error
 	if !errors.As(err, &be) || be.Code != core.Invalid {
@@ -238,7 +240,7 @@ again.`,
 					return err
 				}
 			}
-			if err := t.WithDefaults().Validate(); err != nil { // before anything is sent
+			if err := t.WithDefaults().Validate(); err != nil { // before the upload
 				return err
 			}
 			if f.schedule != "" {
@@ -256,8 +258,8 @@ again.`,
 	return cmd
 }
 
-// programTask is the task that a program is for, as it is now and with the new
-// program.
+// programTask returns the task of a program, with its present definition and the
+// new program.
 func programTask(ctx context.Context, s *cli.Conn, ns, name string, b *executable) (t task.Task, isNew bool, err error) {
 	t, err = s.Task(ctx, ns, name)
 	switch {
@@ -268,7 +270,7 @@ func programTask(ctx context.Context, s *cli.Conn, ns, name string, b *executabl
 	case t.Program == nil:
 		return t, false, notAProgram(t)
 	}
-	g := *t.Program // what was read may be shared
+	g := *t.Program // a copy, because the read task may be shared
 	g.Env, g.Secrets = maps.Clone(g.Env), maps.Clone(g.Secrets)
 	g.SHA256, g.Size, g.Arch = b.digest, b.size, b.arch
 	t.Program = &g
@@ -312,7 +314,7 @@ func saveProgram(ctx context.Context, c *cli.CLI, s *cli.Conn, t task.Task, isNe
 	return nil
 }
 
-// saveProgramSchedule makes the schedule of the task's name, or changes its rule.
+// saveProgramSchedule creates the schedule with the task's name, or changes its rule.
 func saveProgramSchedule(ctx context.Context, s *cli.Conn, t task.Task, f *programFlags) error {
 	sc, err := s.Schedule(ctx, t.Namespace, t.Name)
 	if core.CodeOf(err) == core.NotFound {

@@ -19,7 +19,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// executable is a program on this machine that is to be uploaded.
+// executable is a program file on this machine to upload.
 type executable struct {
 	file   *os.File
 	path   string
@@ -30,10 +30,10 @@ type executable struct {
 
 func (b *executable) close() { _ = b.file.Close() } // only read
 
-// executableOf looks at a program, so that what cannot run is refused here and in
-// words, and not by a kernel far away.
+// executableOf inspects a program, so that a file that cannot run is refused before the
+// upload with a reason, instead of by the kernel of a worker.
 func executableOf(c *cli.CLI, path string) (*executable, error) {
-	info, err := os.Stat(path) // first, because the opening of a pipe waits for its writer, whatever signal comes
+	info, err := os.Stat(path) // before the open, which would wait for the writer of a pipe and ignore signals
 	if err == nil && !info.Mode().IsRegular() {
 		return nil, core.InvalidField("FILE", path, "is no file", "name the program itself")
 	}
@@ -82,10 +82,10 @@ func look(c *cli.CLI, b *executable) error {
 	return nil
 }
 
-// uploadTries is how often an upload is begun that breaks.
+// uploadTries is how often a broken upload is started.
 const uploadTries = 3
 
-// upload brings the bytes of a program to where they lie, unless they are there.
+// upload uploads the bytes of a program, unless they are already stored.
 func upload(ctx context.Context, c *cli.CLI, s *cli.Conn, ns string, b *executable) error {
 	up, err := s.CreateArtifact(ctx, task.Artifact{Namespace: ns, SHA256: b.digest, Size: b.size})
 	if err != nil {
@@ -100,7 +100,7 @@ func upload(ctx context.Context, c *cli.CLI, s *cli.Conn, ns string, b *executab
 		if sent == nil {
 			break
 		}
-		// A store that has the bytes may close the connection under its own answer.
+		// A store that already has the bytes may close the connection before the client reads the answer.
 		if _, err := s.ConfirmArtifact(ctx, ns, b.digest); err == nil {
 			return nil
 		}
@@ -116,7 +116,7 @@ func upload(ctx context.Context, c *cli.CLI, s *cli.Conn, ns string, b *executab
 	return err
 }
 
-// send carries out one link, and shows how far it is.
+// send uploads to one link, and shows the progress.
 func send(ctx context.Context, c *cli.CLI, s *cli.Conn, ns string, link task.SignedRequest, b *executable) error {
 	body := io.Reader(io.NewSectionReader(b.file, 0, b.size))
 	if cli.IsTerminal(c.Stderr) {
@@ -129,14 +129,18 @@ func send(ctx context.Context, c *cli.CLI, s *cli.Conn, ns string, link task.Sig
 	} else {
 		fmt.Fprintf(c.Stderr, "uploading %s: %s\n", b.path, core.SizeText(b.size))
 	}
-	if s.Blobs != nil { // there is no server that would take the link
+	if s.Blobs != nil { // without a server, there are no links
 		return s.Blobs.Put(ctx, ns+"/"+b.digest, b.size, body)
 	}
 	link, err := signed.At(s.Where, link)
 	if err != nil {
 		return err
 	}
+	client, err := s.StoreClient()
+	if err != nil {
+		return err
+	}
 	sending, cancel := context.WithTimeout(ctx, s.TransferTime(b.size))
 	defer cancel()
-	return cli.Stalled(ctx, sending, signed.Send(sending, cli.StoreClient, link, body))
+	return cli.Stalled(ctx, sending, signed.Send(sending, client, link, body))
 }

@@ -28,8 +28,8 @@ type calendarFlags struct {
 	weekly, dates, rules           []string
 }
 
-// calendar puts a calendar together. The text before a = in --weekly and
-// --dates is the reason that people see: "Christmas=12-25".
+// calendar builds a calendar. The text before a = in --weekly and --dates is the
+// displayed reason: "Christmas=12-25".
 func (f *calendarFlags) calendar(c *cli.CLI, s *cli.Conn, cmd *cobra.Command, args []string) (schedule.Calendar, error) {
 	var cal schedule.Calendar
 	if err := c.Draft(s, f.file, "calendar", args, &cal, &cal.Name, &cal.Namespace); err != nil {

@@ -1,4 +1,6 @@
-// Package schedules has the commands schedule, calendar and backfill.
+// Package schedules has the commands schedule, calendar and backfill. Each noun
+// has a file, and each verb a function. They talk to the server through package
+// cli, which also prints tables and JSON, and know no other package of commands.
 package schedules
 
 import (
@@ -157,7 +159,7 @@ func scheduleCreate(c *cli.CLI) *cobra.Command {
 	return cmd
 }
 
-// adviseCatchup says, on stderr, that not all missed runs are made up for.
+// adviseCatchup notes on stderr that not all missed runs are caught up.
 func adviseCatchup(c *cli.CLI, s schedule.Schedule) {
 	if trap := s.CatchupTrap(); trap != "" {
 		fmt.Fprintf(c.Stderr, "note: %s\ntry: belfry schedule update %s --overlap buffer_all\n", trap, s.Name)
@@ -350,7 +352,7 @@ func scheduleTrigger(c *cli.CLI) *cobra.Command {
 			}
 			made, err := s.TriggerSchedule(ctx, ns, args[0], r)
 			if err != nil {
-				return err
+				return wait.Unanswered(err, r.Key, "belfry job list --schedule "+args[0])
 			}
 			return wait.Made(ctx, c, s, made, w)
 		}),

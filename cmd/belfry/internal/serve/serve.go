@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 	"github.com/belfry-run/belfry/cmd/belfry/internal/define"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/patience"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -67,8 +70,8 @@ func serve(ctx context.Context, c *cli.CLI, l *config.Loaded, files []string) er
 	return a.Wait(ctx)
 }
 
-// firstDefinitions reads the files before anything starts, so that a mistake
-// in them leaves nothing behind.
+// firstDefinitions reads the files before the node starts, so that a fault in
+// them creates nothing.
 func firstDefinitions(c *cli.CLI, l *config.Loaded, files []string) (config.Definitions, error) {
 	if len(files) == 0 {
 		return config.Definitions{}, nil
@@ -83,25 +86,52 @@ func firstDefinitions(c *cli.CLI, l *config.Loaded, files []string) (config.Defi
 	return config.ParseManifest(srcs, l.Namespace)
 }
 
+// begin applies the definitions to the node that has started, and prints that it is ready.
 func begin(ctx context.Context, c *cli.CLI, a *app.App, l *config.Loaded, defs config.Definitions) error {
-	var applied view.Applied
-	if defs.Count() > 0 {
-		var err error
-		applied, err = a.Store().Apply(access.WithActor(ctx, cli.LocalActor()), defs.Manifest, view.ApplyOptions{Namespace: l.Namespace})
-		if err != nil {
-			return defs.Locate(err)
-		}
-	}
-	tasks, err := a.Store().Tasks(ctx, task.Filter{Paging: core.Paging{Limit: 2}, Namespace: l.Namespace})
+	applied, err := apply(ctx, a.Store(), c.Logger(l.Config), defs, l.Namespace)
 	if err != nil {
 		return err
 	}
-	// This node's worker is at work by now, and may have brought the canary.
-	own := func(t task.Task) bool { return t.Name == app.CanaryTask }
-	return ready(c, a, l, applied, len(slices.DeleteFunc(tasks.Items, own)) == 0)
+	return ready(c, a, l, applied, hasNoTasks(ctx, a.Store(), l.Namespace))
 }
 
-// ready says that the node is there and what to do next.
+// applyPatience is how long definitions wait for a database that is away in the moment after the start.
+const applyPatience = time.Minute
+
+type applier interface {
+	Apply(ctx context.Context, m view.Manifest, o view.ApplyOptions) (view.Applied, error)
+}
+
+// apply applies the definitions, and tries again while the database is away: the node has started and would wait for it too.
+func apply(ctx context.Context, to applier, log *slog.Logger, defs config.Definitions, namespace string) (view.Applied, error) {
+	if defs.Count() == 0 {
+		return view.Applied{}, nil
+	}
+	pause := patience.Backoff{First: 200 * time.Millisecond, Most: 5 * time.Second}
+	for begun := time.Now(); ; {
+		applied, err := to.Apply(access.WithActor(ctx, cli.LocalActor()), defs.Manifest, view.ApplyOptions{Namespace: namespace})
+		if core.CodeOf(err) != core.Unavailable || ctx.Err() != nil || time.Since(begun) > applyPatience {
+			return applied, defs.Locate(err)
+		}
+		log.Warn("definitions could not be applied, trying again", "error", err)
+		pause.Sleep(ctx)
+	}
+}
+
+type taskLister interface {
+	Tasks(ctx context.Context, f task.Filter) (core.Page[task.Task], error)
+}
+
+// hasNoTasks reports whether the namespace has no tasks yet. It chooses the example that is printed, so a database that is
+// away in this moment does not end the node.
+func hasNoTasks(ctx context.Context, of taskLister, namespace string) bool {
+	tasks, err := of.Tasks(ctx, task.Filter{Paging: core.Paging{Limit: 2}, Namespace: namespace})
+	// The worker of this node already runs, and may have created the canary task.
+	own := func(t task.Task) bool { return t.Name == app.CanaryTask }
+	return err == nil && len(slices.DeleteFunc(tasks.Items, own)) == 0
+}
+
+// ready prints that the node is ready, and the next commands.
 func ready(c *cli.CLI, a *app.App, l *config.Loaded, applied view.Applied, empty bool) error {
 	state := struct {
 		URL       string   `json:"url,omitempty"`
@@ -122,8 +152,8 @@ func ready(c *cli.CLI, a *app.App, l *config.Loaded, applied view.Applied, empty
 		if a.HasConsole() {
 			pages = a.URL() + "/"
 		}
-		// A stream that is no terminal may be a log, which others read and which stays. A user who starts a node for the first time
-		// is shown the link in any case: there is nothing to be seen yet.
+		// If stdout is not a terminal, it may be a log, which is kept and which others read. At the first start the link is shown in
+		// any case: there is no data yet.
 		if a.MadeToken() || cli.IsTerminal(w) {
 			if address := a.SignInLink(); address != "" {
 				link = fmt.Sprintf("%s (good once, for %s)", address, core.Duration(app.SignInLinkLife))
@@ -136,7 +166,7 @@ func ready(c *cli.CLI, a *app.App, l *config.Loaded, applied view.Applied, empty
 	})
 }
 
-// commands says whether tasks of kind command run on the node; empty where none run.
+// commands returns a note whether tasks of kind command run on the node; "" if it runs no jobs.
 func commands(c config.Config) string {
 	switch {
 	case !c.Has(config.RoleWorker):
@@ -147,7 +177,7 @@ func commands(c config.Config) string {
 	return "refused; --allow-commands lets tasks of kind command run here"
 }
 
-// next is the command that shows something, as it has to be typed here.
+// next returns the next command to type, with the flags that it needs here.
 func next(a *app.App, l *config.Loaded, empty bool) string {
 	self := selfName()
 	where := ""
@@ -166,8 +196,8 @@ func next(a *app.App, l *config.Loaded, empty bool) string {
 	return self + " task create hello --shell 'echo hello'" + where + " && " + self + " schedule create hello --task hello --every 5s" + where
 }
 
-// selfName is how this program was called. A program that go run builds lies in a
-// temporary folder that is gone afterwards.
+// selfName returns the name under which this program was called. The program of go run
+// is in a temporary folder that is deleted afterwards.
 func selfName() string {
 	if strings.Contains(filepath.ToSlash(os.Args[0]), "/go-build") {
 		return "go run ./cmd/belfry"

@@ -1,4 +1,6 @@
-// Package tasks has the command task.
+// Package tasks has the command task. Each noun has a file, and each verb a
+// function. They talk to the server through package cli, which also prints
+// tables and JSON, and know no other package of commands.
 package tasks
 
 import (

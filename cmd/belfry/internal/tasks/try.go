@@ -46,8 +46,8 @@ A task that runs here, in the foreground, is: belfry run.`,
 	return cmd
 }
 
-// triedTask is what to try: a file, the task of a name with what the flags
-// change, or what the flags say alone.
+// triedTask returns the task to try: from a file, a named task with changes from
+// flags, or from flags alone.
 func triedTask(ctx context.Context, c *cli.CLI, s *cli.Conn, cmd *cobra.Command, f *taskFlags, args []string) (t task.Task, err error) {
 	name, rest, err := cli.NameAndRest(cmd, args)
 	if err != nil {
@@ -68,7 +68,7 @@ func triedTask(ctx context.Context, c *cli.CLI, s *cli.Conn, cmd *cobra.Command,
 	return t, f.apply(cmd.Flags(), &t, rest)
 }
 
-// savedOrNew is the task of a name, or a new one where flags say what it is.
+// savedOrNew returns the named task, or a new one if flags define it.
 func savedOrNew(ctx context.Context, s *cli.Conn, name string, said bool) (task.Task, error) {
 	ns, err := s.OneNamespace()
 	if err != nil {
@@ -81,7 +81,7 @@ func savedOrNew(ctx context.Context, s *cli.Conn, name string, said bool) (task.
 	return t, err
 }
 
-// defines reports that a flag says what to run.
+// defines reports whether a flag defines what to run.
 func defines(fs *pflag.FlagSet) bool {
 	for _, name := range []string{"shell", "argv", "url"} {
 		if fs.Changed(name) {

@@ -66,7 +66,7 @@ func (f *taskFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.description, "description", "", "for people")
 }
 
-// apply puts the flags that were given into a task.
+// apply puts the given flags into a task.
 func (f *taskFlags) apply(fs *pflag.FlagSet, t *task.Task, after []string) error {
 	given := fs.Changed
 	if err := f.applyKind(given, t, after); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Tally is how the members of a run ended, in a line.
+// Tally returns the results of the members of a run in one line.
 func Tally(o cycle.Output) string {
 	return fmt.Sprintf("%d ok, %d failed, %d skipped", o.OK, o.Failed, o.Skipped)
 }
@@ -37,7 +37,7 @@ func DrawResults(c *cli.CLI, w io.Writer, results []cycle.MemberResult) {
 	g.Write(w)
 }
 
-// CycleOutput is what came of a cycle. One that was canceled has none.
+// CycleOutput returns the output of a cycle. A canceled cycle has none.
 func CycleOutput(j job.Job) (o cycle.Output) {
 	_ = json.Unmarshal(j.Output, &o)
 	return o

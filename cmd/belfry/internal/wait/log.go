@@ -15,14 +15,14 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Log writes pieces of a log as they come.
+// Log writes pieces of a log as they arrive.
 type Log struct {
 	CLI     *cli.CLI
-	Times   bool // put time and stream before each line
-	attempt int  // whose piece came last
+	Times   bool // prefix each line with time and stream
+	attempt int  // attempt of the last piece
 }
 
-// Rest prints what there is after a cursor and answers the cursor after it.
+// Rest prints the pieces after a cursor, and returns the next cursor.
 func (l *Log) Rest(ctx context.Context, s *cli.Conn, id int64, attempt int, cursor string) (string, error) {
 	for {
 		p, err := s.Logs(ctx, s.NS, id, job.LogFilter{Paging: core.Paging{Limit: 500, Cursor: cursor}, Attempt: attempt})
@@ -34,7 +34,7 @@ func (l *Log) Rest(ctx context.Context, s *cli.Conn, id int64, attempt int, curs
 				return cursor, err
 			}
 		}
-		// A log has a cursor even at its end, for what comes after it.
+		// A log has a cursor also at its end, for later pieces.
 		if p.Next != "" {
 			cursor = p.Next
 		}
@@ -76,8 +76,8 @@ func (l *Log) Follow(ctx context.Context, s *cli.Conn, id int64, attempt int) er
 	})
 }
 
-// UntilEnd prints what there is again and again, until a job has ended. The exit
-// code is 1 when it did not succeed.
+// UntilEnd calls print repeatedly until a job has ended. The exit code is 1 if the
+// job did not succeed.
 func UntilEnd(ctx context.Context, c *cli.CLI, s *cli.Conn, id int64, print func() error) error {
 	for {
 		j, err := s.Job(ctx, s.NS, id)
@@ -100,8 +100,8 @@ func UntilEnd(ctx context.Context, c *cli.CLI, s *cli.Conn, id int64, print func
 	}
 }
 
-// Live shows a job that was just made as it goes, and then what it put out. With
-// -o json it shows the job when it has ended, and no log.
+// Live shows the progress of a new job, and then its output. With -o json it
+// shows the ended job, without a log.
 func Live(ctx context.Context, c *cli.CLI, s *cli.Conn, j job.Job, timeout Time) error {
 	if c.Output != "table" {
 		return For(ctx, c, s, []job.Job{j}, timeout)
@@ -128,7 +128,7 @@ func Live(ctx context.Context, c *cli.CLI, s *cli.Conn, j job.Job, timeout Time)
 	if err != nil {
 		return errors.Join(ended, err)
 	}
-	if len(j.Output) > 0 && j.Kind != task.KindCommand { // of which it has no more than the exit code
+	if len(j.Output) > 0 && j.Kind != task.KindCommand { // whose output holds only the exit code
 		fmt.Fprintf(c.Stdout, "%s\n", plainjson.Unescape(j.Output))
 	}
 	if j.Error != "" {
@@ -137,7 +137,7 @@ func Live(ctx context.Context, c *cli.CLI, s *cli.Conn, j job.Job, timeout Time)
 	return ended
 }
 
-// late is that a job has not ended in the time that there was to wait. It may have since.
+// late returns the error for a job that did not end within --wait-timeout. It may end later.
 func late(j job.Job) error {
 	if j.State.Final() {
 		return core.Errorf(core.Unavailable, "job %d had not ended in time, it is %s now", j.ID, j.State).WithHint("belfry job show %d", j.ID)

@@ -2,6 +2,7 @@ package wait
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -46,5 +47,19 @@ func TestALateJobIsNamedAsItIs(t *testing.T) {
 				t.Errorf("after %s: %v, want %q", patience, err, want)
 			}
 		})
+	}
+}
+
+func TestARequestThatIsInterruptedSaysThatItMayHaveBeenMade(t *testing.T) {
+	t.Parallel()
+	other := core.Errorf(core.NotFound, "no task")
+	if err := Unanswered(other, "k", ""); !errors.Is(err, other) || core.CodeOf(err) != core.NotFound {
+		t.Errorf("%v", err)
+	}
+	for key, want := range map[string]string{"order-7": "repeat it with --key order-7", "": "look for it: belfry job list --task t"} {
+		err := Unanswered(context.Canceled, key, "belfry job list --task t")
+		if core.CodeOf(err) != core.Unknown || !strings.Contains(err.Error(), "may have been created") || !strings.Contains(err.Error(), want) {
+			t.Errorf("with key %q: %v", key, err)
+		}
 	}
 }

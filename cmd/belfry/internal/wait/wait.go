@@ -1,5 +1,7 @@
-// Package wait waits for jobs and shows how they stand and how they ended, for
-// the verbs of every noun that makes jobs.
+// Package wait waits for jobs, and shows their state and their results, for the
+// verbs of all nouns that create jobs. A wait ends with the job, the time that
+// the user gave, or an interrupt; the job itself goes on. A server that is away
+// for a while does not end a wait.
 package wait
 
 import (
@@ -18,20 +20,20 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Flags are shared by what makes jobs.
+// Flags are shared by all verbs that create jobs.
 type Flags struct {
 	Wait    bool
 	Timeout Time
 }
 
-// Time is the value of --wait-timeout, which is refused before anything is
-// done; 0: no end.
+// Time is the value of --wait-timeout. An invalid value is refused before the
+// verb runs. 0: no limit.
 type Time time.Duration
 
 func (t *Time) String() string { return "" }
 func (t *Time) Type() string   { return "string" }
 
-// Set is asked for by pflag.
+// Set is called by pflag.
 func (t *Time) Set(text string) error {
 	d, err := core.ParseDuration(text)
 	if err == nil && d <= 0 {
@@ -47,7 +49,20 @@ func (w *Flags) Add(fs *pflag.FlagSet) {
 	fs.Var(&w.Timeout, "wait-timeout", "give up waiting after this long; the job goes on")
 }
 
-// Made shows a job that was just made, and waits for it if asked to.
+// Unanswered is the error of a request for a job. One that a person interrupts may have been carried out: the error says so,
+// and how to find out or to ask again.
+func Unanswered(err error, key, list string) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
+	e := core.Errorf(core.Unknown, "interrupted before the answer came: the job may have been created")
+	if key != "" {
+		return e.WithHint("repeat it with --key %s: a job that was created is shown, and no second one is", key)
+	}
+	return e.WithHint("look for it: %s; with --key a request can be repeated", list)
+}
+
+// Made shows a new job, and waits for it if the flags say so.
 func Made(ctx context.Context, c *cli.CLI, s *cli.Conn, e job.Enqueued, w Flags) error {
 	if !w.Wait {
 		return c.Emit(e, func(out io.Writer) {
@@ -70,8 +85,8 @@ func Made(ctx context.Context, c *cli.CLI, s *cli.Conn, e job.Enqueued, w Flags)
 	return For(ctx, c, s, []job.Job{e.Job}, w.Timeout)
 }
 
-// Patience ends ctx when --wait-timeout says so, and warns where waiting is in
-// vain.
+// Patience returns ctx with the limit of --wait-timeout, and warns if no worker
+// could run the job.
 func Patience(ctx context.Context, c *cli.CLI, s *cli.Conn, timeout Time) (context.Context, context.CancelFunc) {
 	NoteIdle(c, s)
 	if timeout == 0 {
@@ -80,7 +95,7 @@ func Patience(ctx context.Context, c *cli.CLI, s *cli.Conn, timeout Time) (conte
 	return context.WithTimeout(ctx, time.Duration(timeout))
 }
 
-// Follow looks again and again until a look says that it was the last. When --wait-timeout ends it, it answers late.
+// Follow calls look repeatedly, until it reports the last one. When --wait-timeout ends it, it returns late.
 func Follow(ctx context.Context, c *cli.CLI, s *cli.Conn, timeout Time, late error, look func(ctx context.Context) (last bool, err error)) error {
 	ctx, stop := Patience(ctx, c, s, timeout)
 	defer stop()
@@ -101,7 +116,7 @@ func Follow(ctx context.Context, c *cli.CLI, s *cli.Conn, timeout Time, late err
 	}
 }
 
-// NoteIdle says that a job will wait, where no worker could run it.
+// NoteIdle notes that a job will wait if no worker can run it.
 func NoteIdle(c *cli.CLI, s *cli.Conn) {
 	if s.Direct {
 		fmt.Fprintln(c.Stderr, "note: no server runs, so nobody runs jobs until one does")
@@ -149,7 +164,7 @@ func DrawEnd(c *cli.CLI, w io.Writer, j job.Job) {
 	}
 }
 
-// Sleep ends early with the context, and answers why.
+// Sleep waits for d, or until the context ends, and then returns its error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -159,7 +174,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// State tells a retry from a first try that waits for its time.
+// State returns the state of a job. It distinguishes a retry from a first try that waits for its time.
 func State(j job.Job) string {
 	if j.State == job.Scheduled && j.Failures > 0 {
 		return "retrying"
@@ -167,5 +182,5 @@ func State(j job.Job) string {
 	return string(j.State)
 }
 
-// Pace is how often a log that is followed is looked at.
+// Pace is the interval of reads of a followed log.
 const Pace = 300 * time.Millisecond

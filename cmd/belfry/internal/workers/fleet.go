@@ -66,9 +66,9 @@ func queuesText(queues map[string]int) string {
 	return strings.Join(list, ",")
 }
 
-// workersNamed finds workers by their session, by its beginning, or by their
-// name: a machine may run several sessions under one. Those that have ended are
-// found only when no living one is.
+// workersNamed finds workers by a session or its prefix, or by their name, which
+// several sessions may share. Ended sessions are found only if no live one
+// matches.
 func workersNamed(all []job.WorkerState, arg string) ([]job.WorkerState, error) {
 	var living, ended, begins []job.WorkerState
 	for _, w := range all {
@@ -96,15 +96,15 @@ func workersNamed(all []job.WorkerState, arg string) ([]job.WorkerState, error) 
 	return nil, core.Errorf(core.NotFound, "no worker %q", arg).WithHint("see: belfry worker list --ended")
 }
 
-// leastSession is how much of a session's id names it.
+// leastSession is the minimum length of a prefix of a session's id.
 const leastSession = 8
 
-// workerDetail is a worker and what it had to do.
+// workerDetail is a worker with its jobs.
 type workerDetail struct {
 	job.WorkerState
 	Holds  []job.Job `json:"holds"`
 	Recent []job.Job `json:"recent"`
-	// Promised is what the programs that it holds may use of its memory, by their tasks.
+	// Promised is the memory limit of its running programs together, by their tasks.
 	Promised int64 `json:"memory_promised,omitempty"`
 }
 
@@ -141,7 +141,7 @@ gone only the newest.`,
 	}
 }
 
-// recentJobs is how many jobs of a worker are shown that have left it.
+// recentJobs is how many finished jobs of a worker are shown.
 const recentJobs = 10
 
 func detail(ctx context.Context, s *cli.Conn, w job.WorkerState) (workerDetail, error) {
@@ -166,7 +166,7 @@ func detail(ctx context.Context, s *cli.Conn, w job.WorkerState) (workerDetail, 
 	return d, err
 }
 
-// memoryText is what a worker offers to programs, and what those that it runs may use.
+// memoryText returns the memory that a worker offers to programs, and the limits of the running ones.
 func memoryText(d workerDetail) string {
 	if d.Has.Memory == 0 {
 		return ""
@@ -185,7 +185,7 @@ func positive(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// promised is the sum of limits.memory of the programs that a worker holds, as their tasks say now.
+// promised returns the sum of limits.memory of a worker's running programs, from the present definitions of their tasks.
 func promised(ctx context.Context, s *cli.Conn, holds []job.Job) (sum int64, err error) {
 	limits := map[string]int64{}
 	for _, j := range holds {
@@ -195,7 +195,7 @@ func promised(ctx context.Context, s *cli.Conn, holds []job.Job) (sum int64, err
 		key := j.Namespace + "/" + j.Task
 		if _, known := limits[key]; !known {
 			t, err := s.Task(ctx, j.Namespace, j.Task)
-			if err != nil && core.CodeOf(err) != core.NotFound { // a task that is gone is counted by nothing
+			if err != nil && core.CodeOf(err) != core.NotFound { // a deleted task does not count
 				return 0, err
 			}
 			if t.Program != nil {

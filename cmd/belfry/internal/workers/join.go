@@ -16,8 +16,8 @@ import (
 	"github.com/belfry-run/belfry/httpapi/client"
 )
 
-// joinedPath is where the token is kept that this machine got from a server. It
-// is sent to no other.
+// joinedPath returns the file of the token that this machine got from a server by
+// joining. The token is sent to no other server.
 func joinedPath(l *config.Loaded) (string, error) {
 	dir, err := l.StateFolder(false)
 	if err != nil {
@@ -27,8 +27,8 @@ func joinedPath(l *config.Loaded) (string, error) {
 	return filepath.Join(dir, "joined-"+hex.EncodeToString(sum[:8])+".token"), nil
 }
 
-// workerToken is the token of a worker: one that was given, the one that this
-// machine got when it joined, or one that it gets now for its join token.
+// workerToken returns the token of a worker: the configured one, the one that this
+// machine got when it joined, or a new one in exchange for the join token.
 func workerToken(ctx context.Context, c *cli.CLI, l *config.Loaded, join string) (string, error) {
 	if l.Token != "" || l.Given("token_file") {
 		return c.ClientToken(l)
@@ -55,7 +55,7 @@ func workerToken(ctx context.Context, c *cli.CLI, l *config.Loaded, join string)
 	if err != nil {
 		return "", err
 	}
-	// A token that is shown once must have a place. Programs pass through the folder.
+	// The folder is created first, because the token is shown only once. Its mode lets programs traverse it.
 	if err := os.MkdirAll(filepath.Dir(path), 0o711); err != nil {
 		return "", core.InvalidField("state_dir", filepath.Dir(path), "cannot be made: "+err.Error(), "")
 	}

@@ -19,8 +19,7 @@ import (
 const defaultPodDir = "/belfry"
 
 func workerInit(c *cli.CLI) *cobra.Command {
-	var dir string
-	var wait time.Duration
+	var dir, wait string
 	cmd := &cobra.Command{
 		Use: "init", Short: "Claim one uploaded program and prepare it for belfry worker main", Args: cobra.NoArgs,
 		Long: `Claim one uploaded program and prepare it for belfry worker main.
@@ -35,14 +34,19 @@ It exits with 0 when a job is prepared, and with 8 when there was none.`,
 		Example: `  belfry worker init --server https://belfry.example.com --token-file /run/secrets/worker --dir /belfry --wait 5m
   belfry worker main --dir /belfry`,
 		RunE: c.Local(func(cmd *cobra.Command, l *config.Loaded) error {
-			if err := cli.NotNegative("--wait", wait, "0 looks once"); err != nil {
+			patience := core.Duration(30 * time.Second)
+			err := cli.Duration(cmd.Flags().Changed, "wait", wait, &patience)
+			if err == nil {
+				err = cli.NotNegative("--wait", patience.D(), "0 looks once")
+			}
+			if err != nil {
 				return err
 			}
 			w, err := workers(cmd.Context(), c, l, "")
 			if err != nil {
 				return err
 			}
-			found, err := w.ClaimForPod(cmd.Context(), dir, wait)
+			found, err := w.ClaimForPod(cmd.Context(), dir, patience.D())
 			if err == nil && !found {
 				fmt.Fprintln(c.Stderr, "there was nothing to do")
 				return cli.ExitStatus(cli.ExitNothing)
@@ -52,7 +56,7 @@ It exits with 0 when a job is prepared, and with 8 when there was none.`,
 	}
 	c.ConfigFlags(cmd.Flags(), "worker")
 	podDir(cmd, &dir)
-	cmd.Flags().DurationVar(&wait, "wait", 30*time.Second, "how long to wait for a job; 0 looks once")
+	cmd.Flags().StringVar(&wait, "wait", "30s", "how long to wait for a job; 0 looks once")
 	return cmd
 }
 

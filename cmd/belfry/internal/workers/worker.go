@@ -1,4 +1,6 @@
-// Package workers has the command worker.
+// Package workers has the command worker. Each noun has a file, and each verb a
+// function. They talk to the server through package cli, which also prints
+// tables and JSON, and know no other package of commands.
 package workers
 
 import (
@@ -40,13 +42,13 @@ func remoteWorker(ctx context.Context, c *cli.CLI, l *config.Loaded, join string
 	return w.Run(ctx)
 }
 
-// workerClient is how a worker talks to its server.
+// workerClient returns the client options of a worker for its server.
 func workerClient(c *cli.CLI, l *config.Loaded) client.Options {
 	return client.Options{CAFile: l.CAFile, UserAgent: "belfry-worker/" + c.Version}
 }
 
-// workers are those of a machine that has a server elsewhere. It joins with a
-// join token, if there is one and it has no token yet.
+// workers returns the workers of a machine with a remote server. Without a token,
+// the machine joins with its join token.
 func workers(ctx context.Context, c *cli.CLI, l *config.Loaded, join string) (*app.Workers, error) {
 	token, err := workerToken(ctx, c, l, join)
 	if err != nil {
@@ -57,8 +59,8 @@ func workers(ctx context.Context, c *cli.CLI, l *config.Loaded, join string) (*a
 		return nil, err
 	}
 	log := c.Logger(l.Config)
-	// A token that is wrong now will not get better. A server that is away may
-	// come back, and the worker waits for it.
+	// A refused token is a permanent error. An unreachable server may come back, so
+	// the worker waits for it.
 	switch _, err := client.Queues(ctx); core.CodeOf(err) {
 	case core.Unauthorized, core.NotFound, core.Invalid:
 		return nil, err

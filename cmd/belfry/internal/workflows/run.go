@@ -63,18 +63,18 @@ exit code is 0 when the run succeeded, and 1 when not.`,
 	return cmd
 }
 
-// waitForRun shows each step as it ends, what the run waits for from outside, and then how it ended.
+// waitForRun shows each step at its end, the signals that the run waits for, and then the result.
 func waitForRun(ctx context.Context, c *cli.CLI, s *cli.Conn, j job.Job, timeout wait.Time) error {
 	late := core.Errorf(core.Unavailable, "run %d has not ended", j.ID).WithHint("belfry workflow show %d", j.ID)
 	shown := map[string]workflow.State{}
 	return wait.Follow(ctx, c, s, timeout, late, func(ctx context.Context) (last bool, err error) {
-		// The job is read first: when it has ended, so have all steps that are read after it.
+		// The job is read first: if it has ended, all steps that are read later have ended too.
 		now, err := s.Job(ctx, j.Namespace, j.ID)
 		if err != nil {
 			return false, err
 		}
 		v, err := s.WorkflowRun(ctx, j.Namespace, j.ID)
-		if err != nil && core.CodeOf(err) != core.NotFound { // it has not begun
+		if err != nil && core.CodeOf(err) != core.NotFound { // the run has not begun
 			return false, err
 		}
 		showSteps(c, v, shown)
@@ -102,7 +102,7 @@ func runEnded(c *cli.CLI, j job.Job, r workflow.Run) error {
 	return err
 }
 
-// showSteps shows the steps that ended, or began to wait for an answer, since the last look.
+// showSteps shows the steps that ended, or began to wait for a signal, since the last call.
 func showSteps(c *cli.CLI, v workflow.Status, shown map[string]workflow.State) {
 	paint := c.Painter()
 	for i, s := range v.Run.Steps {
@@ -129,7 +129,7 @@ func showSteps(c *cli.CLI, v workflow.Status, shown map[string]workflow.State) {
 	}
 }
 
-// answer is the command that gives a step what it waits for.
+// answer returns the command that answers a waiting step.
 func answer(run int64, step task.Step) string {
 	if step.Approval != "" {
 		return fmt.Sprintf("belfry workflow approve %d %s", run, step.Name)

@@ -1,4 +1,6 @@
-// Package workflows has the command workflow.
+// Package workflows has the command workflow. Each noun has a file, and each
+// verb a function. They talk to the server through package cli, which also
+// prints tables and JSON, and know no other package of commands.
 package workflows
 
 import (
@@ -52,7 +54,7 @@ func workflowList(c *cli.CLI) *cobra.Command {
 	return cmd
 }
 
-// runOf reads the number of a run and where it is.
+// runOf reads the number of a run, and returns it with its namespace.
 func runOf(s *cli.Conn, arg string) (ns string, id int64, err error) {
 	if id, err = job.IDFromText("RUN", arg); err != nil {
 		return "", 0, err

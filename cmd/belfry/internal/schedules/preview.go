@@ -18,16 +18,16 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// lookFlags are what the verbs that look ahead share.
-type lookFlags struct {
+// previewFlags are shared by the verbs about upcoming times of one schedule.
+type previewFlags struct {
 	n        int
 	from, at string
 	zone     string
 	runs     bool
 }
 
-// verb answers about NAME, or about RULE: a draft that is not saved, which needs no server.
-func (f *lookFlags) verb(c *cli.CLI, draw func(w io.Writer, l schedule.Look, now time.Time)) func(*cobra.Command, []string) error {
+// verb returns a verb for NAME, a schedule, or RULE, a draft that is not saved and needs no server.
+func (f *previewFlags) verb(c *cli.CLI, draw func(w io.Writer, l schedule.Look, now time.Time)) func(*cobra.Command, []string) error {
 	saved := c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
 		ns, err := s.OneNamespace()
 		if err != nil {
@@ -71,8 +71,8 @@ func (f *lookFlags) verb(c *cli.CLI, draw func(w io.Writer, l schedule.Look, now
 	}
 }
 
-// times reads the instants that are asked about.
-func (f *lookFlags) times(c *cli.CLI, zone string, q *schedule.LookQuery) error {
+// times reads the instants of a query.
+func (f *previewFlags) times(c *cli.CLI, zone string, q *schedule.LookQuery) error {
 	if err := cli.Instant(f.from != "", "--from", f.from, zone, &q.From); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (f *lookFlags) times(c *cli.CLI, zone string, q *schedule.LookQuery) error 
 }
 
 func scheduleNext(c *cli.CLI) *cobra.Command {
-	var f lookFlags
+	var f previewFlags
 	cmd := &cobra.Command{
 		Use: "next NAME|RULE", Short: "Show when a schedule runs next, or when a rule would", Args: cobra.ExactArgs(1),
 		Example: `  belfry schedule next nightly -n 20
@@ -103,7 +103,7 @@ func scheduleNext(c *cli.CLI) *cobra.Command {
 }
 
 func drawComing(c *cli.CLI, w io.Writer, l schedule.Look, now time.Time) {
-	only := func(cells ...string) []string { // the column of UTC beside another zone alone
+	only := func(cells ...string) []string { // a column for UTC, only beside another zone
 		if l.Schedule.Zone == "UTC" {
 			return slices.Delete(cells, 1, 2)
 		}
@@ -131,7 +131,7 @@ func drawComing(c *cli.CLI, w io.Writer, l schedule.Look, now time.Time) {
 }
 
 func scheduleExplain(c *cli.CLI) *cobra.Command {
-	f := lookFlags{n: 3}
+	f := previewFlags{n: 3}
 	cmd := &cobra.Command{
 		Use: "explain NAME|RULE [--at TIME]", Short: "Say in words when a schedule runs, and why a time is or is not one of its", Args: cobra.ExactArgs(1),
 		Example: `  belfry schedule explain '0 9 * * MON-FRI'
@@ -143,7 +143,7 @@ func scheduleExplain(c *cli.CLI) *cobra.Command {
 	return cmd
 }
 
-// afterGap is the first instant after the gap that a time of day lies in which no clock showed, and what to say of it.
+// afterGap returns the first instant after the gap of a clock change, if the local time is in the gap, and a note about it.
 func afterGap(at time.Time, asked string) (time.Time, string) {
 	if at.Location() == time.UTC {
 		return at, ""
@@ -163,7 +163,7 @@ func afterGap(at time.Time, asked string) (time.Time, string) {
 	from, to := at.ZoneBounds()
 	first := from
 	if !to.IsZero() && to.Sub(at) < at.Sub(from) {
-		first = to // Go reads such a time with the offset of either side
+		first = to // in a gap, Go may use the offset of either side
 	}
 	return first, fmt.Sprintf("%s does not exist in %s: the clock goes forward over it. What follows is about %s, the first instant after that.",
 		asked, at.Location(), core.StampIn(first, at.Location()))
@@ -234,7 +234,7 @@ func drawDiff(c *cli.CLI, w io.Writer, l schedule.Look) {
 	}
 }
 
-// aheadFlags are what the verbs share that look at all schedules.
+// aheadFlags are shared by the verbs about upcoming times of all schedules.
 type aheadFlags struct {
 	within, from string
 	limit        int
@@ -318,7 +318,7 @@ func scheduleForecast(c *cli.CLI) *cobra.Command {
 	return cmd
 }
 
-// busiestFirst orders a copy by the number of starts, then by time.
+// busiestFirst returns a copy sorted by the number of starts, then by time.
 func busiestFirst(loads []schedule.Load) []schedule.Load {
 	out := slices.Clone(loads)
 	slices.SortStableFunc(out, func(a, b schedule.Load) int { return b.Starts - a.Starts })
