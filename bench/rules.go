@@ -1,5 +1,5 @@
 // Package bench compares Belfry's rule engine with other Go libraries: robfig/cron, netresearch/go-cron and
-// teambition/rrule-go. It is a module of its own, so that they stay out of Belfry's.
+// teambition/rrule-go. It is a module of its own, so that they are not in Belfry's module.
 //
 //	go test -bench .       # the usual form, one library after the other
 //	go run ./cmd/rules     # one table, all libraries in turns, ratios first
@@ -19,17 +19,17 @@ import (
 // Peers are the libraries, Belfry first.
 var Peers = []string{"belfry", "robfig", "netresearch", "rrule-go"}
 
-// Rule is one recurrence in the words of each library; "" where it has none.
+// Rule is one recurrence in the notation of each library; "" if the library has none.
 type Rule struct {
 	Name        string
 	Belfry      string // an expression, or an RRULE if it starts with FREQ=
 	Robfig      string
 	Netresearch string
 	RRule       string
-	Why         string // why a word is missing
+	Why         string // the reason for a missing notation
 }
 
-// Rules are common ones. RRULE numbers start at DTSTART, which is the start of the walk.
+// Rules has common rules. RRULE counts from DTSTART, which is the start of the walk.
 var Rules = []Rule{
 	{"every 5 minutes", "*/5 * * * *", "*/5 * * * *", "*/5 * * * *", "FREQ=MINUTELY;INTERVAL=5", ""},
 	{"daily at 09:30", "30 9 * * *", "30 9 * * *", "30 9 * * *", "FREQ=DAILY;BYHOUR=9;BYMINUTE=30", ""},
@@ -41,19 +41,19 @@ var Rules = []Rule{
 	{"RRULE last workday", "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1;BYHOUR=9;BYMINUTE=0", "", "", "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1;BYHOUR=9", "the cron libraries do not read RRULE"},
 }
 
-// Text is the rule as a library reads it.
+// Text returns the rule in the notation of a library.
 func (r Rule) Text(peer string) string {
 	return map[string]string{"belfry": r.Belfry, "robfig": r.Robfig, "netresearch": r.Netresearch, "rrule-go": r.RRule}[peer]
 }
 
-// The start is where walks begin and what DTSTART says. At the end they begin again: robfig/cron looks no further than
-// five years ahead and does not find the 29 February of 2104 behind that of 2096.
+// Walks begin at the start, which is also DTSTART, and begin again at the end: robfig/cron looks only five years ahead, so
+// it does not find 29 February 2104 after that of 2096.
 var (
 	start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	end   = time.Date(2096, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// Schedule is a rule that has been read.
+// Schedule is a parsed rule.
 type Schedule struct {
 	next interface{ Next(time.Time) time.Time } // nil for rrule-go
 	rule *rrule.RRule
@@ -65,7 +65,7 @@ func Parse(peer, text string, loc *time.Location) (*Schedule, error) {
 	from := start.In(loc)
 	_, offset := from.Zone()
 	from = from.Add(-time.Duration(offset) * time.Second) // midnight there
-	s := &Schedule{from: from.Add(-time.Second)}          // so that a time at DTSTART counts
+	s := &Schedule{from: from.Add(-time.Second)}          // a time at DTSTART counts
 	var err error
 	switch peer {
 	case "belfry":
@@ -102,8 +102,8 @@ func rruleOf(text string, from time.Time) (*rrule.RRule, error) {
 	return rrule.NewRRule(*option)
 }
 
-// Walk computes the next n times one after the other, and again from the start when it reaches the end. rrule-go does it
-// with its iterator, which is faster than asking for the time after the last. It returns the last time.
+// Walk computes the next n times one after the other, and begins again when it reaches the end. rrule-go uses its iterator,
+// which is faster than a search for the time after the last. Walk returns the last time.
 func (s *Schedule) Walk(n int) time.Time {
 	if s.rule != nil {
 		return s.iterate(n)
@@ -129,7 +129,7 @@ func (s *Schedule) iterate(n int) (t time.Time) {
 	return t
 }
 
-// After is the next time after an instant.
+// After returns the next time after t.
 func (s *Schedule) After(t time.Time) time.Time {
 	if s.rule != nil {
 		return s.rule.After(t, false)
@@ -137,12 +137,12 @@ func (s *Schedule) After(t time.Time) time.Time {
 	return s.next.Next(t)
 }
 
-// Now is when a node starts: five months after DTSTART.
+// Now is the time at which a node starts: five months after DTSTART.
 func Now(loc *time.Location) time.Time {
 	return time.Date(2026, 6, 1, 12, 34, 56, 0, loc)
 }
 
-// Mix is n schedules as a node may hold them, at changing times of day. All libraries can say them.
+// Mix returns n schedules like those of a node, at different times of day. All libraries can express them.
 func Mix(peer string, n int, loc *time.Location) ([]*Schedule, error) {
 	list := make([]*Schedule, n)
 	for i := range list {
@@ -156,7 +156,7 @@ func Mix(peer string, n int, loc *time.Location) ([]*Schedule, error) {
 	return list, nil
 }
 
-// mixed is rule i of the mix.
+// mixed returns rule i of the mix.
 func mixed(peer string, i int) string {
 	minute, hour, day := i%60, i/5%24, i/7%28+1
 	if peer != "rrule-go" {

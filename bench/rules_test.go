@@ -27,7 +27,7 @@ func parse(tb testing.TB, peer, text string, loc *time.Location) *Schedule {
 	return s
 }
 
-// TestSameTimes is what makes the comparison fair: all libraries compute the same times.
+// TestSameTimes shows that the comparison is fair: all libraries compute the same times.
 func TestSameTimes(t *testing.T) {
 	for _, zone := range zones {
 		loc := zoneOf(t, zone)
@@ -57,7 +57,7 @@ func TestSameTimes(t *testing.T) {
 	}
 }
 
-// TestLastDays compares what no engine of internal/oracles reads: days before the last, which netresearch/go-cron knows.
+// TestLastDays compares days before the last, which netresearch/go-cron knows and no engine of internal/oracles reads.
 func TestLastDays(t *testing.T) {
 	for _, expr := range []string{"0 9 L * *", "0 9 L-1 * *", "0 9 L-3 * *", "0 9 L-9 * *", "0 9 L-27 * *", "0 9 LW * *", "0 9 15W * *", "0 9 1W * *", "0 9 L-2,LW,3W * *"} {
 		ours, theirs := parse(t, "belfry", expr, time.UTC), parse(t, "netresearch", expr, time.UTC)
@@ -90,7 +90,7 @@ func BenchmarkNext1000(b *testing.B) {
 	}
 }
 
-// BenchmarkStart is the next time of one of many schedules; a million of them is what a node computes at start.
+// BenchmarkStart computes the next time of one of many schedules. A node computes a million of them at its start.
 func BenchmarkStart(b *testing.B) {
 	for _, zone := range zones {
 		for _, peer := range Peers {

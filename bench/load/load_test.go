@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// asChild makes the test binary play the process that Remote drives.
+// asChild makes the test binary act as the process that Remote drives.
 const asChild = "BELFRY_LOAD_CHILD"
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// memory is a queue that forgets, for tests. Job 13 cannot be enqueued.
+// memory is a queue in memory for tests. Job 13 cannot be enqueued.
 type memory struct {
 	jobs      chan int64
 	unsettled atomic.Int64
@@ -66,7 +66,7 @@ func (m *memory) Work(ctx context.Context, ran func(int64)) (func() error, error
 			select {
 			case job := <-m.jobs:
 				ran(job)
-				ran(job) // once more counts for nothing
+				ran(job) // a repeated run does not count
 				m.unsettled.Add(-1)
 			case <-ctx.Done():
 				return
@@ -79,7 +79,7 @@ func (m *memory) Work(ctx context.Context, ran func(int64)) (func() error, error
 func (m *memory) Unsettled(context.Context) (bool, error) { return m.unsettled.Load() > 0, nil }
 func (m *memory) Close() error                            { return nil }
 
-// both runs a test on a queue here and on one in another process.
+// both runs a test on a queue in this process and on one in another process.
 func both(t *testing.T, test func(t *testing.T, d Driver)) {
 	t.Run("local", func(t *testing.T) { test(t, NewLocal(newMemory())) })
 	t.Run("remote", func(t *testing.T) {
@@ -99,18 +99,18 @@ func TestADriverPutsAQueueUnderLoad(t *testing.T) {
 		defer cancel()
 		in, err := d.Insert(ctx, Insert{Jobs: 1001, Callers: 3, Batch: 10})
 		if err != nil || in.Jobs != 1001 || in.Took <= 0 {
-			t.Fatalf("inserted %+v, %v", in, err)
+			t.Fatalf("insert: got %+v, error %v", in, err)
 		}
 		burnt, err := d.BurnDown(ctx)
 		if err != nil || burnt.Jobs != 1001 || burnt.Started <= 0 || burnt.Settled < burnt.Started {
-			t.Fatalf("burnt %+v, %v", burnt, err)
+			t.Fatalf("burn-down: got %+v, error %v", burnt, err)
 		}
 		if err := d.Stop(ctx); err != nil {
 			t.Fatal(err)
 		}
 		in, err = d.EndToEnd(ctx, Insert{Jobs: 500, For: time.Minute, Callers: 2, Batch: 1})
 		if err != nil || in.Jobs != 500 {
-			t.Fatalf("end to end %+v, %v", in, err)
+			t.Fatalf("end to end: got %+v, error %v", in, err)
 		}
 		if err := d.Start(ctx); err != nil {
 			t.Fatal(err)
@@ -121,11 +121,11 @@ func TestADriverPutsAQueueUnderLoad(t *testing.T) {
 		} {
 			got, err := d.Offer(ctx, o)
 			if err != nil || got.Jobs != int(o.Rate*o.For.Seconds()) || got.Missing != 0 {
-				t.Fatalf("offered %+v, %v", got, err)
+				t.Fatalf("offer: got %+v, error %v", got, err)
 			}
 			for _, l := range []Latency{got.FromCall, got.FromDue} {
 				if l.P50 <= 0 || l.P99 < l.P50 || l.Max < l.P99 {
-					t.Errorf("latency %+v", l)
+					t.Errorf("latency: got %+v", l)
 				}
 			}
 		}
@@ -139,7 +139,7 @@ func TestInsertStopsWhenItsTimeIsOver(t *testing.T) {
 	l := NewLocal(newMemory())
 	in, err := l.Insert(t.Context(), Insert{Jobs: 1000, For: time.Nanosecond, Callers: 1, Batch: 1})
 	if err != nil || in.Jobs == 1000 {
-		t.Errorf("inserted %+v, %v", in, err)
+		t.Errorf("insert: got %+v, error %v", in, err)
 	}
 }
 
@@ -150,13 +150,13 @@ func TestFastIsAskedForInBulkOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, fast := m.calls.Load("fast"); fast {
-		t.Error("one job was sent in bulk")
+		t.Error("fast insert with batch 1: got a fast call, want single calls")
 	}
 	if _, err := l.Insert(t.Context(), Insert{Jobs: 10, Callers: 1, Batch: 10, Fast: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, fast := m.calls.Load("fast"); !fast {
-		t.Error("the fast way was not taken")
+		t.Error("fast insert with batch 10: got the ordinary call, want the fast one")
 	}
 }
 
@@ -164,7 +164,7 @@ func TestAFaultOfTheQueueIsReported(t *testing.T) {
 	both(t, func(t *testing.T, d Driver) {
 		_, err := d.Insert(t.Context(), Insert{Jobs: 26, Callers: 1, Batch: 13})
 		if err == nil || !strings.Contains(err.Error(), errUnlucky.Error()) {
-			t.Errorf("got %v", err)
+			t.Errorf("insert with job 13: got error %v", err)
 		}
 		if err := d.Close(); err != nil {
 			t.Error(err)
@@ -175,12 +175,12 @@ func TestAFaultOfTheQueueIsReported(t *testing.T) {
 func TestABurnDownThatDoesNotEndSaysHowFarItCame(t *testing.T) {
 	both(t, func(t *testing.T, d Driver) {
 		if _, err := d.Insert(t.Context(), Insert{Jobs: 26, Callers: 1, Batch: 13}); err == nil {
-			t.Fatal("all were taken")
+			t.Fatal("insert with job 13: got no error, want one")
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		if _, err := d.BurnDown(ctx); err == nil || !strings.Contains(err.Error(), "13 of 26 jobs have run") {
-			t.Errorf("got %v", err)
+			t.Errorf("burn-down: got error %v, want how many jobs have run", err)
 		}
 		if err := d.Close(); err != nil {
 			t.Error(err)
@@ -201,9 +201,9 @@ func TestRanks(t *testing.T) {
 		list[i] = int64(100 - i)
 	}
 	if got, want := latency(list), (Latency{50, 99, 100}); got != want {
-		t.Errorf("of 1 to 100: %+v, want %+v", got, want)
+		t.Errorf("latency of 1 to 100: got %+v, want %+v", got, want)
 	}
 	if got, want := latency([]int64{7}), (Latency{7, 7, 7}); got != want {
-		t.Errorf("of one: %+v, want %+v", got, want)
+		t.Errorf("latency of one job: got %+v, want %+v", got, want)
 	}
 }

@@ -17,7 +17,7 @@ type Local struct {
 	stop  func() error
 }
 
-// NewLocal takes a queue over.
+// NewLocal makes a driver of a queue and owns the queue.
 func NewLocal(q Queue) *Local { return &Local{queue: q, tally: newTally()} }
 
 // Insert implements [Driver].
@@ -48,7 +48,7 @@ func (l *Local) Insert(ctx context.Context, in Insert) (Inserted, error) {
 	return Inserted{int(done.Load()), time.Since(begun)}, err
 }
 
-// call is how a batch of an insert reaches the queue.
+// call enqueues a batch of an insert.
 func (l *Local) call(in Insert) (func(ctx context.Context, jobs []int64) error, error) {
 	switch fast, ok := l.queue.(Faster); {
 	case in.Callers < 1 || in.Batch < 1:
@@ -70,7 +70,7 @@ func (l *Local) numbers(n int64) []int64 {
 	return jobs
 }
 
-// callers runs fn so many times at once.
+// callers runs fn so many times at the same time.
 func (l *Local) callers(n int, fn func() error) error {
 	errs := make([]error, n)
 	var all sync.WaitGroup
@@ -86,7 +86,7 @@ func (l *Local) Start(ctx context.Context) (err error) {
 	if l.stop != nil {
 		return errors.New("the worker runs already")
 	}
-	// The worker lives until Stop, and ctx until the end of a call.
+	// The worker lives until Stop, but ctx only until the end of the call.
 	l.stop, err = l.queue.Work(context.WithoutCancel(ctx), l.tally.ran)
 	return err
 }
@@ -121,9 +121,8 @@ func (l *Local) unfinished(err error) error {
 	return fmt.Errorf("%d of %d jobs have run: %w", l.tally.count.Load(), l.next.Load(), err)
 }
 
-// settled waits until the record is complete. It looks again and again, after
-// the last handler has begun and not before, so that looking costs the worker
-// next to nothing.
+// settled waits until the record is complete. It polls only after the last handler
+// has begun, so that polling hardly slows the worker.
 func (l *Local) settled(ctx context.Context) error {
 	for {
 		some, err := l.queue.Unsettled(ctx)

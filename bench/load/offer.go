@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// offering is an [Offer] under way. Its times count from the tally's begin.
+// offering is the state of an [Offer]. Its times count from the begin of the tally.
 type offering struct {
 	Offer
 	l      *Local
@@ -48,8 +48,8 @@ func (l *Local) Offer(ctx context.Context, o Offer) (Offered, error) {
 	return f.result(), nil
 }
 
-// plan says when each job is to be enqueued. The first moments are left for
-// the callers to get ready.
+// plan returns the time at which each job is to be enqueued. The first moments are
+// free, so that callers can get ready.
 func (f *offering) plan(n int) {
 	start := f.now() + int64(5*time.Millisecond)
 	gap := 1e9 / f.Rate
@@ -90,8 +90,8 @@ func (f *offering) sendEach(ctx context.Context, next *atomic.Int64) error {
 	}
 }
 
-// sendDue is a caller with a share of the jobs, who enqueues all that have come
-// due at once, and then leaves a gap.
+// sendDue is a caller with a share of the jobs. It enqueues all due jobs at once,
+// and then leaves a gap.
 func (f *offering) sendDue(ctx context.Context, caller int) error {
 	for i := caller; i < len(f.due); {
 		if err := f.until(ctx, f.due[i]); err != nil {
@@ -135,7 +135,7 @@ func (f *offering) result() Offered {
 // latency sorts the list.
 func latency(list []int64) Latency {
 	slices.Sort(list)
-	rank := func(part float64) time.Duration { // the smallest value that so much of the list does not exceed
+	rank := func(part float64) time.Duration { // the smallest value that this part of the list does not exceed
 		return time.Duration(list[max(0, int(float64(len(list))*part+0.9999999)-1)])
 	}
 	return Latency{rank(0.50), rank(0.99), rank(1)}

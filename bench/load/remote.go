@@ -13,22 +13,22 @@ import (
 	"time"
 )
 
-// request asks a process for one method of [Driver].
+// request is the call of one method of [Driver] in a process.
 type request struct {
 	Do   string          `json:"do"`
 	With json.RawMessage `json:"with,omitempty"`
-	For  time.Duration   `json:"for,omitempty"` // until when it has to be done; 0: no limit
+	For  time.Duration   `json:"for,omitempty"` // the time limit of the call; 0: no limit
 }
 
-// answer is a process's, one line for each request and one when it is ready.
+// answer is a line of a process: one for each request, and one when it is ready.
 type answer struct {
 	Error string          `json:"error,omitempty"`
 	Is    json.RawMessage `json:"is,omitempty"`
 }
 
-// Remote drives a queue in another process, which reads requests from its
-// standard input and answers each with a line. It ends when its input does,
-// so also when this process dies.
+// Remote drives a queue in another process. The process reads requests from its
+// standard input and answers each with a line. It ends when its input ends, so also
+// when this process dies.
 type Remote struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
@@ -56,13 +56,13 @@ func StartRemote(cmd *exec.Cmd) (*Remote, error) {
 		return nil, err
 	}
 	if err := r.answer(nil); err != nil {
-		_ = r.Close() // the first error says it all
+		_ = r.Close() // the first error is enough
 		return nil, err
 	}
 	return r, nil
 }
 
-// PID is the process, to count what it costs.
+// PID returns the id of the process, to measure its CPU time.
 func (r *Remote) PID() int { return r.cmd.Process.Pid }
 
 func (r *Remote) answer(is any) error {
@@ -102,8 +102,8 @@ func (r *Remote) ask(ctx context.Context, do string, with, is any) error {
 	defer close(done)
 	defer context.AfterFunc(ctx, func() {
 		select {
-		case <-done: // it has the same deadline, and answers by itself
-		case <-time.After(5 * time.Second): // it hangs
+		case <-done: // the process has the same deadline, and answers by itself
+		case <-time.After(5 * time.Second): // the process hangs
 			_ = r.cmd.Process.Kill()
 		}
 	})()
@@ -139,7 +139,7 @@ func (r *Remote) Start(ctx context.Context) error { return r.ask(ctx, "start", n
 // Stop implements [Driver].
 func (r *Remote) Stop(ctx context.Context) error { return r.ask(ctx, "stop", nil, nil) }
 
-// ended says what a process left behind that is gone before its time.
+// ended returns the error of a process that ended too early, with its last output.
 func (r *Remote) ended(err error) error {
 	return fmt.Errorf("%s ended by itself: %w", r.cmd.Path, errors.Join(err, r.Close()))
 }
@@ -150,7 +150,7 @@ func (r *Remote) Close() error { return r.close() }
 func (r *Remote) end() error {
 	kill := time.AfterFunc(20*time.Second, func() { _ = r.cmd.Process.Kill() })
 	defer kill.Stop()
-	_ = r.in.Close() // this is how it learns that it is to end
+	_ = r.in.Close() // makes the process end
 	if err := r.cmd.Wait(); err != nil {
 		return fmt.Errorf("%w\n%s", err, r.stderr.String())
 	}

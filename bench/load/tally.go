@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// maxJobs is how many jobs one driver can follow in its life.
+// maxJobs is the most jobs that one driver can follow.
 const maxJobs = 1 << 23
 
-// tally counts which jobs have run. A job that runs twice counts once.
+// tally counts the jobs that have run. A job that runs twice counts once.
 type tally struct {
-	begun  time.Time // what times are counted from
+	begun  time.Time // the zero of all times
 	seen   []atomic.Uint64
 	count  atomic.Int64
 	target atomic.Int64
@@ -19,7 +19,7 @@ type tally struct {
 	watch  atomic.Pointer[watch]
 }
 
-// watch keeps when each of a few jobs ran.
+// watch keeps the times at which some jobs ran.
 type watch struct {
 	first int64
 	at    []atomic.Int64 // nanoseconds since the tally began; 0: not yet
@@ -53,7 +53,7 @@ func (t *tally) ran(job int64) {
 
 // wait returns when n different jobs have run, or the context ends.
 func (t *tally) wait(ctx context.Context, n int64) error {
-	t.target.Store(n) // before the look at the count, or a last job between the two would wake no waiter
+	t.target.Store(n) // set before the count is read, or a last job in between would wake no waiter
 	for t.count.Load() < n {
 		select {
 		case <-t.wake:

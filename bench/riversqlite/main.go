@@ -1,6 +1,6 @@
-// Command riversqlite is River on a SQLite file behind the requests of package load.
-//
-//	riversqlite -file river.db -synchronous FULL
+// Command riversqlite runs River on a SQLite file for the requests of package
+// load. It is a program of its own, so that its driver of SQLite is not linked
+// beside Belfry's.
 package main
 
 import (
@@ -64,7 +64,7 @@ type queue struct {
 }
 
 func open(ctx context.Context) (*queue, error) {
-	// As River's documents advise: one connection, in WAL mode.
+	// River's documents advise one connection, in WAL mode.
 	db, err := sql.Open("sqlite", "file:"+*file+"?"+url.Values{
 		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(" + *synchronous + ")"},
 		"_txlock": {"immediate"},

@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/internal/bench/report"
 )
 
-// monitors is measure 8.
+// monitors is measure 8: the cost of many monitors.
 func (r *run) monitors(ctx context.Context) error {
 	return r.rounds(ctx, r.Slow, r.whole, func(d *database.Database) (err error) {
 		s, err := d.NewSite(ctx)

@@ -65,7 +65,7 @@ type figures []struct {
 	value float64
 }
 
-// figures are what a history might slow down.
+// figures has the measures that a history might slow down.
 func (r *run) figures(ctx context.Context, s *database.Site) (out figures, err error) {
 	add := func(name string, unit report.Unit, value float64) {
 		out = append(out, struct {

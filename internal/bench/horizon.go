@@ -13,12 +13,12 @@ import (
 	"github.com/belfry-run/belfry/store"
 )
 
-// horizon is measure 6. Vacuum is a matter of PostgreSQL.
+// horizon is measure 6: steady work beside a long transaction. It concerns vacuum, so it runs on PostgreSQL alone.
 func (r *run) horizon(ctx context.Context) error {
 	if r.pg == nil {
 		return nil
 	}
-	r.Horizon.Tuning = r.Tuned // it is the fastest who leaves most behind
+	r.Horizon.Tuning = r.Tuned // the fastest worker leaves the most dead rows
 	return r.rounds(ctx, r.Slow, []*database.Database{r.pg}, func(d *database.Database) error {
 		var calm map[string]float64
 		for _, z := range r.Holds {
@@ -48,7 +48,7 @@ func (r *run) horizon(ctx context.Context) error {
 	})
 }
 
-// steady runs a steady load on a new database, beside the disturbance that z describes.
+// steady runs a steady load on a new database, beside the long transaction z.
 func (r *run) steady(ctx context.Context, d *database.Database, o rates.Steady, z rates.Horizon) (slices []float64, err error) {
 	s, err := d.NewSite(ctx)
 	if err != nil {

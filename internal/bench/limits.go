@@ -22,8 +22,9 @@ func (r *run) limits(ctx context.Context) error {
 			limits []flow.Limit
 		}{
 			{"none", nil},
-			{"running", []flow.Limit{{Key: "input.key", Running: 1}}},
-			{"running and rate", []flow.Limit{{Key: "input.key", Running: 1, Rate: "1000/1s", Burst: 1000}}},
+			{"10 running", []flow.Limit{{Key: "input.key", Running: 10}}}, // with three jobs of a key, none waits
+			{"1 running", []flow.Limit{{Key: "input.key", Running: 1}}},
+			{"1 running and a rate", []flow.Limit{{Key: "input.key", Running: 1, Rate: "1000/1s", Burst: 1000}}},
 		} {
 			var both [2]rates.Work
 			err := r.site(ctx, d, func(s *database.Site, st *store.Store) (err error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/internal/bench/report"
 )
 
-// programs is measure 10. It starts many processes, and is run when it is asked for.
+// programs is measure 10: uploaded programs. It starts many processes, and runs only on request.
 func (r *run) programs(ctx context.Context) error {
 	return r.rounds(ctx, r.Slow, r.whole, func(d *database.Database) error {
 		for _, n := range r.Programs.Workers {
@@ -28,7 +28,7 @@ func (r *run) programs(ctx context.Context) error {
 	})
 }
 
-// recovery is measure 5.
+// recovery is measure 5: the time until the jobs of a killed node run again.
 func (r *run) recovery(ctx context.Context) error {
 	return r.rounds(ctx, r.Slow, r.whole, func(d *database.Database) error {
 		for _, ttl := range r.TTLs {

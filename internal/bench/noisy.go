@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/store"
 )
 
-// noisy is measure 11: how soon quiet tenants' jobs start beside one that has thousands waiting, and without it.
+// noisy is measure 11: the start latency of quiet tenants' jobs, with and without a tenant that has thousands of waiting jobs.
 func (r *run) noisy(ctx context.Context) error {
 	return r.rounds(ctx, 1, r.whole, func(d *database.Database) error {
 		var alone float64

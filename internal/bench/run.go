@@ -25,13 +25,13 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Options say what is measured, and how long. [Long] and [Short] are complete.
+// Options has the measures and their sizes. [Long] and [Short] are complete options.
 type Options struct {
 	Measures  []string // see [Measures]
 	Databases []string // see [DatabaseNames]
 	Program   string   // a built belfry; empty: build it
-	Rounds    int      // of what takes seconds
-	Slow      int      // rounds of what takes longer
+	Rounds    int      // of measures that take seconds
+	Slow      int      // rounds of slow measures
 	Tuned     node.Tuning
 
 	Jobs     int           // of a burn-down
@@ -45,12 +45,12 @@ type Options struct {
 	Running  int             // jobs of the node that is killed
 	TTLs     []time.Duration // of its session
 	Horizon  rates.Steady
-	Holds    []rates.Horizon // the first is what the others are compared with
+	Holds    []rates.Horizon // the others are compared with the first
 	Watch    monitors.Watch
 	Programs programs.Options
 	Past     int // finished jobs in a history
 	Days     int // over which they ended
-	Now      int // jobs that are burnt beside it
+	Now      int // jobs of the burn-down beside the history
 	Fan      rates.Fan
 	Asleep   int // workflows
 	Keys     int // of a limit
@@ -58,13 +58,13 @@ type Options struct {
 	hasty bool // PostgreSQL without fsync, for tests of the measures themselves
 }
 
-// Measures and DatabaseNames are the choices. The last measure starts a hundred processes, and runs when it is asked for.
+// Measures and DatabaseNames are the choices. The last measure starts a hundred processes, and runs only on request.
 var (
 	Measures      = []string{"work", "bound", "latency", "idle", "firing", "recovery", "horizon", "history", "monitors", "workflows", "callers", "limits", "noisy", "programs"}
 	DatabaseNames = []string{"sqlite", "sqlite-normal", "postgres"}
 )
 
-// Long is what docs/benchmarks.md shows.
+// Long has the options of docs/benchmarks.md.
 func Long() Options {
 	return Options{
 		Measures: Measures[:len(Measures)-1], Databases: DatabaseNames, Rounds: 5, Slow: 3, Tuned: node.Tuning{Slots: 500, Prefetch: 1000},
@@ -80,7 +80,7 @@ func Long() Options {
 	}
 }
 
-// Short is for every day: about three minutes on a small machine.
+// Short has the options for daily use: about three minutes on a small machine.
 func Short() Options {
 	o := Long()
 	o.Rounds, o.Slow, o.Jobs, o.Singly = 2, 1, 5000, 500*time.Millisecond
@@ -97,12 +97,12 @@ func Short() Options {
 	return o
 }
 
-// run is a run under way.
+// run is the state of a run.
 type run struct {
 	Options
 	report report.Report
 	all    []*database.Database
-	whole  []*database.Database // without those that are only for the core
+	whole  []*database.Database // without databases that measure only the core
 	pg     *database.Database
 	dir    string
 	log    io.Writer
@@ -128,7 +128,7 @@ func Run(ctx context.Context, o Options, out, log io.Writer) (err error) {
 	lines := append(conditions, fmt.Sprintf("- %d rounds (%d of what takes long) in %s; a figure is the median, with the least and the greatest, and a comparison begins with the ratio",
 		o.Rounds, o.Slow, time.Since(begun).Round(time.Second)))
 	_, err = fmt.Fprintf(out, "%s\n\n", strings.Join(lines, "\n"))
-	return errors.Join(failed, err, r.report.Markdown(out)) // what there is, whatever failed
+	return errors.Join(failed, err, r.report.Markdown(out)) // writes all figures, even after a failure
 }
 
 func (r *run) measure(ctx context.Context) error {
@@ -177,7 +177,7 @@ func (r *run) open(ctx context.Context) error {
 	}
 	var err error
 	switch {
-	case r.Program != "": // processes are started in folders of their own
+	case r.Program != "": // processes run in folders of their own
 		r.Program, err = filepath.Abs(r.Program)
 	case slices.ContainsFunc(r.Measures, built):
 		r.Program, err = process.Build(ctx, r.dir)
@@ -193,7 +193,7 @@ func (r *run) close() error {
 	return errors.Join(err, os.RemoveAll(r.dir))
 }
 
-// conditions are what the figures hold for.
+// conditions collects the conditions of the figures.
 func (r *run) conditions(ctx context.Context) ([]string, error) {
 	facts := []string{process.Machine()}
 	if version, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output(); err == nil {
@@ -210,7 +210,7 @@ func (r *run) conditions(ctx context.Context) ([]string, error) {
 	return append(lines, fmt.Sprintf("- tuned: %d slots, %d prefetched; everything else, and all that is not called tuned, by default", r.Tuned.Slots, r.Tuned.Prefetch)), nil
 }
 
-// rounds takes every database in turn, as often as there are rounds.
+// rounds runs a measure on every database in turn, once a round.
 func (r *run) rounds(ctx context.Context, n int, list []*database.Database, measure func(d *database.Database) error) error {
 	for i := range n {
 		for k := range list {

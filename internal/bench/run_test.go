@@ -24,7 +24,7 @@ func TestTheShortestRunMakesADocument(t *testing.T) {
 	lines := strings.Split(out.String(), "\n")
 	for _, line := range []string{"| measure | SQLite | SQLite, NORMAL | PostgreSQL |", "|---|--:|--:|--:|"} {
 		if !slices.Contains(lines, line) {
-			t.Errorf("no line %q", line)
+			t.Errorf("report: line %q is missing", line)
 		}
 	}
 	for _, part := range []string{
@@ -32,7 +32,7 @@ func TestTheShortestRunMakesADocument(t *testing.T) {
 		"\n| burn-down of 50 jobs, default |", "\n| bare statements, a lease for a batch, one index |", "\n| enqueue to start, idle: p99 |", "to undisturbed | ",
 	} {
 		if !strings.Contains(out.String(), part) {
-			t.Errorf("no %q", part)
+			t.Errorf("report: %q is missing", part)
 		}
 	}
 	if t.Failed() {

@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/store"
 )
 
-// firing is measure 4. The idle schedules are saved once.
+// firing is measure 4: the delay of due schedules. The idle schedules are saved once.
 func (r *run) firing(ctx context.Context) (err error) {
 	sites := map[*database.Database]*database.Site{}
 	defer func() {
@@ -55,7 +55,7 @@ func (r *run) firing(ctx context.Context) (err error) {
 	})
 }
 
-// idle is measure 3. It is not repeated.
+// idle is measure 3: the cost of idle schedules. It is not repeated.
 func (r *run) idle(ctx context.Context) error {
 	for _, d := range r.whole {
 		s, err := d.NewSite(ctx)

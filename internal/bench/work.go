@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/store"
 )
 
-// bound is how close Belfry comes.
+// bound compares Belfry with the bounds.
 func (r *run) bound(ctx context.Context) error {
 	return r.rounds(ctx, r.Rounds, r.all, func(d *database.Database) error {
 		l, err := rates.LiveAndDie(ctx, d, r.Jobs, node.Tuning{})
@@ -38,7 +38,7 @@ func (r *run) bound(ctx context.Context) error {
 	})
 }
 
-// latency is measure 2.
+// latency is measure 2: the start latency of jobs.
 func (r *run) latency(ctx context.Context) error {
 	return r.rounds(ctx, r.Rounds, r.whole, func(d *database.Database) (err error) {
 		s, err := d.NewSite(ctx)
@@ -94,7 +94,7 @@ func (r *run) latency(ctx context.Context) error {
 	})
 }
 
-// work is measure 1.
+// work is measure 1: the rates and costs of jobs.
 func (r *run) work(ctx context.Context) error {
 	return r.rounds(ctx, r.Rounds, r.all, func(d *database.Database) (err error) {
 		s, err := d.NewSite(ctx)

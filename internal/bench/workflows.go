@@ -15,7 +15,7 @@ import (
 	"github.com/belfry-run/belfry/store"
 )
 
-// workflows is measure 12: steps a second of a workflow that fans out and joins, and what workflows that sleep cost others.
+// workflows is measure 12: steps a second of a workflow that fans out and joins, and the cost of sleeping workflows for others.
 func (r *run) workflows(ctx context.Context) error {
 	return r.rounds(ctx, r.Rounds, r.whole, func(d *database.Database) error {
 		err := r.site(ctx, d, func(s *database.Site, st *store.Store) error {
@@ -53,7 +53,7 @@ func (r *run) workflows(ctx context.Context) error {
 	})
 }
 
-// callers is measure 13: what the API costs those who enqueue one by one.
+// callers is measure 13: the rate of callers that enqueue one by one through the API.
 func (r *run) callers(ctx context.Context) error {
 	return r.rounds(ctx, r.Rounds, r.whole, func(d *database.Database) (err error) {
 		const callers = 32
@@ -86,7 +86,7 @@ func (r *run) callers(ctx context.Context) error {
 	})
 }
 
-// site runs something in a fresh database.
+// site runs a function in a fresh database.
 func (r *run) site(ctx context.Context, d *database.Database, fn func(s *database.Site, st *store.Store) error) error {
 	s, err := d.NewSite(ctx)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// contenders are the lines of the table, in its order.
+// contenders has the lines of the table, in their order.
 func (f *field) contenders() []*contender {
 	few := func(name, needs string, start func(context.Context, *contender) (*running, error)) *contender {
 		c := &contender{name: name, needs: needs, monitors: f.monitors, every: f.every}
@@ -42,7 +42,7 @@ func (f *field) contenders() []*contender {
 	return slices.DeleteFunc(list, func(c *contender) bool { return !f.wanted(c) })
 }
 
-// belfry starts a node on an empty database and gives it its monitors over its API.
+// belfry starts a node on an empty database and creates its monitors over the API.
 func (f *field) belfry(keepAlive bool) func(context.Context, *contender) (*running, error) {
 	return func(ctx context.Context, c *contender) (_ *running, err error) {
 		site, err := database.SQLite("SQLite", f.dir, "FULL").NewSite(ctx)
@@ -75,7 +75,7 @@ func (f *field) belfry(keepAlive bool) func(context.Context, *contender) (*runni
 			}
 		}
 		r.lags = func(ctx context.Context, from time.Time) (list []time.Duration, err error) {
-			to := time.Now().Add(-time.Second) // what is due now may not have begun
+			to := time.Now().Add(-time.Second) // checks that are due now may not have begun
 			for _, m := range all {
 				page, err := client.Results(ctx, view.ResultFilter{Monitor: m.Name, Since: from, Until: to, Paging: core.Paging{Limit: 1000}})
 				if err != nil {

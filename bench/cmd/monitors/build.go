@@ -15,14 +15,13 @@ import (
 	"strings"
 )
 
-// peers are the other programs: the folder of the module that pins each, and its package.
+// peers has the other programs: the folder of the module that pins each, and its package.
 var peers = map[string]struct{ module, pkg string }{
 	"blackbox": {"blackbox", "github.com/prometheus/blackbox_exporter"},
 	"gatus":    {"gatus", "github.com/TwiN/gatus/v5"},
 }
 
-// build builds all programs, each in its own module. A peer that cannot be had is told of in the table, and not
-// measured.
+// build builds all programs, each in its own module. A peer that cannot be built is named in the table and not measured.
 func (f *field) build(ctx context.Context) error {
 	f.programs, f.versions, f.refused = map[string]string{}, map[string]string{}, map[string]error{}
 	_, here, _, ok := runtime.Caller(0)
@@ -52,7 +51,7 @@ func (f *field) goBuild(ctx context.Context, name, module, pkg string) error {
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if name == "belfry" {
-		cmd.Env = append(cmd.Env, "GOWORK=") // it is of the workspace above, the others are not
+		cmd.Env = append(cmd.Env, "GOWORK=") // Belfry is in the workspace above, the others are not
 	}
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build %s: %w: %s", pkg, err, lastLine(string(text)))

@@ -1,15 +1,14 @@
 //go:build linux
 
-// Command monitors prints what a check costs Belfry, blackbox_exporter and Gatus: one table, and the conditions.
+// Command monitors prints the cost of a check in Belfry, blackbox_exporter and Gatus: one table, and the conditions.
 //
-// All look at the same targets equally often, in turns in one run. The target is a process of its own on loopback, over
-// plain HTTP, so that nothing is in the figures that a TLS library or a network does. CPU and memory are those of the
-// program's process and its children, from /proc. Start-up is not counted: a turn begins when each monitor has been
-// checked once.
+// All programs check the same targets equally often, in turns in one run. The target is a process of its own on loopback,
+// over plain HTTP, so that the figures have no cost of TLS or of a network. CPU and memory are those of the program's
+// process and its children, from /proc. Start-up does not count: a turn begins when each monitor has been checked once.
 //
 // Belfry is the built program on SQLite with its default settings. blackbox_exporter has no scheduler and no record: it
-// is asked for each probe over HTTP by this program, whose CPU is not counted. Gatus waits 777 ms between the starts of
-// any two of its endpoints, so that few with a short interval stand for many with a long one; the rate is the same.
+// gets the request for each probe over HTTP from this program, whose CPU does not count. Gatus waits 777 ms between the
+// starts of any two of its endpoints, so few endpoints with a short interval replace many with a long one, at the same rate.
 //
 //	cd bench && go run ./cmd/monitors
 package main
@@ -30,7 +29,7 @@ import (
 	"github.com/belfry-run/belfry/internal/bench/target"
 )
 
-// settings are the flags.
+// settings has the values of the flags.
 type settings struct {
 	monitors int
 	every    time.Duration
@@ -90,15 +89,15 @@ func run(ctx context.Context, s settings) (err error) {
 	return nil
 }
 
-// field is what the contenders meet on.
+// field has the target and the programs of the comparison.
 type field struct {
 	settings
 	dir        string
 	conditions string
 	target     *target.Target
-	programs   map[string]string // that could be built
+	programs   map[string]string // the built programs
 	versions   map[string]string
-	refused    map[string]error // why the others could not
+	refused    map[string]error // the errors of the others
 }
 
 func (f *field) path(name string) string { return filepath.Join(f.dir, name) }

@@ -23,7 +23,7 @@ import (
 
 func (f *field) wanted(c *contender) bool { return strings.Contains(c.name, f.only) }
 
-// freePort is one without a listener, a moment ago.
+// freePort returns a port that had no listener a moment ago.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -32,15 +32,15 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
-// blackbox starts the exporter and asks it for every probe: spread evenly as Prometheus spreads them, or, as Belfry
-// starts its checks, all that has come due in a step at once.
+// blackbox starts the exporter and requests every probe: spread evenly as by Prometheus, or all due probes of a step at
+// once, as Belfry starts its checks.
 func (f *field) blackbox(step time.Duration) func(context.Context, *contender) (*running, error) {
 	return func(ctx context.Context, c *contender) (*running, error) {
 		port, err := freePort()
 		if err != nil {
 			return nil, err
 		}
-		// The module of its own example file, on the family that the target is on.
+		// The module of the exporter's example file, with the address family of the target.
 		file := f.path("blackbox.yml")
 		if err := os.WriteFile(file, []byte("modules: {http_2xx: {prober: http, http: {preferred_ip_protocol: ip4}}}\n"), 0o600); err != nil {
 			return nil, err
@@ -63,7 +63,7 @@ func (f *field) blackbox(step time.Duration) func(context.Context, *contender) (
 	}
 }
 
-// ask probes each monitor again and again until the context ends. A probe that is late stays in its place.
+// ask probes each monitor repeatedly until the context ends. A late probe does not move the later ones.
 func (f *field) ask(ctx context.Context, c *contender, prefix string, step time.Duration) (err error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200}}
 	defer client.CloseIdleConnections()
@@ -153,7 +153,7 @@ func (f *field) gatus(storage string) func(context.Context, *contender) (*runnin
 		if storage == "sqlite" {
 			config["storage"] = object{"type": "sqlite", "path": dir + "/gatus.db"}
 		}
-		text, err := json.Marshal(config) // which is YAML too
+		text, err := json.Marshal(config) // JSON is valid YAML
 		if err != nil {
 			return nil, err
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/internal/bench/report"
 )
 
-func TestTheTableSaysWhoCouldNotBeMeasured(t *testing.T) {
+func TestTheTableNamesContendersWithoutAMeasurement(t *testing.T) {
 	f := &field{
 		settings: settings{rounds: 2, turn: time.Second}, conditions: "1 CPU",
 		versions: map[string]string{"blackbox": "v1.2.3"}, refused: map[string]error{"gatus": errors.New("not to be had")},
@@ -30,10 +30,10 @@ func TestTheTableSaysWhoCouldNotBeMeasured(t *testing.T) {
 		"| it | 20 | 1s | 200 (100-300) | 20.0 (20.0-20.0) |  |  | 1.00 (1.00-1.00) | 2.00 (2.00-2.00) | 30.0 (30.0-30.0) |\n",
 	} {
 		if !strings.Contains(out.String(), part) {
-			t.Errorf("no %q in\n%s", part, out.String())
+			t.Errorf("table: want %q in it, got\n%s", part, out.String())
 		}
 	}
 	if strings.Contains(out.String(), "nobody") {
-		t.Errorf("who was not measured has a line:\n%s", out.String())
+		t.Errorf("table: got a line of a program that was not measured:\n%s", out.String())
 	}
 }

@@ -25,16 +25,15 @@ type contender struct {
 // running is a contender at work.
 type running struct {
 	*process.Process
-	// lags are the starts' distances from their times since an instant, as the program itself has them on record; nil if it
-	// has none.
+	// lags returns the lags of starts since an instant, from the program's own record; nil if the program has none.
 	lags func(ctx context.Context, from time.Time) ([]time.Duration, error)
 	stop func() error
 }
 
-// figures are what one turn showed.
+// figures has the results of one turn.
 type figures struct {
 	perCheck time.Duration // CPU
-	rate     float64       // checks per second, as the target saw them
+	rate     float64       // checks per second, counted by the target
 	memory   float64
 	lag      report.Quantiles
 	uneven   report.Quantiles
@@ -54,7 +53,7 @@ func (f *field) turn(ctx context.Context, c *contender) (err error) {
 	if f.programs[c.needs] == "" {
 		return nil
 	}
-	if _, err := f.target.Seen(ctx); err != nil { // no peer pays for what another left behind
+	if _, err := f.target.Seen(ctx); err != nil { // drops the requests of the peer before
 		return err
 	}
 	r, err := c.start(ctx)
@@ -106,7 +105,7 @@ func (f *field) turn(ctx context.Context, c *contender) (err error) {
 	return nil
 }
 
-// everyone waits until the target was asked for every monitor.
+// everyone waits until the target has had a request of every monitor.
 func (f *field) everyone(ctx context.Context, c *contender, r *running) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*c.every+time.Duration(c.monitors)*time.Second+time.Minute)
 	defer cancel()

@@ -47,7 +47,7 @@ func (q *asynqQueue) Enqueue(ctx context.Context, job int64) error {
 	return err
 }
 
-// EnqueueMany makes a call for each: there is no call for many.
+// EnqueueMany makes a call for each job: Asynq has no call for many.
 func (q *asynqQueue) EnqueueMany(ctx context.Context, jobs []int64) error {
 	for _, job := range jobs {
 		if err := q.Enqueue(ctx, job); err != nil {

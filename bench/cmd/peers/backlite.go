@@ -51,7 +51,7 @@ func openBacklite(path, synchronous string) (load.Driver, error) {
 	return load.NewLocal(q), q.client.Install()
 }
 
-// connect makes a client. One that was stopped does not start again.
+// connect makes a client. A stopped client cannot start again.
 func (q *backliteQueue) connect() (err error) {
 	q.client, err = backlite.NewClient(backlite.ClientConfig{DB: q.db, NumWorkers: 1000, ReleaseAfter: 10 * time.Minute})
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// belfrySettings are all that differs between Belfry as it comes and tuned for
-// many tiny jobs.
+// belfrySettings has the settings that differ between the defaults and a Belfry tuned
+// for many tiny jobs.
 var belfrySettings = map[base]struct {
 	words string
 	slots int // of the queue on this worker; 0: its default
@@ -53,7 +53,7 @@ func belfryOnPostgres(b base) contender {
 				if q.worker, err = open(); err != nil {
 					return nil, err
 				}
-				// A store of its own, as in another process: wake-ups travel.
+				// A store of its own, as in another process: wake-ups pass through the database.
 				if q.caller, err = open(); err != nil {
 					return nil, errors.Join(err, q.worker.Close())
 				}
@@ -82,11 +82,11 @@ func belfryOnSQLite(c class, b base) contender {
 // belfryQueue is Belfry: a store, the engine's loops, and a worker.
 type belfryQueue struct {
 	base           base
-	caller, worker *store.Store // the same one on SQLite
+	caller, worker *store.Store // the same store on SQLite
 	loops          loops
 }
 
-// loops are goroutines that end together.
+// loops has goroutines that end together.
 type loops struct {
 	stops []context.CancelFunc
 	all   sync.WaitGroup
@@ -111,7 +111,7 @@ func (q *belfryQueue) Enqueue(ctx context.Context, job int64) error {
 	return q.EnqueueMany(ctx, []int64{job})
 }
 
-// EnqueueMany is the only way there is: it is meant for one and for many.
+// EnqueueMany uses the only call for enqueues, which is for one job and for many.
 func (q *belfryQueue) EnqueueMany(ctx context.Context, jobs []int64) error {
 	list := make([]job.NewJob, len(jobs))
 	for i, j := range jobs {
@@ -157,8 +157,8 @@ func (q *belfryQueue) Work(_ context.Context, ran func(int64)) (func() error, er
 	}, nil
 }
 
-// Unsettled asks what people ask too. It counts few jobs, because it is asked
-// when the last has begun.
+// Unsettled uses the ordinary read of a queue. It counts few jobs, since it is called
+// when the last job has begun.
 func (q *belfryQueue) Unsettled(ctx context.Context) (bool, error) {
 	queues, err := q.caller.Queues(ctx)
 	if err != nil {

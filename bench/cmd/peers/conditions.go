@@ -19,7 +19,7 @@ import (
 	"syscall"
 )
 
-// conditions says on what machine, with what versions and settings.
+// conditions returns the machine, the versions and the settings.
 func (s *site) conditions(ctx context.Context, list []contender) string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
@@ -58,7 +58,7 @@ func (p *pgServer) settings(ctx context.Context) string {
 	return strings.Join(parts, ", ") + "; over TCP on loopback; vacuum analyze and a checkpoint before each measurement"
 }
 
-// field is the first value of a name in a file of /proc.
+// field returns the first value of a name in a file of /proc.
 func field(file, name string) string {
 	f, err := os.Open(file)
 	if err != nil {
@@ -89,8 +89,8 @@ func kernel() string {
 	return strings.TrimSpace(string(raw))
 }
 
-// fileSystem is the kind of the one that a folder is on. In memory, nothing is
-// durable and every figure about a flush is wrong.
+// fileSystem returns the kind of a folder's file system. In memory nothing is
+// durable, and every figure about a flush is wrong.
 func fileSystem(dir string) string {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {
@@ -118,7 +118,7 @@ func version(program, flag string) string {
 	}
 	text := strings.TrimSpace(string(out))
 	for word := range strings.FieldsSeq(text) {
-		if v, ok := strings.CutPrefix(word, "v="); ok { // as redis-server says it
+		if v, ok := strings.CutPrefix(word, "v="); ok { // the output of redis-server
 			return v
 		}
 	}
@@ -142,7 +142,7 @@ func sqliteVersion() string {
 	if err != nil {
 		return err.Error()
 	}
-	defer db.Close() //nolint:errcheck // there is nothing in it
+	defer db.Close() //nolint:errcheck // an empty database
 	var v string
 	if err := db.QueryRow("select sqlite_version()").Scan(&v); err != nil {
 		return err.Error()
@@ -150,8 +150,8 @@ func sqliteVersion() string {
 	return v
 }
 
-// modules are the peers and drivers that were built in, here and in the
-// program of River's SQLite contender.
+// modules returns the compiled-in peers and drivers of this program and of River's
+// SQLite contender.
 func modules(child string) (list []string) {
 	own, _ := debug.ReadBuildInfo()
 	list = append(list, versions(own, []string{"river", "asynq", "goqite", "backlite", "sqlite", "pgx/v5"})...)

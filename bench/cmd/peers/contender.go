@@ -9,11 +9,11 @@ import (
 	"github.com/belfry-run/belfry/bench/load"
 )
 
-// class is a set of contenders that promise the same, and are compared.
+// class is a set of contenders with the same guarantees, which are compared.
 type class string
 
-// The classes. A queue on Redis stands beside those on PostgreSQL: all of them
-// are servers for many programs.
+// The classes. Queues on Redis are in one class with those on PostgreSQL: all of
+// them are servers for many programs.
 const (
 	servers      class = "PostgreSQL, Redis"
 	sqliteFull   class = "SQLite, synchronous=FULL"
@@ -26,14 +26,14 @@ var classes = []class{servers, sqliteFull, sqliteNormal}
 type contender struct {
 	name     string
 	class    class
-	base     base   // whether others are divided by it
-	needs    string // what -without can leave out: redis, graphile, river-sqlite
-	settings string // for people
-	history  string // what becomes of a finished job
+	base     base   // whether this contender is the base of ratios
+	needs    string // a tool for -without: redis, graphile, river-sqlite
+	settings string // as text for the document
+	history  string // the fate of a finished job, as text
 	open     func(ctx context.Context, s *site) (*seat, error)
 }
 
-// base says which of Belfry's two sets of settings a contender is.
+// base tells which of Belfry's two sets of settings a contender has.
 type base int
 
 const (
@@ -42,7 +42,7 @@ const (
 	belfryTuned
 )
 
-// seat is a contender on an empty database.
+// seat is a running contender on an empty database.
 type seat struct {
 	load.Driver
 	server func() (time.Duration, error) // CPU that the server's processes used so far; nil without a server
@@ -50,7 +50,7 @@ type seat struct {
 	close  func() error                  // after the driver
 }
 
-// contenders is everybody, Belfry first in each class.
+// contenders has all contenders, Belfry first in each class.
 func contenders() []contender {
 	list := []contender{
 		belfryOnPostgres(belfryDefault), belfryOnPostgres(belfryTuned),
@@ -66,7 +66,7 @@ func contenders() []contender {
 	return list
 }
 
-// synchronous is the word of a class of SQLite contenders.
+// synchronous returns the pragma's value for a class of SQLite contenders.
 func (c class) synchronous() string {
 	if c == sqliteNormal {
 		return "NORMAL"

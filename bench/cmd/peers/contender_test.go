@@ -10,15 +10,15 @@ import (
 	"github.com/belfry-run/belfry/internal/pgtest"
 )
 
-// tiny is enough to go every way once.
+// tiny has sizes that run every path once.
 var tiny = sizes{
 	rounds: 1, jobs: map[bool]int{true: 50, false: 50}, both: 20,
 	insertFor: 20 * time.Millisecond, bothFor: time.Second, idleFor: 100 * time.Millisecond, halfFor: 50 * time.Millisecond,
 	steps: 1, stepFor: 50 * time.Millisecond, patience: 20 * time.Second, phaseAtMost: 2 * time.Minute,
 }
 
-// TestEveryContenderRunsEveryPhase needs all that setup.sh installs, and fails
-// without it. It looks at nothing that a slow machine could change.
+// TestEveryContenderRunsEveryPhase needs all tools of setup.sh, and fails without
+// them. It checks nothing that depends on the speed of the machine.
 func TestEveryContenderRunsEveryPhase(t *testing.T) {
 	s, err := newSite()
 	if err != nil {
@@ -29,7 +29,7 @@ func TestEveryContenderRunsEveryPhase(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s.postgreSQL = pgtest.Options{} // in memory: a slow disk would say nothing more
+	s.postgreSQL = pgtest.Options{} // in memory: a disk would show nothing more
 	list := contenders()
 	if err := s.check(t.Context(), list); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestEveryContenderRunsEveryPhase(t *testing.T) {
 					wanted = 0
 				}
 				if n := len(m.samples[c.name][col.measure]); n != wanted {
-					t.Errorf("%s has %d samples of %s, want %d", c.name, n, col.measure, wanted)
+					t.Errorf("contender %s: got %d samples of %s, want %d", c.name, n, col.measure, wanted)
 				}
 			}
 		}
@@ -59,7 +59,7 @@ func TestEveryContenderRunsEveryPhase(t *testing.T) {
 	doc := m.document(t.Context(), s, tiny, list, nil, time.Minute)
 	for _, want := range append(strings.Fields(names(list)), "river v0.", "asynq v0.", "riversqlite v0.", "fsync off", "graphile-worker 0.", "Redis: ", "SQLite: 3") {
 		if !strings.Contains(doc, want) {
-			t.Errorf("the document does not say %q", want)
+			t.Errorf("document: %q is missing", want)
 		}
 	}
 	if t.Failed() {

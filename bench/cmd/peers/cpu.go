@@ -15,11 +15,11 @@ import (
 	"github.com/belfry-run/belfry/bench/load"
 )
 
-// tick is the unit of /proc, which is the same on all of Linux.
+// tick is the unit of CPU times in /proc, the same on every Linux.
 const tick = time.Second / 100
 
-// treeCPU is what a process and all below it have used, those included that
-// have ended and were waited for.
+// treeCPU returns the CPU time of a process and all its descendants, including ended
+// ones that were waited for.
 func treeCPU(root int) (time.Duration, error) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -29,7 +29,7 @@ func treeCPU(root int) (time.Duration, error) {
 	for _, file := range stats {
 		raw, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended since
+			continue // the process has ended meanwhile
 		}
 		pid, err := strconv.Atoi(strings.Split(file, "/")[2])
 		if err != nil {
@@ -55,7 +55,7 @@ func treeCPU(root int) (time.Duration, error) {
 // parseStat reads a line of proc(5): the parent, and the times of the process
 // and of its children.
 func parseStat(raw []byte) (parent int, used time.Duration) {
-	_, rest, ok := bytes.Cut(raw[bytes.LastIndexByte(raw, ')')+1:], []byte(" ")) // a name may hold anything but ends here
+	_, rest, ok := bytes.Cut(raw[bytes.LastIndexByte(raw, ')')+1:], []byte(" ")) // the name may have any characters, and ends here
 	fields := strings.Fields(string(rest))
 	if !ok || len(fields) < 15 {
 		return 0, 0
@@ -68,7 +68,7 @@ func parseStat(raw []byte) (parent int, used time.Duration) {
 	return parent, used
 }
 
-// clientCPU is what the process of the caller and the worker has used.
+// clientCPU returns the CPU time of the process with the caller and the worker.
 func clientCPU(d load.Driver) (time.Duration, error) {
 	if r, ok := d.(*load.Remote); ok {
 		return treeCPU(r.PID())

@@ -28,7 +28,7 @@ func goqiteOn(c class) contender {
 				if _, err := db.ExecContext(ctx, goqiteSchema); err != nil {
 					return nil, errors.Join(err, db.Close())
 				}
-				// The time after which a message comes again is long enough for a stalled machine.
+				// The timeout of a message is long enough for a stalled machine.
 				q := goqite.New(goqite.NewOpts{DB: db, Name: "jobs", Timeout: time.Minute})
 				return load.NewLocal(&goqiteQueue{db, q}), nil
 			})
@@ -36,7 +36,7 @@ func goqiteOn(c class) contender {
 	}
 }
 
-// goqiteSchema is schema_sqlite.sql of goqite, which it does not export.
+// goqiteSchema is goqite's schema_sqlite.sql, which goqite does not export.
 const goqiteSchema = `
 create table goqite (
 	id text primary key default ('m_' || lower(hex(randomblob(16)))),
@@ -66,13 +66,13 @@ func (q *goqiteQueue) Enqueue(ctx context.Context, job int64) error {
 	return q.q.Send(ctx, goqiteMessage(job))
 }
 
-// EnqueueMany sends them in one transaction: there is no call for many.
+// EnqueueMany sends all jobs in one transaction: goqite has no call for many.
 func (q *goqiteQueue) EnqueueMany(ctx context.Context, jobs []int64) error {
 	tx, err := q.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
+	defer tx.Rollback() //nolint:errcheck // no effect after a commit
 	for _, job := range jobs {
 		if err := q.q.SendTx(ctx, tx, goqiteMessage(job)); err != nil {
 			return err

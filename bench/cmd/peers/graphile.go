@@ -11,10 +11,10 @@ import (
 )
 
 var (
-	// Its own default of one job at a time is a placeholder; ten is what Belfry's default is.
+	// graphile-worker's default of one job at a time is a placeholder; ten is Belfry's default.
 	graphileDefault = graphileWith("graphile-worker default, PostgreSQL", "concurrentJobs 10, else default settings",
 		map[string]any{"concurrentJobs": 10})
-	// As its documents advise for throughput.
+	// graphile-worker's documents advise this for throughput.
 	graphileTuned = graphileWith("graphile-worker tuned, PostgreSQL", "localQueue 500, concurrentJobs 24, completeJobBatchDelay and failJobBatchDelay 0",
 		map[string]any{
 			"concurrentJobs": 24, "localQueue": map[string]any{"size": 500},

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command peers stands Belfry beside the best queues of the field, on one
-// machine and in one run, and prints one Markdown document: a table for each
-// topic, ratios first, with the conditions.
+// Command peers compares Belfry with the best queues of the field, on one machine
+// and in one run, and prints one Markdown document: a table for each topic, ratios
+// first, with the conditions.
 //
 //	cd bench && ./setup.sh && go run ./cmd/peers -o peers.md
 //
@@ -95,7 +95,7 @@ func sizesOf(isShort bool, rounds, jobs int) sizes {
 	return size
 }
 
-// choose says who takes part, and who was left out.
+// choose returns the contenders that take part, and those that are left out.
 func choose(all []contender, only, without string) (list []contender, left []string, err error) {
 	name, err := regexp.Compile(only)
 	if err != nil {
@@ -104,7 +104,7 @@ func choose(all []contender, only, without string) (list []contender, left []str
 	lacking := strings.Split(without, ",")
 	for _, l := range lacking {
 		if l != "" && !slices.ContainsFunc(all, func(c contender) bool { return c.needs == l }) {
-			return nil, nil, fmt.Errorf("-without %s: nobody needs that", l)
+			return nil, nil, fmt.Errorf("-without %s: no contender needs this", l)
 		}
 	}
 	for _, c := range all {
@@ -115,7 +115,7 @@ func choose(all []contender, only, without string) (list []contender, left []str
 		list = append(list, c)
 	}
 	if len(list) == 0 {
-		return nil, nil, fmt.Errorf("-only %s: no contender is called that", only)
+		return nil, nil, fmt.Errorf("-only %s: no contender has this name", only)
 	}
 	return list, left, nil
 }
@@ -135,22 +135,22 @@ func choosePhases(text string) (list []phase, err error) {
 	}
 	switch {
 	case len(list) == 0:
-		return nil, fmt.Errorf("-phase %s: no phase is called that", text)
+		return nil, fmt.Errorf("-phase %s: no phase has this name", text)
 	case chosen("load") && !(chosen("burn-down") && chosen("end to end")):
 		return nil, fmt.Errorf("-phase %s: the loads of load are parts of what burn-down and end to end find: add them", text)
 	}
 	return list, nil
 }
 
-// measured is what came of it.
+// measured has the results of a run.
 type measured struct {
 	samples samples
-	failed  map[string]string // who failed, and how
+	failed  map[string]string // contender -> error
 }
 
-// rounds gives all peers their turns: in each round phase by phase, so that
-// figures that are compared were taken close together. A peer that fails is out, and
-// the document says so; the others go on.
+// rounds gives all peers their turns, in each round phase by phase, so that compared
+// figures are measured close together. A peer that fails is out, which the document
+// says, and the others continue.
 func (m measured) rounds(ctx context.Context, s *site, size sizes, list []contender, parts []phase) error {
 	for round := range size.rounds {
 		first := round * len(list) / size.rounds
@@ -175,7 +175,7 @@ func (m measured) rounds(ctx context.Context, s *site, size sizes, list []conten
 	return nil
 }
 
-// brief is what came of a phase, for who watches.
+// brief returns the results of a phase for the log.
 func (m measured) brief(c contender, p phase) string {
 	if why := m.failed[c.name]; why != "" {
 		return "failed: " + why

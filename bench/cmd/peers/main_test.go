@@ -15,7 +15,7 @@ func names(list []contender) string {
 	return b.String()
 }
 
-func TestNobodyIsLeftOutSilently(t *testing.T) {
+func TestPeersAreNotLeftOutSilently(t *testing.T) {
 	all := contenders()
 	for _, test := range []struct {
 		only, without string
@@ -29,25 +29,25 @@ func TestNobodyIsLeftOutSilently(t *testing.T) {
 	} {
 		list, left, err := choose(all, test.only, test.without)
 		if err != nil || len(list) != test.in || len(left) != test.out {
-			t.Errorf("-only %q -without %q: %d in and %d out, %v", test.only, test.without, len(list), len(left), err)
+			t.Errorf("-only %q -without %q: got %d in and %d out, error %v", test.only, test.without, len(list), len(left), err)
 		}
 	}
 }
 
-func TestWordsThatMeanNobodyAreRefused(t *testing.T) {
+func TestSelectionsWithoutAContenderAreRefused(t *testing.T) {
 	for _, test := range [][2]string{{"nobody", ""}, {"", "mysql"}, {"(", ""}} {
 		if list, _, err := choose(contenders(), test[0], test[1]); err == nil {
-			t.Errorf("-only %q -without %q is %s", test[0], test[1], names(list))
+			t.Errorf("-only %q -without %q: got %s", test[0], test[1], names(list))
 		}
 	}
 	for _, text := range []string{"sleep", "load", "enqueue|burn|load", "("} {
 		if _, err := choosePhases(text); err == nil {
-			t.Errorf("-phase %q is taken", text)
+			t.Errorf("-phase %q: got no error, want one", text)
 		}
 	}
 	for text, want := range map[string]int{"burn|end|load": 3, "idle": 1, "": len(phases)} {
 		if list, err := choosePhases(text); err != nil || len(list) != want {
-			t.Errorf("-phase %q is %d phases, %v", text, len(list), err)
+			t.Errorf("-phase %q: got %d phases, error %v", text, len(list), err)
 		}
 	}
 }
@@ -57,7 +57,7 @@ func TestEachClassHasBelfryTwiceAndNoNameComesTwice(t *testing.T) {
 	bases := map[class]map[base]int{}
 	for _, c := range contenders() {
 		if seen[c.name] {
-			t.Errorf("two are called %s", c.name)
+			t.Errorf("contender %s: got the name twice", c.name)
 		}
 		seen[c.name] = true
 		if bases[c.class] == nil {
@@ -78,11 +78,11 @@ func TestMissingToolsSayHowToGetThem(t *testing.T) {
 	s := &site{home: t.TempDir(), dir: t.TempDir()}
 	err := s.check(t.Context(), contenders())
 	if err == nil {
-		t.Fatal("found tools in empty folders")
+		t.Fatal("check of empty folders: got no error, want missing tools")
 	}
 	for _, want := range []string{"no redis-server", "no PostgreSQL in", "graphile-worker is not installed", "needs Go", "bench/setup.sh", "-without redis"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("it does not say %q:\n%v", want, err)
+			t.Errorf("error: want %q in it, got:\n%v", want, err)
 		}
 	}
 }

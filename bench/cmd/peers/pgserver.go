@@ -18,9 +18,8 @@ import (
 	"github.com/belfry-run/belfry/internal/pgtest"
 )
 
-// durable is as an operator has it: nothing that was committed is ever lost.
-// Checkpoints are taken before each measurement, so that none of them falls
-// into one by chance.
+// durable has an operator's settings: no commit is ever lost. Checkpoints are taken
+// before each measurement, so that none occurs during one by chance.
 var durable = pgtest.Options{Durable: true, Settings: map[string]string{
 	"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on",
 	"shared_buffers": "1GB", "max_wal_size": "16GB", "checkpoint_timeout": "1h",
@@ -35,7 +34,7 @@ type pgServer struct {
 	last   int
 }
 
-// database is an empty one for one seat.
+// database is an empty database for one seat.
 type database struct {
 	server *pgServer
 	name   string
@@ -89,7 +88,7 @@ func (p *pgServer) close() error {
 
 func (p *pgServer) cpu() (time.Duration, error) { return treeCPU(p.pid) }
 
-// onPostgres seats a contender in a new database.
+// onPostgres starts a contender on a new database.
 func (s *site) onPostgres(ctx context.Context, open func(url string) (load.Driver, error)) (*seat, error) {
 	p, err := s.postgres(ctx)
 	if err != nil {
@@ -115,14 +114,14 @@ func (d *database) drop() error {
 	return err
 }
 
-// tidy does what time would: statistics for the planner, and no checkpoint
-// that is about to come.
+// tidy runs the maintenance that would otherwise come later: statistics for the
+// planner, and a checkpoint.
 func (d *database) tidy(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, d.url)
 	if err != nil {
 		return err
 	}
-	defer conn.Close(ctx) //nolint:errcheck // nothing was changed through it that could be lost
+	defer conn.Close(ctx) //nolint:errcheck // no change depends on this connection
 	for _, command := range []string{"vacuum analyze", "checkpoint"} {
 		if _, err := conn.Exec(ctx, command); err != nil {
 			return err
@@ -131,17 +130,17 @@ func (d *database) tidy(ctx context.Context) error {
 	return nil
 }
 
-// wal is how many bytes of log the server has written so far.
+// wal returns the bytes of log that the server has written so far.
 func (p *pgServer) wal(ctx context.Context) (n float64, err error) {
 	return n, p.admin.QueryRow(ctx, "select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::float8").Scan(&n)
 }
 
-// dead is how many dead rows the tables have, as autovacuum sees them.
+// dead returns the number of dead rows of the tables, as autovacuum counts them.
 func (d *database) dead(ctx context.Context) (n float64, err error) {
 	conn, err := pgx.Connect(ctx, d.url)
 	if err != nil {
 		return 0, err
 	}
-	defer conn.Close(ctx) //nolint:errcheck // it only read
+	defer conn.Close(ctx) //nolint:errcheck // a connection that only reads
 	return n, conn.QueryRow(ctx, "select coalesce(sum(n_dead_tup), 0)::float8 from pg_stat_user_tables").Scan(&n)
 }

@@ -23,7 +23,7 @@ type redisServer struct {
 	pipe   io.Closer
 }
 
-// keep runs Redis until its own input ends, which it does when we die, too.
+// keep is a script that runs Redis until the script's input ends, so also when this process dies.
 const keep = `
 trap '' HUP INT TERM
 "$@" &
@@ -40,7 +40,7 @@ func redisProgram() (string, error) {
 	return path, nil
 }
 
-// redis is the server of one durability, emptied.
+// redis returns the server of one durability, after emptying it.
 func (s *site) redis(ctx context.Context, durable bool) (*redisServer, error) {
 	if r := s.redises[durable]; r != nil {
 		return r, r.client.FlushAll(ctx).Err()

@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/bench/load"
 )
 
-// riverOnSQLite lives in another module, and so in another process.
+// riverOnSQLite is in another module, so it runs in another process.
 func riverOnSQLite(c class) contender {
 	return contender{
 		name: "River tuned, " + c.synchronous(), class: c, needs: "river-sqlite",

@@ -15,8 +15,8 @@ import (
 	"github.com/belfry-run/belfry/internal/pgtest"
 )
 
-// site is what contenders stand on: a folder, and servers that start when the
-// first of them needs one.
+// site has the folder and servers of contenders. A server starts when the first
+// contender needs it.
 type site struct {
 	home       string // of module bench
 	dir        string
@@ -56,7 +56,7 @@ func findHome() (string, error) {
 	}
 }
 
-// Close stops the servers and removes what they wrote.
+// Close stops the servers and removes their files.
 func (s *site) Close() error {
 	var errs []error
 	for _, r := range s.redises {
@@ -75,10 +75,10 @@ const howToGet = `
 
 or leave those contenders out, which the document then says: -without redis,graphile,river-sqlite`
 
-// missing says what is not there.
+// missing returns the error of a missing tool.
 func missing(what string) error { return fmt.Errorf("%s%s", what, howToGet) }
 
-// check looks for the tools of everybody before the first turn.
+// check looks for the tools of all contenders before the first turn.
 func (s *site) check(ctx context.Context, list []contender) error {
 	needs := map[string]bool{}
 	for _, c := range list {
@@ -105,7 +105,7 @@ func (s *site) check(ctx context.Context, list []contender) error {
 	return errors.Join(errs...)
 }
 
-// graphile is the Node.js that setup.sh installed beside graphile-worker, and
+// graphile returns the Node.js that setup.sh installed beside graphile-worker, and
 // the program to run.
 func (s *site) graphile() (node, script string, err error) {
 	home := filepath.Join(s.home, "graphile")

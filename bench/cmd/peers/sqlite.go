@@ -25,7 +25,7 @@ func openSQLite(path, synchronous string, conns int) (*sql.DB, error) {
 	return db, err
 }
 
-// onFile seats a contender in an empty folder.
+// onFile starts a contender in an empty folder.
 func (s *site) onFile(open func(dir string) (load.Driver, error)) (*seat, error) {
 	dir, err := os.MkdirTemp(s.dir, "sqlite-")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// samples are what the rounds measured: contender, measure, one value a round.
+// samples has the values of the rounds: by contender and measure, one value a round.
 type samples map[string]map[string][]float64
 
 func (s samples) add(contender, measure string, v float64) {
@@ -20,7 +20,7 @@ func (s samples) add(contender, measure string, v float64) {
 	s[contender][measure] = append(s[contender][measure], v)
 }
 
-// last is the newest value, or 0.
+// last returns the newest value, or 0.
 func (s samples) last(contender, measure string) float64 {
 	list := s[contender][measure]
 	if len(list) == 0 {
@@ -29,14 +29,14 @@ func (s samples) last(contender, measure string) float64 {
 	return list[len(list)-1]
 }
 
-// median of a list that is not empty.
+// median returns the median of a list that is not empty.
 func median(list []float64) float64 {
 	list = slices.Sorted(slices.Values(list))
 	n := len(list)
 	return (list[(n-1)/2] + list[n/2]) / 2
 }
 
-// ratio is one number of medians, for people.
+// ratio returns the ratio of two medians as text.
 func ratio(over, under []float64) string {
 	if len(over) == 0 || len(under) == 0 {
 		return "-"
@@ -51,7 +51,7 @@ func ratio(over, under []float64) string {
 	return number(a / b)
 }
 
-// span is a median with the least and the greatest.
+// span returns the median with the least and the greatest value as text.
 func span(list []float64, unit float64) string {
 	if len(list) == 0 {
 		return "-"
@@ -64,7 +64,7 @@ func span(list []float64, unit float64) string {
 	return text
 }
 
-// number keeps about three digits, and all before the point.
+// number writes about three digits, and all before the point.
 func number(f float64) string {
 	switch {
 	case f == 0:

@@ -20,19 +20,19 @@ func TestNumbersKeepThreeDigits(t *testing.T) {
 
 func TestMedianAndSpan(t *testing.T) {
 	if got := median([]float64{9, 1, 5}); got != 5 {
-		t.Errorf("median of three is %v", got)
+		t.Errorf("median of three: got %v", got)
 	}
 	if got := median([]float64{9, 1, 5, 7}); got != 6 {
-		t.Errorf("median of four is %v", got)
+		t.Errorf("median of four: got %v", got)
 	}
 	if got, want := span([]float64{3e6, 1e6, 2e6}, 1e6), "2.00 (1.00 to 3.00)"; got != want {
-		t.Errorf("span is %q, want %q", got, want)
+		t.Errorf("span: got %q, want %q", got, want)
 	}
 	if got := span([]float64{5}, 1); got != "5.00" {
-		t.Errorf("span of one is %q", got)
+		t.Errorf("span of one: got %q", got)
 	}
 	if got := span(nil, 1); got != "-" {
-		t.Errorf("span of none is %q", got)
+		t.Errorf("span of none: got %q", got)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestRatios(t *testing.T) {
 		{[]float64{7}, nil, "-"},
 	} {
 		if got := ratio(test.over, test.under); got != test.want {
-			t.Errorf("%v over %v is %q, want %q", test.over, test.under, got, test.want)
+			t.Errorf("ratio of %v to %v: got %q, want %q", test.over, test.under, got, test.want)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func TestTheSearchClosesIn(t *testing.T) {
 		{100, inf, 160}, {0, 100, 50}, {100, 400, 200},
 	} {
 		if got := nextRate(test.holds, test.breaks); got != test.want {
-			t.Errorf("between %v and %v comes %v, want %v", test.holds, test.breaks, got, test.want)
+			t.Errorf("step between %v and %v: got %v, want %v", test.holds, test.breaks, got, test.want)
 		}
 	}
 }
@@ -70,15 +70,15 @@ func TestALineOfProcIsRead(t *testing.T) {
 	line := "42 (a name) with (it) S 7 1 1 0 -1 4194560 100 200 0 0 11 22 33 44 20 0 1 0 5 6 7"
 	parent, used := parseStat([]byte(line))
 	if parent != 7 || used != 110*tick {
-		t.Errorf("parent %d, used %v", parent, used)
+		t.Errorf("line of proc(5): got parent %d and CPU time %v", parent, used)
 	}
 	if parent, used := parseStat([]byte("garbage")); parent != 0 || used != 0 {
-		t.Errorf("of garbage: %d, %v", parent, used)
+		t.Errorf("malformed line of proc(5): got parent %d and CPU time %v", parent, used)
 	}
 }
 
 func TestAProcessThatEndedHasNoTimes(t *testing.T) {
 	if used, err := treeCPU(1 << 30); err == nil {
-		t.Errorf("it used %v", time.Duration(used))
+		t.Errorf("CPU time: got %v", time.Duration(used))
 	}
 }

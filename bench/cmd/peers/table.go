@@ -11,8 +11,8 @@ import (
 type column struct {
 	measure string
 	title   string
-	unit    float64 // what a sample is divided by to be shown; 0: 1
-	alone   bool    // no ratio: it says under what conditions the others are
+	unit    float64 // the divisor of shown samples; 0: 1
+	alone   bool    // no ratio: a condition of the other columns
 }
 
 // topic is one table.
@@ -23,7 +23,7 @@ type topic struct {
 	columns []column
 }
 
-// topics are all tables, in order.
+// topics has all tables, in order.
 var topics = []topic{
 	{"Enqueue", "higher",
 		"Jobs per second that callers can ask for while nothing works. In bulk: 1,000 jobs in a call, one caller; fastest is the quickest documented call, ordinary the one that first comes to hand. asynq has no call for many.",
@@ -48,8 +48,8 @@ var topics = []topic{
 		[]column{{measure: "sustained/rate", title: "jobs/s"}}},
 }
 
-// table renders a topic: for each class Belfry first, and what Belfry did
-// divided by what each did. It is empty when no peer was measured.
+// table renders a topic: for each class Belfry first, and then each peer with the
+// ratio of Belfry's figure to the peer's. It is empty if no peer was measured.
 func (t topic) table(list []contender, s samples, failed map[string]string) string {
 	var b strings.Builder
 	measured := false

@@ -39,9 +39,9 @@ How fast. Belfry's ratios are its default settings' / its tuned settings', **hig
 	}
 }
 
-func TestATopicThatNobodyMeasuredHasNoTable(t *testing.T) {
+func TestAnUnmeasuredTopicHasNoTable(t *testing.T) {
 	if got := topics[0].table(contenders(), samples{}, nil); got != "" {
-		t.Error(got)
+		t.Errorf("table without samples: got %q, want none", got)
 	}
 }
 

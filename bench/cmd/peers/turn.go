@@ -14,10 +14,10 @@ import (
 	"github.com/belfry-run/belfry/bench/load"
 )
 
-// sizes are how much is measured.
+// sizes has the sizes of measures.
 type sizes struct {
 	rounds      int
-	jobs        map[bool]int // of a burn-down, by whether it is on a server
+	jobs        map[bool]int // of a burn-down; key: on a server
 	both        int          // most jobs of an end-to-end run
 	insertFor   time.Duration
 	bothFor     time.Duration
@@ -53,7 +53,7 @@ const (
 type phase struct {
 	name  string
 	run   func(t *turn) error
-	brief []string // measures to show while it goes on
+	brief []string // measures to show during the run
 }
 
 var phases = []phase{
@@ -64,7 +64,7 @@ var phases = []phase{
 	{"load", (*turn).load, []string{"half/p99", "sustained/rate"}},
 }
 
-// turn is one contender's in one round.
+// turn is the turn of one contender in one round.
 type turn struct {
 	sizes
 	ctx  context.Context
@@ -77,7 +77,7 @@ type turn struct {
 func (p phase) take(ctx context.Context, s *site, size sizes, c contender, to samples) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, size.phaseAtMost)
 	defer cancel()
-	runtime.GC() // no peer pays for what another left behind, in memory or for the disk
+	runtime.GC() // no peer pays for the memory or the disk writes of another
 	syscall.Sync()
 	at, err := c.open(ctx, s)
 	if err != nil {
@@ -156,7 +156,7 @@ func (t *turn) burnDown() error {
 		return err
 	}
 	t.add("burn/wal", (after.wal-before.wal)/jobs)
-	// Workers have hung up by now, and so have said what died.
+	// The driver closes first: PostgreSQL gets the counts of dead rows when the connections end.
 	if err := t.seat.Driver.Close(); err != nil {
 		return err
 	}
@@ -166,12 +166,12 @@ func (t *turn) burnDown() error {
 	return err
 }
 
-// closed is what is left of a driver that was closed early.
+// closed replaces a driver that was closed early.
 type closed struct{ load.Driver }
 
 func (closed) Close() error { return nil }
 
-// costs are running sums: µs of CPU, bytes of log.
+// costs has running sums: µs of CPU, bytes of log.
 type costs struct{ client, server, wal float64 }
 
 func (t *turn) costs() (c costs, err error) {
@@ -211,8 +211,8 @@ func (t *turn) endToEnd() error {
 	return nil
 }
 
-// warm starts a worker and gives it a few jobs, which meet what is not there yet:
-// plans, connections, tasks.
+// warm starts a worker and gives it a few jobs, which create plans, connections and
+// tasks.
 func (t *turn) warm() error {
 	if err := t.seat.Start(t.ctx); err != nil {
 		return err
@@ -250,7 +250,7 @@ func (t *turn) load() error {
 
 func (t *turn) addLatency(name string, o load.Offered) {
 	p50, p99, most := float64(o.FromCall.P50), float64(o.FromCall.P99), float64(o.FromCall.Max)
-	if o.Missing > 0 { // they took longer than anybody waited
+	if o.Missing > 0 { // these jobs took longer than the wait
 		p99, most = math.Inf(1), math.Inf(1)
 	}
 	t.add(name+"/p50", p50)
@@ -258,8 +258,8 @@ func (t *turn) addLatency(name string, o load.Offered) {
 	t.add(name+"/max", most)
 }
 
-// sustained looks for the highest rate that holds, in steps between the
-// highest that did and the lowest that did not.
+// sustained searches the highest rate that holds, in steps between the highest that
+// held and the lowest that did not.
 func (t *turn) sustained(first float64) error {
 	holds, breaks := 0.0, math.Inf(1)
 	for rate, step := max(20, first), 0; step < t.steps && rate < offerAtMost; step++ {
@@ -274,7 +274,7 @@ func (t *turn) sustained(first float64) error {
 			breaks = rate
 		}
 		if o.Missing > 0 {
-			break // what is left over would weigh on the next step
+			break // the remaining jobs would disturb the next step
 		}
 		rate = nextRate(holds, breaks)
 	}

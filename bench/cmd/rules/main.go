@@ -1,7 +1,7 @@
-// Command rules prints how fast the rule engines are: one table, ratios first, and the conditions.
+// Command rules prints the speed of the rule engines: one table, ratios first, and the conditions.
 //
-// All libraries take turns in one process, round by round and in changing order, so that what else the machine does
-// meets them alike. A figure is the median over the rounds, with the least and the greatest.
+// All libraries take turns in one process, round by round and in changing order, so that other load of the machine affects
+// them equally. A figure is the median over the rounds, with the least and the greatest.
 package main
 
 import (
@@ -28,7 +28,7 @@ var (
 type job struct {
 	do     func(n int)
 	per    int // times computed by one n
-	n      int // how many fill a turn
+	n      int // repetitions that fill a turn
 	nanos  []float64
 	allocs []float64
 }
@@ -36,7 +36,7 @@ type job struct {
 // row is one line of the table: the same work for each library that can do it.
 type row struct {
 	name string
-	unit float64 // how many times make the figure shown
+	unit float64 // times per shown figure
 	jobs map[string]*job
 }
 
@@ -96,8 +96,8 @@ func walks(loc *time.Location) (rows []*row) {
 	return rows
 }
 
-// starts is the next time of many schedules. rrule-go takes milliseconds for some, so that a turn meets only a part of
-// them; the part is the same mix.
+// starts computes the next time of many schedules. rrule-go takes milliseconds for some, so a turn has only a part of them,
+// with the same mix.
 func starts(loc *time.Location) *row {
 	line := &row{name: fmt.Sprintf("next time of 1,000,000 schedules, %s", loc), unit: 1e6, jobs: map[string]*job{}}
 	now := bench.Now(loc)
@@ -129,7 +129,7 @@ func parses() *row {
 	return line
 }
 
-// fit finds how many repetitions fill a turn.
+// fit finds the number of repetitions that fill a turn.
 func (j *job) fit(turn time.Duration) {
 	for j.n = 1; ; j.n *= 2 {
 		began := time.Now()
@@ -142,7 +142,7 @@ func (j *job) fit(turn time.Duration) {
 
 func (j *job) run() {
 	var before, after runtime.MemStats
-	runtime.GC() // no peer pays for what another left behind
+	runtime.GC() // no peer pays for the garbage of another
 	runtime.ReadMemStats(&before)
 	began := time.Now()
 	j.do(j.n)
@@ -186,7 +186,7 @@ func table(rows []*row) {
 	}
 }
 
-// span is the median of the rounds with the least and the greatest.
+// span returns the median of the rounds with the least and the greatest, as text.
 func span(nanos []float64, unit float64) string {
 	return fmt.Sprintf("%s (%s to %s)", period(median(nanos)*unit), period(slices.Min(nanos)*unit), period(slices.Max(nanos)*unit))
 }
@@ -203,7 +203,7 @@ func period(nanos float64) string {
 	return number(nanos) + " ns"
 }
 
-// number keeps about three digits.
+// number writes about three digits.
 func number(f float64) string {
 	switch {
 	case f < 0.005:

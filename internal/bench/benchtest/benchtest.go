@@ -1,6 +1,7 @@
 //go:build linux
 
-// Package benchtest is what tests of benchmarks share.
+// Package benchtest has the helpers of tests of benchmarks. [OnBoth] runs a test on a small SQLite file and on a throwaway
+// PostgreSQL server.
 package benchtest
 
 import (
@@ -62,7 +63,7 @@ func OnBoth(t *testing.T, fn func(t *testing.T, s *database.Site)) {
 	}
 }
 
-// Open opens a database until the test ends. Nothing in it is removed for its age.
+// Open opens a database until the test ends. Its retention removes nothing.
 func Open(t *testing.T, s *database.Site) *store.Store {
 	t.Helper()
 	st, err := s.Open(t.Context(), store.Options{Keep: database.KeepAll})
@@ -77,7 +78,7 @@ func Open(t *testing.T, s *database.Site) *store.Store {
 	return st
 }
 
-// Rows counts the rows of every table but those that tell of something else than a schedule or a finished job.
+// Rows counts the rows of every table, apart from tables that do not concern schedules or finished jobs.
 func Rows(t *testing.T, s *database.Site, st *store.Store) map[string]int64 {
 	t.Helper()
 	query := "select name from sqlite_master where type = 'table' and name like 'belfry\\_%' escape '\\'"

@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 )
 
-// Copies of rows. All that these generators know of the schema stands in this file:
+// Copies of rows. All knowledge of these generators about the schema is in this file:
 //
 //   - schedules: its name and its id, and that doc, a JSON text, repeats the name;
 //   - jobs_done: its id; tables with a column job_id belong to a job and are copied with it, if they are in [HistoryTables];
@@ -22,12 +22,12 @@ import (
 //   - ids come from the sequences job and definition;
 //   - on PostgreSQL, history lies in a partition for each day, named TABLE_YYYYMMDD.
 //
-// Whatever else a row has is taken over from the model, so a column that is added needs nothing here.
+// All other values of a row are copied from the model, so a new column needs no change here.
 
-// HistoryTables keep what a finished job leaves, its own row first.
+// HistoryTables are the tables with rows of a finished job, its own row first.
 var HistoryTables = []string{"jobs_done", "attempts", "occurrences"}
 
-// dialect is what the two databases say differently here.
+// dialect has the SQL that differs between the two databases.
 type dialect struct {
 	postgres bool
 	store    base.Dialect
@@ -68,8 +68,8 @@ func (d dialect) columns(ctx context.Context, tx base.Tx, table string) ([]strin
 	return names, rows.Err()
 }
 
-// reserve takes n ids of a sequence, and answers the one before the first. On
-// SQLite the store draws ahead, so it is the one to ask.
+// reserve takes n ids of a sequence and returns the one before the first. On
+// SQLite the store reserves ids ahead, so the ids must come from the store.
 func (d dialect) reserve(ctx context.Context, tx base.Tx, sequence string, n int) (before int64, err error) {
 	if d.postgres {
 		last, err := Number(ctx, tx, "select setval('belfry.ids_"+sequence+"', nextval('belfry.ids_"+sequence+"') + $1)", n)
@@ -82,7 +82,7 @@ func (d dialect) reserve(ctx context.Context, tx base.Tx, sequence string, n int
 	return ids[0] - 1, nil
 }
 
-// Number is the answer to a query for one number.
+// Number reads one number with a query.
 func Number(ctx context.Context, tx base.Tx, query string, args ...any) (n int64, err error) {
 	rows, err := tx.Query(ctx, query, args...)
 	if err != nil {
@@ -98,7 +98,7 @@ func Number(ctx context.Context, tx base.Tx, query string, args ...any) (n int64
 	return n, err
 }
 
-// Change is one transaction of ours.
+// Change runs one transaction.
 func Change(ctx context.Context, st *store.Store, fn func(tx base.Tx) error) error {
 	return st.DB().Write(ctx, func(tx base.Tx, _ base.Moment) error { return fn(tx) })
 }
@@ -107,7 +107,7 @@ func Change(ctx context.Context, st *store.Store, fn func(tx base.Tx) error) err
 const copyStep = 100_000
 
 // CloneSchedules makes n copies of each schedule whose name begins with prefix, as prefix…-1 to prefix…-n. A copy is
-// its model in everything but id and name: it is due when the model is. The audit is not told.
+// its model in everything but id and name: it is due when the model is. The audit log gets no entries.
 func (s *Site) CloneSchedules(ctx context.Context, st *store.Store, prefix string, n int) error {
 	d := dialect{s.Postgres(), st.DB().Dialect()}
 	var models, last int64
@@ -172,7 +172,7 @@ func copyOfSchedules(d dialect, prefix string, columns []string) string {
 		cross join ` + d.numbers("$2", "$4")
 }
 
-// DeleteSchedules removes those whose name begins with prefix, and says nothing to anybody.
+// DeleteSchedules removes the schedules whose name begins with prefix, without audit entries or notifications.
 func DeleteSchedules(ctx context.Context, st *store.Store, prefix string) error {
 	return Change(ctx, st, func(tx base.Tx) error {
 		_, err := tx.Exec(ctx, "delete from belfry.schedules where name like '"+prefix+"%'")
@@ -180,15 +180,15 @@ func DeleteSchedules(ctx context.Context, st *store.Store, prefix string) error 
 	})
 }
 
-// CloneHistory makes n finished jobs of the finished jobs that are there, in turn, with what belongs to them. They
-// ended evenly over the span before the models did. The ids are new, and all instants of a job are moved by the same.
+// CloneHistory makes n finished jobs as copies of the existing finished jobs in turn, with all rows of a job. The ends of
+// the copies are spread evenly over the span before those of the models. Ids are new, and all times of a job move equally.
 func (s *Site) CloneHistory(ctx context.Context, st *store.Store, n int, span time.Duration) error {
 	return s.CloneHistoryAs(ctx, st, n, span, nil)
 }
 
-// CloneHistoryAs is [Site.CloneHistory] that writes some columns of jobs otherwise: as an expression over the number g.n
-// of the copy, the place m.place of its model, and the model's row r. Indexes are made anew behind the load, which takes a
-// fifth of the time.
+// CloneHistoryAs is [Site.CloneHistory] with other values in some columns of jobs: expressions over the number g.n of the
+// copy, the place m.place of its model, and the model's row r. Indexes are dropped and made again after the load, which
+// takes a fifth of the time.
 func (s *Site) CloneHistoryAs(ctx context.Context, st *store.Store, n int, span time.Duration, otherwise map[string]string) error {
 	d := dialect{s.Postgres(), st.DB().Dialect()}
 	var models, first int64
@@ -229,21 +229,21 @@ func (s *Site) CloneHistoryAs(ctx context.Context, st *store.Store, n int, span 
 	return nil
 }
 
-// history is a load of copies under way.
+// history is the state of one load of copies.
 type history struct {
 	d         dialect
 	models    int64
-	first     int64 // end of the first of them
+	first     int64 // end of the first copy
 	copies    int
 	gap       int // microseconds between the ends of two copies
 	otherwise map[string]string
 	end       []string // statements that make the indexes again
 }
 
-// modelsOf is the table that the models' rows of a table are put aside in, for as long as there is no index to find them.
+// modelsOf is the table with the models' rows of a table, while no index finds them.
 func modelsOf(table string) string { return "bench_models_" + table }
 
-// begin puts the models aside and takes the indexes away.
+// begin copies the rows of the models and drops the indexes.
 func (h *history) begin(ctx context.Context, tx base.Tx, tables []string) error {
 	for _, table := range tables {
 		indexes, err := h.d.indexes(ctx, tx, table)
@@ -265,7 +265,7 @@ func (h *history) begin(ctx context.Context, tx base.Tx, tables []string) error 
 	return nil
 }
 
-// index is the full name of an index: on PostgreSQL it has the schema of its table.
+// index returns the full name of an index: on PostgreSQL it has the schema of its table.
 func (d dialect) index(name string) string {
 	if d.postgres {
 		return "belfry." + name
@@ -273,12 +273,12 @@ func (d dialect) index(name string) string {
 	return name
 }
 
-// Indexes of a table, but for that of its primary key: how each is made, by its name.
+// Indexes returns the statements that make the indexes of a table, by name, without that of the primary key.
 func (s *Site) Indexes(ctx context.Context, tx base.Tx, table string) (map[string]string, error) {
 	return dialect{postgres: s.Postgres()}.indexes(ctx, tx, table)
 }
 
-// indexes of a table, but for that of its primary key: how each is made, by its name.
+// indexes returns the statements that make the indexes of a table, by name, without that of the primary key.
 func (d dialect) indexes(ctx context.Context, tx base.Tx, table string) (map[string]string, error) {
 	query := "select name, sql from sqlite_master where type = 'index' and sql is not null and tbl_name = 'belfry_" + table + "'"
 	if d.postgres {
@@ -300,13 +300,13 @@ func (d dialect) indexes(ctx context.Context, tx base.Tx, table string) (map[str
 	return all, rows.Err()
 }
 
-// copy makes so many copies of all models beyond those that are done.
+// copy makes so many more copies of all models.
 func (h *history) copy(ctx context.Context, tx base.Tx, done, step int, tables []string) error {
 	before, err := h.d.reserve(ctx, tx, "job", step*int(h.models))
 	if err != nil {
 		return err
 	}
-	// The copy of model m with number g has this id, and this much is added to its instants.
+	// id and shift of copy g of model m: shift is added to its times.
 	id := "$1 + (g.n - $2) * $3 + m.place"
 	shift := "$5 - m.finished_at - ($6 - g.n) * $3 * $7 + m.place * $7"
 	for _, table := range tables {
@@ -329,7 +329,7 @@ func (h *history) copy(ctx context.Context, tx base.Tx, done, step int, tables [
 	return nil
 }
 
-// copyOf is the statement that copies the models' rows of one table.
+// copyOf returns the statement that copies the models' rows of one table.
 func copyOf(d dialect, table string, columns []string, id, shift string, own map[string]string) string {
 	key := "job_id"
 	if table == "jobs_done" {
@@ -363,7 +363,7 @@ func copyOf(d dialect, table string, columns []string, id, shift string, own map
 		order by ` + order
 }
 
-// prepareDays makes the partitions of the past, which a node that ran then would have made.
+// prepareDays makes the partitions of past days, as a node that ran then would have done.
 func (s *Site) prepareDays(ctx context.Context, from time.Time, span time.Duration) error {
 	rows, err := s.Conn.Query(ctx, `
 		select c.relname

@@ -54,7 +54,7 @@ func TestACopiedScheduleIsLikeItsModelAndFires(t *testing.T) {
 			t.Fatal(err)
 		}
 		if real, copied := grown(before, made), grown(made, benchtest.Rows(t, s, st)); real != "schedules+2 " || copied != "schedules+6 " {
-			t.Errorf("two schedules of the API leave %q, six copies %q", real, copied)
+			t.Errorf("rows of six copied schedules: got %[2]q, want those of schedules of the API, %[1]q", real, copied)
 		}
 		ids := map[int64]bool{}
 		for _, model := range []string{"due-a", "due-b"} {
@@ -64,12 +64,12 @@ func TestACopiedScheduleIsLikeItsModelAndFires(t *testing.T) {
 				name := fmt.Sprintf("%s-%d", model, n)
 				got := look(t, st, name)
 				if ids[got.ID] {
-					t.Errorf("%s has the id of another", name)
+					t.Errorf("id of %s: got that of another schedule", name)
 				}
 				ids[got.ID] = true
 				got.ID, got.Name = want.ID, want.Name
 				if g, w := asJSON(t, got), asJSON(t, want); g != w {
-					t.Errorf("%s is\n%s\nand its model\n%s", name, g, w)
+					t.Errorf("copy %s: got\n%s\nwant the values of its model\n%s", name, g, w)
 				}
 			}
 		}
@@ -79,11 +79,11 @@ func TestACopiedScheduleIsLikeItsModelAndFires(t *testing.T) {
 			t.Fatalf("%d jobs were made of %d schedules, %v", fired.Jobs, 2+2*copies, err)
 		}
 		if w, err := rates.Burn(ctx, s, st, fired.Jobs, node.Tuning{}); err != nil || w.Jobs != fired.Jobs {
-			t.Errorf("%d of them ran, %v", w.Jobs, err)
+			t.Errorf("jobs that ran: got %d, error %v", w.Jobs, err)
 		}
 		fresh, err := st.CreateSchedule(ctx, schedule.Schedule{Name: "after", Task: database.Noop})
 		if err != nil || ids[fresh.ID] {
-			t.Errorf("the next schedule has the id %d of a copy, %v", fresh.ID, err)
+			t.Errorf("id of the next schedule: got %d, the id of a copy, error %v", fresh.ID, err)
 		}
 	})
 }
@@ -116,7 +116,7 @@ func TestACopiedFinishedJobIsLikeARealOne(t *testing.T) {
 		sampled := benchtest.Rows(t, s, st)
 		models := finished(t, st)
 		if len(models) != 20 {
-			t.Fatalf("%d samples", len(models))
+			t.Fatalf("samples: got %d", len(models))
 		}
 		const copies, span = 3, 48 * time.Hour
 		if err := s.CloneHistory(ctx, st, copies*len(models), span); err != nil {
@@ -124,11 +124,11 @@ func TestACopiedFinishedJobIsLikeARealOne(t *testing.T) {
 		}
 		real, copied := times(grown(empty, sampled), copies), grown(sampled, benchtest.Rows(t, s, st))
 		if real = strings.ReplaceAll(real, fmt.Sprintf("schedules+%d ", 4*copies), ""); real != copied {
-			t.Errorf("as many real jobs leave %q, copies %q", real, copied)
+			t.Errorf("rows of copied jobs: got %[2]q, want those of real jobs, %[1]q", real, copied)
 		}
 		all := finished(t, st)
 		if len(all) != (1+copies)*len(models) {
-			t.Fatalf("%d finished jobs", len(all))
+			t.Fatalf("finished jobs: got %d", len(all))
 		}
 		var last time.Time
 		for i, got := range all[len(models):] {
@@ -146,11 +146,11 @@ func TestACopiedFinishedJobIsLikeARealOne(t *testing.T) {
 			t.Error(more, err)
 		}
 		if got := finished(t, st); len(got) != len(all) {
-			t.Errorf("retention left %d of %d", len(got), len(all))
+			t.Errorf("jobs after retention: got %d of %d", len(got), len(all))
 		}
 		next, err := st.Enqueue(ctx, database.NewJobs(1))
 		if err != nil || next[0].Job.ID <= all[len(all)-1].ID {
-			t.Errorf("the next job has the id %d of a copy, %v", next[0].Job.ID, err)
+			t.Errorf("id of the next job: got %d, the id of a copy, error %v", next[0].Job.ID, err)
 		}
 	})
 }
@@ -166,7 +166,7 @@ func finished(t *testing.T, st *store.Store) []job.Job {
 	return p.Items
 }
 
-// told is all that the API says about a job but its id, with every instant moved.
+// told returns the answers of the API about a job without its id, with every time moved.
 func told(t *testing.T, st *store.Store, j job.Job, by time.Duration) string {
 	t.Helper()
 	attempts, err := st.Attempts(t.Context(), core.DefaultNamespace, j.ID)
@@ -201,7 +201,7 @@ func anyOf[T any](list []T) []any {
 	return out
 }
 
-// times multiplies every number of a text that grown made.
+// times multiplies every number in a text of grown.
 func times(text string, by int64) string {
 	before, after := map[string]int64{}, map[string]int64{}
 	for field := range strings.FieldsSeq(text) {

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package database makes the databases that are measured, SQLite and PostgreSQL, and what lies in them: empty ones, and
-// copies of schedules and of finished jobs in large numbers; see [Site.CloneSchedules] and [Site.CloneHistory].
+// Package database makes the databases for measurements, on SQLite and PostgreSQL: empty ones, and large ones with copies
+// of schedules and finished jobs; see [Site.CloneSchedules] and [Site.CloneHistory].
 package database
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/belfry-run/belfry/store"
 )
 
-// settings of PostgreSQL beside its defaults. What a commit promises is as an operator has it. The WAL may grow so that
-// checkpoints, and the full pages that follow each, come by time and not in the midst of a short measure.
+// settings of PostgreSQL beside its defaults. The durability of a commit is that of operators. The WAL may grow, so that
+// checkpoints, and the full pages that follow each, come by time and not in the middle of a short measure.
 var settings = map[string]string{"shared_buffers": "1GB", "max_wal_size": "4GB"}
 
 // Database is a kind of database at one durability: a column of the table.
@@ -31,7 +31,7 @@ type Database struct {
 	dir         string // of the files of SQLite
 	synchronous string
 	server      *pgtest.Server
-	admin       *pgx.Conn // to the server, in no database of ours
+	admin       *pgx.Conn // to the server, in a database that is not measured
 	pid         int       // of the postmaster
 	sites       int
 }
@@ -41,7 +41,7 @@ func SQLite(name, dir, synchronous string) *Database {
 	return &Database{Name: name, dir: dir, synchronous: synchronous}
 }
 
-// StartPostgres starts a throwaway server. Durable is with fsync on and on disk.
+// StartPostgres starts a throwaway server. A durable one is on disk, with fsync on.
 func StartPostgres(ctx context.Context, name string, durable bool) (*Database, error) {
 	server, err := pgtest.Options{Durable: durable, Settings: settings}.Start()
 	if err != nil {
@@ -70,10 +70,10 @@ func (d *Database) Close() error {
 	return errors.Join(d.admin.Close(context.Background()), d.server.Close())
 }
 
-// Postgres reports which of the two it is.
+// Postgres reports whether the database is PostgreSQL.
 func (d *Database) Postgres() bool { return d.server != nil }
 
-// ServerCPU is what PostgreSQL has used so far, all its processes. On SQLite it is 0.
+// ServerCPU returns the CPU time of all processes of PostgreSQL so far. On SQLite it is 0.
 func (d *Database) ServerCPU() (time.Duration, error) {
 	if !d.Postgres() {
 		return 0, nil
@@ -81,7 +81,7 @@ func (d *Database) ServerCPU() (time.Duration, error) {
 	return process.TreeCPU(d.pid)
 }
 
-// Conditions says version and durability, as the database itself tells them.
+// Conditions returns the version and durability that the database itself reports.
 func (d *Database) Conditions(ctx context.Context) (text string, err error) {
 	if d.Postgres() {
 		err := d.admin.QueryRow(ctx, `
@@ -103,7 +103,7 @@ func (d *Database) Conditions(ctx context.Context) (text string, err error) {
 	return text, errors.Join(err, s.Close())
 }
 
-// syncTime is the median of what a small durable write takes, which bounds what a single caller can reach.
+// syncTime returns the median time of a small durable write, which bounds the rate of a single caller.
 func syncTime(dir string) string {
 	f, err := os.CreateTemp(dir, "sync-*")
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Noop is what nearly all jobs here are of: a Go handler that does nothing.
+// Noop is the task of nearly all jobs of measurements: a Go handler that does nothing.
 const Noop = "noop"
 
-// NewJobs are n jobs of [Noop].
+// NewJobs returns n jobs of [Noop].
 func NewJobs(n int) []job.NewJob {
 	jobs := make([]job.NewJob, n)
 	for i := range jobs {

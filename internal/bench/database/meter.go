@@ -9,25 +9,25 @@ import (
 	"github.com/belfry-run/belfry/internal/bench/process"
 )
 
-// Usage is what something took.
+// Usage is the time and the resources that work took.
 type Usage struct {
 	Took    time.Duration
 	Client  time.Duration // CPU of this process
 	Server  time.Duration // CPU of PostgreSQL, all its processes
-	Written int64         // bytes: WAL on PostgreSQL; on SQLite what this process wrote, file and log
+	Written int64         // bytes: WAL on PostgreSQL; on SQLite the writes of this process to file and log
 }
 
-// CPU is both.
+// CPU returns the CPU time of client and server.
 func (u Usage) CPU() time.Duration { return u.Client + u.Server }
 
-// Meter reads usage from a beginning on.
+// Meter measures usage since its start.
 type Meter struct {
 	site  *Site
 	Begun time.Time
 	first Usage
 }
 
-// Meter begins now.
+// Meter starts a meter.
 func (s *Site) Meter(ctx context.Context) (*Meter, error) {
 	m := &Meter{site: s, Begun: time.Now()}
 	var err error
@@ -35,7 +35,7 @@ func (s *Site) Meter(ctx context.Context) (*Meter, error) {
 	return m, err
 }
 
-// Read is what was used since the beginning.
+// Read returns the usage since the start.
 func (m *Meter) Read(ctx context.Context) (Usage, error) {
 	u, err := m.read(ctx)
 	u.Took -= m.first.Took
@@ -60,7 +60,7 @@ func (m *Meter) read(ctx context.Context) (u Usage, err error) {
 	return u, m.site.admin.QueryRow(ctx, "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint").Scan(&u.Written)
 }
 
-// Shares is how much of a core a node and PostgreSQL take between two instants.
+// Shares measures the shares of a core that a node and PostgreSQL use between two times.
 func (s *Site) Shares(ctx context.Context, p *process.Process, from, to time.Time) (node, server float64, err error) {
 	var cpu [2][2]time.Duration
 	for i, at := range []time.Time{from, to} {

@@ -18,16 +18,16 @@ import (
 	"github.com/belfry-run/belfry/store/sqlite"
 )
 
-// Site is one database of ours. It is empty until something is done in it.
+// Site is one database of a measurement, empty at first.
 type Site struct {
 	NoGroups, NoBatches bool // of [sqlite.Options]
 	*Database
-	URL          string    // as belfry serve takes it
-	Folder, name string    // for what nodes keep beside it, and of the database
-	Conn         *pgx.Conn // our own, to look and to clean; nil on SQLite
+	URL          string    // for belfry serve
+	Folder, name string    // Folder: the files of nodes beside it; name: of the database
+	Conn         *pgx.Conn // our own connection, to inspect and to clean; nil on SQLite
 }
 
-// NewSite makes one, with its schema.
+// NewSite makes a database with its schema.
 func (d *Database) NewSite(ctx context.Context) (*Site, error) {
 	d.sites++
 	s := &Site{Database: d, name: fmt.Sprintf("bench_%d", d.sites)}
@@ -54,7 +54,7 @@ func (d *Database) NewSite(ctx context.Context) (*Site, error) {
 
 func (s *Site) file() string { return filepath.Join(s.Folder, "belfry.db") }
 
-// Close removes it.
+// Close removes the database.
 func (s *Site) Close() error {
 	ctx := context.Background()
 	var err error
@@ -68,7 +68,7 @@ func (s *Site) Close() error {
 	return errors.Join(err, os.RemoveAll(s.Folder))
 }
 
-// Open opens it as a program would.
+// Open opens the database as a program does.
 func (s *Site) Open(ctx context.Context, o store.Options) (*store.Store, error) {
 	if s.Postgres() {
 		return postgres.Open(ctx, s.URL, postgres.Options{Options: o})
@@ -76,7 +76,7 @@ func (s *Site) Open(ctx context.Context, o store.Options) (*store.Store, error) 
 	return sqlite.Open(ctx, s.file(), sqlite.Options{Options: o, Synchronous: s.synchronous, NoGroups: s.NoGroups, NoBatches: s.NoBatches})
 }
 
-// With opens it for as long as fn runs.
+// With opens the database for the duration of fn.
 func (s *Site) With(ctx context.Context, o store.Options, fn func(st *store.Store) error) error {
 	st, err := s.Open(ctx, o)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Site) With(ctx context.Context, o store.Options, fn func(st *store.Stor
 	return errors.Join(fn(st), st.Close())
 }
 
-// Calm does now what the database would otherwise do during the measure that follows a large load.
+// Calm runs the maintenance that the database would otherwise do during the measure after a large load.
 func (s *Site) Calm(ctx context.Context) error {
 	if !s.Postgres() {
 		return nil // the last Close has written the log back
@@ -98,7 +98,7 @@ func (s *Site) Calm(ctx context.Context) error {
 	return nil
 }
 
-// Size is what it takes on disk. On SQLite no process may have it open.
+// Size returns the size of the database on disk. On SQLite no process may have it open.
 func (s *Site) Size(ctx context.Context) (n int64, err error) {
 	if s.Postgres() {
 		err = s.Conn.QueryRow(ctx, "select pg_database_size(current_database())").Scan(&n)
@@ -111,8 +111,8 @@ func (s *Site) Size(ctx context.Context) (n int64, err error) {
 	return info.Size(), nil
 }
 
-// DeadTuples is how many row versions the tables of this database have left behind since it was made: each update and
-// each delete leaves one. A session counts for itself and tells at its end, so ours must be the only one that is left.
+// DeadTuples returns the number of dead row versions since the database was made: each update and each delete leaves one.
+// A PostgreSQL session reports its counts at its end, so this waits until ours is the only one.
 func (s *Site) DeadTuples(ctx context.Context) (n int64, err error) {
 	if !s.Postgres() {
 		return 0, nil

@@ -1,6 +1,7 @@
 //go:build linux
 
-// Package monitors is what many monitors on one node cost, and whether they keep their times.
+// Package monitors measures the cost of many monitors on one node, and the punctuality of their checks. The checked targets
+// are served by another process of this machine, so no network counts.
 package monitors
 
 import (
@@ -25,48 +26,48 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Watch is many monitors on one node: the built program with its default settings.
+// Watch has the parameters of many monitors on one node: the built program with its default settings.
 type Watch struct {
 	Monitors int
 	Every    time.Duration
 	Hosts    int           // that they are spread over
-	Warm     time.Duration // before anything is counted
+	Warm     time.Duration // not counted
 	For      time.Duration // a multiple of Every
-	Away     time.Duration // how long the node is stopped, at least Every
-	Back     time.Duration // how long it is watched after that, more than Every
+	Away     time.Duration // the time without a node, at least Every
+	Back     time.Duration // the measured time after that, more than Every
 }
 
-// Watched is what they cost and whether they kept their times.
+// Watched has the cost and the punctuality of checks.
 type Watched struct {
-	Checks      int              // begun while it was counted
+	Checks      int              // begun in the counted time
 	Node        float64          // share of a core
 	Server      float64          // the same of PostgreSQL
-	Alone       time.Duration    // CPU of a check and nothing else
+	Alone       time.Duration    // CPU of the check itself
 	Memory      float64          // of the node
-	Late        report.Quantiles // from the time of a check to its start, as its result says
-	Uneven      report.Quantiles // how far the distance of two requests of a monitor was from Every
+	Late        report.Quantiles // from the due time of a check to its start, by its result
+	Uneven      report.Quantiles // deviation of the distance between two requests of a monitor from Every
 	Least, Most int              // requests in a second
-	Astray      int              // checks that were due and not made, or made twice, or not good
+	Astray      int              // checks that were missing, made twice, or failed
 	Return      Return
 }
 
-// Return is what came of a time in which no node was there.
+// Return has the results after the time without a node.
 type Return struct {
-	CaughtUp int              // monitors that were checked once for all that they missed
-	Others   int              // those that were not, or more than once
-	After    report.Quantiles // from when the node was ready to the first request of a monitor
+	CaughtUp int              // monitors with one check for all missed ones
+	Others   int              // monitors with none, or more than one
+	After    report.Quantiles // from the readiness of the node to the first request of a monitor
 	Most     int              // requests in a second
-	Waited   report.Quantiles // from the time of a check that was made up for to its start
-	Latency  report.Quantiles // of these checks, which their waiting is no part of
+	Waited   report.Quantiles // from the due time of a caught-up check to its start
+	Latency  report.Quantiles // of these checks, without their wait
 	Late     report.Quantiles // of the checks that came due since
 }
 
-// PerCheck is the node's CPU of one check.
+// PerCheck returns the CPU time of the node per check.
 func (w Watched) PerCheck(d time.Duration) time.Duration {
 	return time.Duration(w.Node * float64(d) / float64(max(w.Checks, 1)))
 }
 
-// Run makes the monitors and watches them, stops the node for a while, and watches them again.
+// Run makes the monitors, measures them, stops the node for a while, and measures them again.
 func (o Watch) Run(ctx context.Context, s *database.Site, program string) (w Watched, err error) {
 	t, err := target.Start(o.Hosts)
 	if err != nil {
@@ -83,7 +84,7 @@ func (o Watch) Run(ctx context.Context, s *database.Site, program string) (w Wat
 	if err != nil {
 		return w, err
 	}
-	// What a check costs by itself is measured while no node is there.
+	// The cost of a check by itself is measured without a node.
 	if w.Alone, err = o.alone(ctx, t); err != nil {
 		return w, err
 	}
@@ -91,7 +92,7 @@ func (o Watch) Run(ctx context.Context, s *database.Site, program string) (w Wat
 	return w, o.again(ctx, s, t, program, left, &w.Return)
 }
 
-// Check is the monitor with this number.
+// Check returns the monitor with this number.
 func Check(t *target.Target, i int, every time.Duration) monitor.Monitor {
 	return monitor.Monitor{
 		Name: fmt.Sprintf("m-%05d", i), Every: core.Duration(every),
@@ -112,7 +113,7 @@ func (o Watch) save(ctx context.Context, st *store.Store, t *target.Target) erro
 	return nil
 }
 
-// steady answers when the node was gone.
+// steady measures the time before the node is stopped. It returns the time at which the node was gone.
 func (o Watch) steady(ctx context.Context, s *database.Site, t *target.Target, program string, w *Watched) (left time.Time, err error) {
 	node, err := node.Serve(s, program, "--allow-addresses", "loopback")
 	if err != nil {
@@ -129,7 +130,7 @@ func (o Watch) steady(ctx context.Context, s *database.Site, t *target.Target, p
 		return left, err
 	}
 	w.Memory = float64(memory)
-	process.Pause(ctx, 2*time.Second) // what was due may begin
+	process.Pause(ctx, 2*time.Second) // lets due checks begin
 	if err := errors.Join(node.Stop(), ctx.Err()); err != nil {
 		return left, err
 	}
@@ -148,7 +149,7 @@ func (o Watch) steady(ctx context.Context, s *database.Site, t *target.Target, p
 	return left, err
 }
 
-// astray counts how far the results are from what was to come.
+// astray counts the deviations of the results from the expected checks.
 func (o Watch) astray(all []result) (n int) {
 	times := map[int64]int{}
 	for _, r := range all {
@@ -164,7 +165,7 @@ func (o Watch) astray(all []result) (n int) {
 	return n + want*(o.Monitors-len(times))
 }
 
-// alone looks at the target as often as the monitors do, and does nothing besides.
+// alone requests the target as often as the monitors, and does nothing else.
 func (o Watch) alone(ctx context.Context, t *target.Target) (time.Duration, error) {
 	allow, err := guard.ParseAllow([]string{"loopback"})
 	if err != nil {
@@ -183,14 +184,14 @@ func (o Watch) alone(ctx context.Context, t *target.Target) (time.Duration, erro
 		for ; made < int(rate*time.Since(begun).Seconds()); made++ {
 			looks.Go(func() { e.Check(ctx, Check(t, made, o.Every).Task()) })
 		}
-		process.Pause(ctx, 50*time.Millisecond) // a node starts what came due in such batches; singly they are dearer
+		process.Pause(ctx, 50*time.Millisecond) // a node starts due checks in such batches; single ones cost more
 	}
 	looks.Wait()
 	after, err := process.OwnCPU()
 	if err != nil {
 		return 0, err
 	}
-	_, err = t.Seen(ctx) // these do not count
+	_, err = t.Seen(ctx) // these requests do not count
 	return (after - before) / time.Duration(max(made, 1)), err
 }
 

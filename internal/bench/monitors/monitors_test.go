@@ -27,7 +27,7 @@ func TestMonitorsAreWatchedOnANodeThatLeavesAndComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if w.Return.CaughtUp+w.Return.Others != o.Monitors || w.Return.After.N == 0 || w.Memory == 0 {
-			t.Errorf("%+v", w)
+			t.Errorf("measures: got %+v", w)
 		}
 	})
 }
@@ -36,12 +36,12 @@ func TestChecksThatAreNotAsTheyShouldBeAreCounted(t *testing.T) {
 	o := Watch{Monitors: 4, Every: time.Minute, For: 2 * time.Minute}
 	ok := func(monitor int64) result { return result{monitor: monitor, outcome: task.CheckOK} }
 	bad := result{monitor: 3, outcome: task.CheckFail}
-	// The first is as it should be, the second was left out once, the third failed once, the fourth was never made.
+	// The first monitor has all checks, the second missed one, the third failed once, the fourth has none.
 	if got := o.astray([]result{ok(1), ok(1), ok(2), ok(3), bad}); got != 1+1+2 {
-		t.Errorf("%d are astray", got)
+		t.Errorf("checks astray: got %d", got)
 	}
 	if got := o.astray([]result{ok(1), ok(1), ok(1), ok(2), ok(2), ok(3), ok(3), ok(4), ok(4)}); got != 1 {
-		t.Errorf("%d are astray when one was made twice", got)
+		t.Errorf("checks astray after a double check: got %d", got)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestALateCheckWasDueBeforeItCounts(t *testing.T) {
 	at := time.Unix(1_000_000, 0)
 	for delay, want := range map[time.Duration]time.Time{time.Second: at, veryLate: at, time.Minute: at.Add(-time.Minute)} {
 		if got := (result{at: at, delay: delay}).due(); !got.Equal(want) {
-			t.Errorf("%s late: due at %s, want %s", delay, got, want)
+			t.Errorf("due time of a check that is %s late: got %s, want %s", delay, got, want)
 		}
 	}
 }

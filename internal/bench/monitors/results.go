@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// result is a check as it is on record.
+// result is a recorded check.
 type result struct {
 	monitor int64
 	at      time.Time
@@ -21,7 +21,7 @@ type result struct {
 	outcome task.CheckOutcome
 }
 
-// veryLate is from when on a check counts from its start and not from its time, as package store says.
+// veryLate is the lateness from which a check counts from its start and not from its due time, as in package store.
 const veryLate = 10 * time.Second
 
 func (r result) due() time.Time {
@@ -38,7 +38,7 @@ func delays(all []result) (list []time.Duration) {
 	return list
 }
 
-// results are those that count in a span. On SQLite no node may run.
+// results reads the check results in a span. On SQLite no node may run.
 func results(ctx context.Context, s *database.Site, from, to time.Time) (all []result, err error) {
 	err = s.With(ctx, store.Options{Keep: database.KeepAll}, func(st *store.Store) error {
 		return st.DB().Read(ctx, func(tx base.Tx) error {

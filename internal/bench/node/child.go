@@ -24,27 +24,26 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// childEnv tells this program that it is a node, and what to be.
+// childEnv makes this program run as a node, and has the settings of the node.
 const childEnv = "BELFRY_BENCH_NODE"
 
-// child is a whole node of package app with the handler of [Nothing], in a process of its own. All but the database and
-// the slots is as by default.
+// child is a whole node of package app with the handler [Nothing], in a process of its own. All settings but the database
+// and the slots have their defaults.
 type child struct {
 	Database  string
 	TokenFile string
 	Slots     int
 }
 
-// started is what the node tells about each job: nominal time, the instant of the transaction that made it, and when
-// its handler began. The first record is all zero and says that the node is ready.
+// started is the node's record of a job: its nominal time, the time of the transaction that made it, and the start of its
+// handler. The first record is all zero and means that the node is ready.
 type started struct{ Nominal, Made, Began int64 }
 
-// ToMade and ToStart are how long after its nominal time a job was made, and was started.
+// ToMade and ToStart return the time from the nominal time of a job to its creation and to its start.
 func (r started) ToMade() time.Duration  { return time.Duration(r.Made - r.Nominal) }
 func (r started) ToStart() time.Duration { return time.Duration(r.Began - r.Nominal) }
 
-// Child runs the node, and never returns, if this process was started to be one. It belongs before everything else in
-// main, and in TestMain.
+// Child runs the node and never returns, if this process was started as a node. Call it first in main and in TestMain.
 func Child() {
 	text := os.Getenv(childEnv)
 	if text == "" {
@@ -102,7 +101,7 @@ func (c child) run() error {
 	return errors.Join(err, <-told)
 }
 
-// teller writes records to standard output, away from the handlers.
+// teller writes records to standard output, outside the handlers.
 type teller struct {
 	mu   sync.Mutex
 	kept []started
@@ -126,7 +125,7 @@ func (t *teller) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		process.Pause(ctx, 20*time.Millisecond) // many go in one write, which disturbs the node less
+		process.Pause(ctx, 20*time.Millisecond) // collects many records for one write, which disturbs the node less
 		t.mu.Lock()
 		kept := t.kept
 		t.kept = nil
@@ -137,13 +136,13 @@ func (t *teller) run(ctx context.Context) error {
 	}
 }
 
-// Offspring is such a node, seen from its parent.
+// Offspring is the parent's handle of such a node.
 type Offspring struct {
 	*process.Process
 	stdin io.WriteCloser
 }
 
-// Spawn starts one on this database and waits until it is ready.
+// Spawn starts a node on this database and waits until it is ready.
 func Spawn(s *database.Site, slots int) (*Offspring, error) {
 	what, err := json.Marshal(child{s.URL, s.Folder + "/token", slots})
 	if err != nil {
@@ -172,17 +171,17 @@ func Spawn(s *database.Site, slots int) (*Offspring, error) {
 	return o, nil
 }
 
-// Next is what the node tells next.
+// Next reads the next record of the node.
 func (o *Offspring) Next() (r started, err error) {
 	return r, binary.Read(o.Stdout, binary.LittleEndian, &r)
 }
 
-// Stop ends it in good order.
+// Stop ends the node in order.
 func (o *Offspring) Stop() error {
 	err := o.stdin.Close()
 	select {
 	case <-o.Done:
-	case <-time.After(40 * time.Second): // over its grace
+	case <-time.After(40 * time.Second): // longer than the node's grace
 		o.Kill()
 		return o.Trouble(errors.New("the node did not stop"))
 	}

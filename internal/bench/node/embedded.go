@@ -15,9 +15,9 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// Tuning is what a worker is set to. The zero value is the default.
+// Tuning has the settings of a worker. The zero value is the default.
 type Tuning struct {
-	Slots    int // jobs at the same time; 0: as the queue says
+	Slots    int // jobs at the same time; 0: the slots of the queue
 	Prefetch int
 }
 
@@ -30,7 +30,7 @@ type embedded struct {
 	ended  chan struct{} // closed when a loop ended by itself
 }
 
-// Embed starts one on an open store.
+// Embed starts a node on an open store.
 func Embed(ctx context.Context, st *store.Store, t Tuning, h *worker.Handlers, o worker.Observer) (*embedded, error) {
 	e, err := engine.New(engine.Options{Store: st})
 	if err != nil {
@@ -57,7 +57,7 @@ func Embed(ctx context.Context, st *store.Store, t Tuning, h *worker.Handlers, o
 	return n, nil
 }
 
-// Beside opens the database as another node does that has no workers, for as long as fn runs.
+// Beside opens the database as another node without workers, for the duration of fn.
 func Beside(ctx context.Context, s *database.Site, fn func(st *store.Store) error) error {
 	return s.With(ctx, store.Options{}, func(st *store.Store) error {
 		ctx, cancel := context.WithCancel(ctx)
@@ -69,7 +69,7 @@ func Beside(ctx context.Context, s *database.Site, fn func(st *store.Store) erro
 	})
 }
 
-// Stop ends it and says what went wrong in it.
+// Stop ends the node and returns its errors.
 func (n *embedded) Stop() error {
 	n.cancel()
 	n.loops.Wait()
@@ -80,10 +80,10 @@ func (n *embedded) Stop() error {
 type Tally struct {
 	worker.NoObserver
 	N    atomic.Int64
-	More chan struct{} // has something when there are more, for one who waits
+	More chan struct{} // has a value when the count has grown, for one waiter
 }
 
-// NewTally is a tally of nothing yet.
+// NewTally makes a tally that starts at zero.
 func NewTally() *Tally { return &Tally{More: make(chan struct{}, 1)} }
 
 // Reported implements [worker.Observer].
@@ -98,7 +98,7 @@ func (t *Tally) Reported(results, stale int, _ time.Duration, err error) {
 	}
 }
 
-// Await waits until the node has ended so many jobs.
+// Await waits until the node has completed so many jobs.
 func (n *embedded) Await(ctx context.Context, t *Tally, jobs int64) error {
 	for t.N.Load() < jobs {
 		select {
@@ -112,7 +112,7 @@ func (n *embedded) Await(ctx context.Context, t *Tally, jobs int64) error {
 	return nil
 }
 
-// Nothing is the handler of [Noop].
+// Nothing is the handler of [database.Noop].
 func Nothing(h *worker.Handlers) {
 	worker.Handle(h, database.Noop, func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil })
 }

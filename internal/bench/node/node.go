@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package node is Belfry under test: embedded in this process, as a process of this program, or as the built program.
+// Package node runs Belfry for measurements: embedded in this process, as a process of this program, or as the built program.
 package node
 
 import (
@@ -28,13 +28,13 @@ type Node struct {
 
 var listening = regexp.MustCompile(`http://[0-9.:]+`)
 
-// Serve starts the built program on this database, with the defaults but for args, and waits until it is ready.
+// Serve starts the built program on this database, with default settings apart from args, and waits until it is ready.
 func Serve(s *database.Site, belfry string, args ...string) (*Node, error) {
 	token := filepath.Join(s.Folder, "token")
 	cmd := exec.Command(belfry, append([]string{"serve", "--database", s.URL, "--listen", "127.0.0.1:0", "--token-file", token}, args...)...)
 	cmd.Dir = s.Folder
-	// Nothing measured runs programs on a node, and trying out its sandbox would
-	// be part of every start.
+	// No measurement runs programs on a node. The test of its sandbox would
+	// delay every start.
 	cmd.Env = append(os.Environ(), "BELFRY_REFUSE_PROGRAMS=true")
 	p, err := process.Launch(cmd)
 	if err != nil {

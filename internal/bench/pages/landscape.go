@@ -23,35 +23,35 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Landscape is what a large installation keeps, for pages and lists to be measured on.
+// Landscape has the sizes of a large installation, for measures of pages and lists.
 type Landscape struct {
 	Schedules int
-	Jobs      int // that ended
-	Days      int // over which they did
-	Live      int // jobs that wait
+	Jobs      int // finished jobs
+	Days      int // over which they ended
+	Live      int // waiting jobs
 	Running   int
 	Monitors  int
-	Pace      int // schedules that have a year of days
+	Pace      int // schedules with a year of daily totals
 }
 
-// Large is the landscape that the promise about pages is made for.
+// Large is the landscape for the promise about the time of pages.
 func Large() Landscape {
 	return Landscape{Schedules: 1_000_000, Jobs: 10_000_000, Days: 30, Live: 10_000, Running: 200, Monitors: 300, Pace: 2_000}
 }
 
-// Bytes is what making it takes on disk at most, with what a database writes beside its tables meanwhile: 10 GB for the
-// large one on PostgreSQL, 5 GB of them its log, and 4 GB on SQLite.
+// Bytes returns the most disk space that the build needs, with the temporary writes of the database: 10 GB for the large
+// landscape on PostgreSQL, 5 GB of them its log, and 4 GB on SQLite.
 func (l Landscape) Bytes() int64 {
 	return 1<<30 + 1_000*int64(l.Jobs+l.Schedules+l.Live) + 1_000_000*int64(l.Monitors) + 50_000*int64(l.Pace)
 }
 
-// landTasks are what the schedules and jobs of a landscape are of, and in which queues.
+// landTasks has the tasks of a landscape and their queues.
 var landTasks = []struct{ name, queue string }{
 	{"backup", "default"}, {"report", "default"}, {"invoice", "billing"}, {"charge", "billing"},
 	{"thumbnail", "media"}, {"transcode", "media"}, {"mail", "default"}, {"sync", "default"},
 }
 
-// landRules are how often things run in it: many once a day, some each minute.
+// landRules has the rules of its schedules: many run once a day, some each minute.
 var landRules = []string{
 	"H H * * *", "0 2 * * *", "30 2 * * *", "0 3 * * *", "15 4 * * MON-FRI", "0 0 * * *", "0 6 * * SUN", "0 9 1 * *", "H 1 * * *", "45 23 * * *",
 	"0 * * * *", "H * * * *", "30 * * * *", "*/15 * * * *", "0 */6 * * *", "0 9-17 * * MON-FRI", "*/5 * * * *", "H/10 * * * *", "0 12 * * *", "* * * * *",
@@ -59,8 +59,8 @@ var landRules = []string{
 
 const landPrefix = "land-"
 
-// Build makes it in an empty database. Its engine never ran: nothing is fired, and schedules that come due while it is
-// looked at stay due.
+// Build makes the landscape in an empty database. No engine runs: nothing fires, and schedules that come due during the
+// measures stay due.
 func (l Landscape) Build(ctx context.Context, s *database.Site, tell func(format string, args ...any)) error {
 	free, err := process.FreeBytes(s.Folder)
 	if err != nil {
@@ -125,7 +125,7 @@ func (l Landscape) schedule(ctx context.Context, s *database.Site, st *store.Sto
 	return nil
 }
 
-// landModels are finished jobs that are copied: mostly they went well.
+// landModels is the number of finished jobs that are copied. Most of them succeeded.
 const landModels = 100
 
 // finish runs the models through the store as workers do, and copies them.
@@ -151,7 +151,15 @@ func (l Landscape) finish(ctx context.Context, s *database.Site, st *store.Store
 	if _, err := st.CancelJobs(ctx, core.DefaultNamespace, view.Selection{IDs: cancel, Note: "not needed any more"}); err != nil {
 		return err
 	}
-	for left := landModels - len(cancel); left > 0; {
+	if err := landWork(ctx, st, w, landModels-len(cancel)); err != nil {
+		return err
+	}
+	return l.copyModels(ctx, s, st)
+}
+
+// landWork runs a number of models: one in 20 fails, and each has a log.
+func landWork(ctx context.Context, st *store.Store, w job.Session, left int) error {
+	for left > 0 {
 		claim, err := st.Claim(ctx, job.ClaimRequest{Session: w.ID, Want: landWant(landModels)})
 		if err != nil {
 			return err
@@ -180,8 +188,13 @@ func (l Landscape) finish(ctx context.Context, s *database.Site, st *store.Store
 		}
 		left -= len(fs)
 	}
+	return nil
+}
+
+// copyModels copies the models that have ended, as jobs of all schedules.
+func (l Landscape) copyModels(ctx context.Context, s *database.Site, st *store.Store) error {
 	var lo, hi int64
-	err = st.DB().Read(ctx, func(tx base.Tx) (err error) {
+	err := st.DB().Read(ctx, func(tx base.Tx) (err error) {
 		if lo, err = database.Number(ctx, tx, "select min(id) from belfry.schedules"); err == nil {
 			hi, err = database.Number(ctx, tx, "select max(id) from belfry.schedules")
 		}
@@ -190,7 +203,7 @@ func (l Landscape) finish(ctx context.Context, s *database.Site, st *store.Store
 	if err != nil {
 		return err
 	}
-	// Seven of ten come from a schedule, each time from another one.
+	// Seven of ten jobs come from a schedule, each from another one.
 	const from, due = "m.place % 10 < 7", "r.due_at + $5 - m.finished_at - ($6 - g.n) * $3 * $7 + m.place * $7"
 	id := fmt.Sprintf("%d + (g.n * %d + m.place) * 7919 %% %d", lo, landModels, hi-lo+1)
 	err = s.CloneHistoryAs(ctx, st, l.Jobs, time.Duration(l.Days)*24*time.Hour, map[string]string{
@@ -221,7 +234,7 @@ func landWorker(ctx context.Context, st *store.Store) (job.Session, error) {
 	if err != nil {
 		return session, err
 	}
-	// It is one elsewhere, or the next process on SQLite would give up what it runs.
+	// The worker is remote, or the next process on SQLite would give up its jobs.
 	return session, database.Change(ctx, st, func(tx base.Tx) error {
 		_, err := tx.Exec(ctx, `update belfry.sessions set remote = 1 where id = $1`, session.ID)
 		return err
@@ -230,7 +243,7 @@ func landWorker(ctx context.Context, st *store.Store) (job.Session, error) {
 
 func landWant(n int) map[string]int { return map[string]int{"default": n, "billing": n, "media": n} }
 
-// days gives the first schedules a year of days.
+// days gives the first schedules a year of daily totals.
 func (l Landscape) days(ctx context.Context, s *database.Site, st *store.Store) error {
 	today := time.Now().Unix() / 86400
 	for from := int64(1); from <= 365; from += 50 {
@@ -262,7 +275,7 @@ func (l Landscape) minutes(ctx context.Context, s *database.Site, st *store.Stor
 	})
 }
 
-// watch makes monitors, each of which was checked a few times.
+// watch makes monitors with a few checks each.
 func (l Landscape) watch(ctx context.Context, _ *database.Site, st *store.Store) error {
 	var m view.Manifest
 	for i := range l.Monitors {
@@ -307,8 +320,8 @@ func (l Landscape) watch(ctx context.Context, _ *database.Site, st *store.Store)
 	return nil
 }
 
-// past gives each monitor a day of checks each minute, a hundred days of hours, 400 days, and an outage every nine days,
-// rolled up as far as a node would have.
+// past gives each monitor a day of checks each minute, a hundred days of hourly totals, 400 daily totals, and an outage
+// every nine days, rolled up as a node would have done.
 func (l Landscape) past(ctx context.Context, s *database.Site, st *store.Store) error {
 	var sum job.Histogram
 	for i := range 60 {
@@ -350,7 +363,7 @@ func (l Landscape) past(ctx context.Context, s *database.Site, st *store.Store) 
 	return nil
 }
 
-// enqueue leaves jobs that run, wait, and are put off.
+// enqueue makes running, waiting and scheduled jobs.
 func (l Landscape) enqueue(ctx context.Context, _ *database.Site, st *store.Store) error {
 	for done := 0; done < l.Live; {
 		var jobs []job.NewJob

@@ -20,11 +20,11 @@ import (
 
 func TestMain(m *testing.M) { benchtest.Main(m) }
 
-// small is a landscape as a test can make it.
+// small is a landscape for tests.
 var small = Landscape{Schedules: 200, Jobs: 1000, Days: 3, Live: 30, Running: 4, Monitors: 5, Pace: 3}
 
-// Everything that is asked for is there, what was loaded without indexes has them again, and every page that a link
-// leads to can be shown.
+// The landscape has everything that was requested, tables loaded without indexes have them again, and every page that a
+// link leads to can be shown.
 func TestALandscapeHasAllThatPagesShow(t *testing.T) {
 	benchtest.OnBoth(t, func(t *testing.T, s *database.Site) {
 		before := indexesOf(t, s)
@@ -32,7 +32,7 @@ func TestALandscapeHasAllThatPagesShow(t *testing.T) {
 			t.Fatal(err)
 		}
 		if after := indexesOf(t, s); !maps.Equal(before, after) {
-			t.Errorf("indexes are\n%v\nand were\n%v", after, before)
+			t.Errorf("indexes: got\n%v\nwant\n%v", after, before)
 		}
 		err := s.With(t.Context(), store.Options{Keep: database.KeepAll}, func(st *store.Store) error {
 			counts := benchtest.Rows(t, s, st)
@@ -41,12 +41,12 @@ func TestALandscapeHasAllThatPagesShow(t *testing.T) {
 				"schedule_days": 365 * int64(small.Pace), "rollups": 2800 * int64(small.Monitors),
 			} {
 				if counts[table] != want {
-					t.Errorf("%d rows in %s, not %d", counts[table], table, want)
+					t.Errorf("rows of %[2]s: got %[1]d, want %[3]d", counts[table], table, want)
 				}
 			}
 			for _, table := range []string{"occurrences", "job_minutes", "results", "spans", "incidents"} {
 				if counts[table] == 0 {
-					t.Errorf("nothing in %s", table)
+					t.Errorf("rows of %s: got none", table)
 				}
 			}
 			return nil
@@ -59,19 +59,19 @@ func TestALandscapeHasAllThatPagesShow(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(pages) < 60 || len(reads) < 60 {
-			t.Errorf("%d pages and %d reads are known", len(pages), len(reads))
+			t.Errorf("found: got %d pages and %d reads", len(pages), len(reads))
 		}
 		asked := map[string]bool{}
 		for _, p := range slices.Concat(pages, reads) {
 			asked[p.Pattern] = p.URL != ""
-			// A page of versions that an HTTP check has not is refused, and only that.
+			// Only the page of versions is refused, which an HTTP check does not have.
 			if p.URL != "" && p.Status != http.StatusOK && p.Status != http.StatusConflict {
 				t.Errorf("%s: status %d", p.URL, p.Status)
 			}
 		}
 		for _, pattern := range []string{"GET /{$}", "GET /schedules", "GET /schedules/{name}", "GET /jobs/{id}", "GET /tasks/{name}", "GET /forecast", "GET /dead", "GET /monitors", "/v1/overview", "/v1/schedules/{name}/days"} {
 			if !asked[pattern] {
-				t.Errorf("%s was not asked for", pattern)
+				t.Errorf("page %s: not requested", pattern)
 			}
 		}
 	})
@@ -91,7 +91,7 @@ func TestALandscapeThatDoesNotFitIsNotBegun(t *testing.T) {
 	}
 }
 
-// indexesOf are all there are, with how each is made.
+// indexesOf returns all indexes with the statements that make them.
 func indexesOf(t *testing.T, s *database.Site) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -113,7 +113,7 @@ func indexesOf(t *testing.T, s *database.Site) map[string]string {
 	return all
 }
 
-func TestOnlyWhatIsAskedForIsMeasured(t *testing.T) {
+func TestOnlySelectedPagesAreMeasured(t *testing.T) {
 	l := Looks{Only: regexp.MustCompile(`^/schedules|by=hour`)}
 	for _, c := range []struct {
 		p    Page
@@ -127,11 +127,11 @@ func TestOnlyWhatIsAskedForIsMeasured(t *testing.T) {
 		}
 	}
 	if !(Looks{}).at(Page{URL: "/"}) {
-		t.Error("nothing is asked for when nothing is said")
+		t.Error("options without a filter: got no page, want all")
 	}
 }
 
-func TestATableOfPagesSaysWhatTakesTooLong(t *testing.T) {
+func TestATableOfPagesMarksSlowPages(t *testing.T) {
 	var text strings.Builder
 	over, err := Table(&text, "page", []Page{
 		{Pattern: "GET /quick", URL: "/quick", Status: 200, P50: time.Millisecond, P95: Limit, Size: 12},
@@ -144,17 +144,17 @@ func TestATableOfPagesSaysWhatTakesTooLong(t *testing.T) {
 	}
 	for i, want := range []string{"| `/slow` |", "| `/quick` |", "| `/wrong` |", "| `/hidden` |"} {
 		if !strings.HasPrefix(lines[i+2], want) {
-			t.Errorf("line %d is %s", i, lines[i+2])
+			t.Errorf("line %d of the table: got %s", i, lines[i+2])
 		}
 	}
 	for i, want := range []string{"over 100ms", "| 12 |  |", "status 500", "nothing leads to it"} {
 		if !strings.Contains(lines[i+2], want) {
-			t.Errorf("line %d is %s", i, lines[i+2])
+			t.Errorf("line %d of the table: got %s", i, lines[i+2])
 		}
 	}
 }
 
-// Whoever interrupts a measure gets an error and no table.
+// An interrupted measure returns an error and no table.
 func TestPagesEndWithTheirContext(t *testing.T) {
 	s, err := database.SQLite("SQLite", t.TempDir(), "NORMAL").NewSite(t.Context())
 	if err != nil {
@@ -163,7 +163,7 @@ func TestPagesEndWithTheirContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := Measure(ctx, s.URL, Looks{}); err == nil {
-		t.Error("it went on")
+		t.Error("interrupted measure: got no error, want one")
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)

@@ -1,6 +1,8 @@
 //go:build linux
 
-// Package pages is how long each page and each read of the API takes of a node with much in its database.
+// Package pages measures the time of each page and each read of the API, on a node with a large database. [Landscape] makes
+// the database by copying a hundred finished jobs and a few schedules; [Measure] asks for each page several times, one after
+// the other.
 package pages
 
 import (
@@ -28,24 +30,24 @@ import (
 	"github.com/belfry-run/belfry/internal/bench/report"
 )
 
-// Limit is what a page or a list may take of the server at p95.
+// Limit is the longest permitted time of a page or list at p95.
 const Limit = 100 * time.Millisecond
 
-// Page is how long a page, or a read of the API, took.
+// Page has the times of a page or of a read of the API.
 type Page struct {
 	Pattern string
-	URL     string // the one that was asked for; empty: there was nothing of the kind to ask for
+	URL     string // the requested address; empty: no address of this pattern exists
 	Status  int
 	Size    int
 	P50     time.Duration
 	P95     time.Duration
-	CPU     time.Duration // of one, of node, database and the one who asks; on average
+	CPU     time.Duration // of one request, as the average of node, database and client together
 }
 
-// Over reports that it took too long.
+// Over reports that the page is over the limit.
 func (p Page) Over() bool { return p.P95 > Limit }
 
-// pageReader asks a node for pages.
+// pageReader requests pages from a node.
 type pageReader struct {
 	Looks
 	http  *http.Client
@@ -53,9 +55,9 @@ type pageReader struct {
 	token string // of the API
 }
 
-// Looks is what to measure. The zero value is everything, once.
+// Looks selects what to measure. The zero value selects everything, once.
 type Looks struct {
-	Times int                // how often each is asked for, after a first time that does not count; default: 1
+	Times int                // requests of each page, after a first one that does not count; default: 1
 	Only  *regexp.Regexp     // patterns and addresses; default: all
 	Of    *database.Database // the server whose CPU counts too; default: none
 }
@@ -73,8 +75,9 @@ func (l Looks) at(p Page) bool {
 	return p.URL != "" && (l.Only == nil || l.Only.MatchString(p.Pattern) || l.Only.MatchString(p.URL))
 }
 
-// Measure asks for each page of the console and each read of the API, one after the other and so many times, of a node on
-// the database with this URL, as belfry serve takes it. Nothing has to be said here of a page that is added: it is found by the links that lead to it, and missed if none does.
+// Measure requests each page of the console and each read of the API in turn, l.Times times each, from a node on the
+// database with this URL of belfry serve. Pages are found by links: a new page needs no change here, and a page without a
+// link is missed.
 func Measure(ctx context.Context, url string, l Looks) (pages, reads []Page, err error) {
 	a, err := app.New(app.Options{Version: "bench", Config: config.Config{Database: url, Listen: "127.0.0.1:0", Roles: []string{config.RoleAPI},
 		Grace: core.Duration(time.Second), Name: "pages"}})
@@ -124,7 +127,7 @@ func (v *pageReader) do(ctx context.Context, method, path string, form url.Value
 	return answer.StatusCode, body, time.Since(begun), err
 }
 
-// time asks for each address again and again.
+// time requests each address repeatedly.
 func (v *pageReader) time(ctx context.Context, all []Page, api bool) error {
 	for i := range all {
 		p := &all[i]
@@ -158,7 +161,7 @@ func (v *pageReader) time(ctx context.Context, all []Page, api bool) error {
 	return nil
 }
 
-// asked are reads that need to be told what of.
+// asked has the reads that need parameters.
 var asked = map[string]string{
 	"/v1/monitor-bars": "monitor=shop-000,shop-001,shop-002",
 	"/v1/strips":       "schedule=land-00,land-01,land-02-7,land-03-9",
@@ -169,14 +172,14 @@ var asked = map[string]string{
 	"/v1/events/poll":  "wait=0s",
 }
 
-// more are reads beside the plain ones.
+// more has reads with filters, beside the plain ones.
 var more = []string{
 	"/v1/jobs?q=error:nothing", "/v1/jobs?q=task:mail", "/v1/jobs?q=state:failed+since:7d", "/v1/jobs?q=schedule:land-10-5", "/v1/jobs?q=tag:team-media",
 	"/v1/jobs/count?by=state", "/v1/jobs/count?q=error:nothing", "/v1/forecast?within=7d&by=hour", "/v1/schedules?state=paused", "/v1/upcoming?limit=2000",
 	"/v1/overview?namespace=*", "/v1/hook-statuses?namespace=*",
 }
 
-// reads goes through what the API says that it can be asked for.
+// reads collects the reads in the description of the API.
 func (v *pageReader) reads(ctx context.Context) (all []Page, err error) {
 	_, body, _, err := v.do(ctx, http.MethodGet, "/openapi.json", nil, true)
 	if err != nil {
@@ -215,7 +218,7 @@ func (v *pageReader) reads(ctx context.Context) (all []Page, err error) {
 
 var parameter = regexp.MustCompile(`\{[a-z_]+\}`)
 
-// example fills the parameters of a path with the first that its list has, or answers nothing.
+// example fills the parameters of a path with the first item of its list, or returns "".
 func (v *pageReader) example(ctx context.Context, path string) (string, error) {
 	at := strings.Index(path, "/{")
 	if at < 0 {
@@ -248,10 +251,10 @@ func (v *pageReader) example(ctx context.Context, path string) (string, error) {
 
 var link = regexp.MustCompile(`href="(/[^"#]*)`)
 
-// crawled bounds the addresses that are visited to find all pages.
+// crawled is the most addresses that are visited to find all pages.
 const crawled = 400
 
-// pages signs in and follows links, and asks for one address of each page and each choice of its parameters.
+// pages signs in, follows links, and selects one address for each page and each choice of its parameters.
 func (v *pageReader) pages(ctx context.Context) (all []Page, err error) {
 	if _, _, _, err := v.do(ctx, http.MethodPost, "/sign-in", url.Values{"token": {v.token}}, false); err != nil {
 		return nil, err
@@ -299,7 +302,7 @@ func (v *pageReader) pages(ctx context.Context) (all []Page, err error) {
 	return all, v.time(ctx, all, false)
 }
 
-// Table writes a table, those that take longest first.
+// Table writes a table, the slowest pages first.
 func Table(w io.Writer, title string, all []Page) (over int, err error) {
 	slices.SortStableFunc(all, func(a, b Page) int { return cmp.Compare(b.P95, a.P95) })
 	var b strings.Builder
@@ -310,7 +313,7 @@ func Table(w io.Writer, title string, all []Page) (over int, err error) {
 		case p.URL == "":
 			fmt.Fprintf(&b, "| `%s` | | | | | not measured: nothing leads to it |\n", name)
 			continue
-		case p.Status == 0: // not asked for
+		case p.Status == 0: // not requested
 			continue
 		case p.Over():
 			note, over = "over "+Limit.String(), over+1
@@ -323,5 +326,5 @@ func Table(w io.Writer, title string, all []Page) (over int, err error) {
 	return over, err
 }
 
-// one is a time without a spread.
+// one returns the text of a time without a spread.
 func one(d time.Duration) string { return report.Time.Text(report.SpreadOf([]float64{float64(d)})) }

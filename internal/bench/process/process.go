@@ -1,6 +1,7 @@
 //go:build linux
 
-// Package process starts programs that end with this one, and reads what they, their children and the machine use.
+// Package process starts programs that end with this one, and reads the usage of programs, their children and the machine. It
+// works on Linux, from /proc.
 package process
 
 import (
@@ -22,14 +23,14 @@ import (
 func Build(ctx context.Context, dir string) (path string, err error) {
 	path = filepath.Join(dir, "belfry")
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/belfry-run/belfry/cmd/belfry")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=") // the program is of the workspace, in any folder
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=") // the workspace applies in any folder
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build belfry: %w\n%s", err, out)
 	}
 	return path, nil
 }
 
-// Process is a program under way, Belfry or another, and what it uses.
+// Process is a running program, Belfry or another.
 type Process struct {
 	Cmd    *exec.Cmd
 	Stdout *bufio.Reader
@@ -37,8 +38,8 @@ type Process struct {
 	Done   chan struct{}
 }
 
-// starts are commands to be started by one goroutine that never leaves its thread: the kernel kills a child when the
-// thread that started it ends, and that is how no node outlives this program.
+// starts has commands for one goroutine that never leaves its thread. The kernel kills a child when the thread that
+// started it ends, so no node outlives this program.
 var starts = sync.OnceValue(func() chan<- func() {
 	c := make(chan func())
 	go func() {
@@ -68,13 +69,13 @@ func Launch(cmd *exec.Cmd) (*Process, error) {
 		return nil, errors.Join(err, r.Close())
 	}
 	go func() {
-		_ = cmd.Wait() // what it says matters only when something else went wrong
+		_ = cmd.Wait() // the error matters only after another error
 		close(p.Done)
 	}()
 	return p, nil
 }
 
-// Start starts a program. What it prints is read and thrown away. The kernel kills it when this program ends.
+// Start starts a program and discards its output. The kernel kills the program when this one ends.
 func Start(cmd *exec.Cmd) (*Process, error) {
 	p, err := Launch(cmd)
 	if err != nil {
@@ -84,36 +85,36 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// CPU is what it and its children have used so far.
+// CPU returns the CPU time of the process and its children so far.
 func (p *Process) CPU() (time.Duration, error) { return TreeCPU(p.Cmd.Process.Pid) }
 
-// Memory is how much of it lies in RAM, in bytes.
+// Memory returns the resident memory of the process, in bytes.
 func (p *Process) Memory() (int64, error) { return residentBytes(p.Cmd.Process.Pid) }
 
-// Kill is kill -9. It returns when the process is gone.
+// Kill sends kill -9 and waits until the process is gone.
 func (p *Process) Kill() {
 	_ = p.Cmd.Process.Kill()
 	<-p.Done
 }
 
-// Stop asks it to end, and returns when it has.
+// Stop asks the process to end and waits until it has ended.
 func (p *Process) Stop() error {
 	err := p.Cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.Done:
-	case <-time.After(40 * time.Second): // over a node's grace
+	case <-time.After(40 * time.Second): // longer than a node's grace
 		p.Kill()
 		return p.Trouble(errors.New("the program did not stop"))
 	}
 	return err
 }
 
-// Trouble adds what the process said last to an error about it.
+// Trouble adds the last output of the process to an error.
 func (p *Process) Trouble(err error) error {
 	return fmt.Errorf("%w; the node said:\n%s", err, p.stderr)
 }
 
-// tail keeps the end of what is written to it.
+// tail is a writer that keeps the last bytes.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

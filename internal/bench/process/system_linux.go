@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// tick is the kernel's unit of CPU time, the same on every Linux that Go knows.
+// tick is the kernel's unit of CPU time, the same on every Linux that Go supports.
 const tick = 10 * time.Millisecond
 
-// endWithUs makes the kernel kill a child when the thread that started it ends; see [Launch]. The group of its own
-// keeps a Ctrl-C at the terminal away from it.
+// endWithUs makes the kernel kill a child when the thread that started it ends; see [Launch]. A process group of its own
+// shields the child from a Ctrl-C at the terminal.
 func endWithUs() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// OwnCPU is what this process has used so far.
+// OwnCPU returns the CPU time of this process so far.
 func OwnCPU() (time.Duration, error) {
 	var u syscall.Rusage
 	err := syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), err
 }
 
-// TreeCPU is what a process, its children, and those of them that ended have used so far.
+// TreeCPU returns the CPU time so far of a process and its children, including ended ones.
 func TreeCPU(pid int) (time.Duration, error) {
 	own, _, err := processCPU(pid)
 	if err != nil {
@@ -44,7 +44,7 @@ func TreeCPU(pid int) (time.Duration, error) {
 		if err != nil {
 			continue
 		}
-		// What ends during the reading is in the next, as its parent's.
+		// A child that ends during the reading counts in the next reading, with its parent.
 		if cpu, parent, err := processCPU(other); err == nil && parent == pid {
 			own += cpu
 		}
@@ -58,7 +58,7 @@ func processCPU(pid int) (cpu time.Duration, parent int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]) // the name before may hold anything
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]) // the name before may have any characters
 	if len(fields) < 15 {
 		return 0, 0, fmt.Errorf("process %d has only %d fields", pid, len(fields))
 	}
@@ -75,13 +75,13 @@ func processCPU(pid int) (cpu time.Duration, parent int, err error) {
 	return cpu, parent, nil
 }
 
-// residentBytes is the memory of a process that lies in RAM.
+// residentBytes returns the resident memory of a process.
 func residentBytes(pid int) (int64, error) {
 	kib, err := procField(fmt.Sprintf("/proc/%d/status", pid), "VmRSS:")
 	return kib << 10, err
 }
 
-// WrittenBytes is what this process has handed to the kernel to write.
+// WrittenBytes returns the number of bytes that this process has passed to the kernel to write.
 func WrittenBytes() (int64, error) { return procField("/proc/self/io", "wchar:") }
 
 func procField(file, name string) (int64, error) {
@@ -97,7 +97,7 @@ func procField(file, name string) (int64, error) {
 	return 0, fmt.Errorf("no %s in %s", name, file)
 }
 
-// Machine says what this runs on.
+// Machine describes the machine.
 func Machine() string {
 	facts := []string{fmt.Sprintf("%d CPUs", runtime.NumCPU())}
 	if cpu, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -120,7 +120,7 @@ func Machine() string {
 	return strings.Join(append(facts, runtime.Version()), ", ")
 }
 
-// FileSystem names what dir lies on.
+// FileSystem returns the name of the file system of dir.
 func FileSystem(dir string) string {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {
@@ -133,7 +133,7 @@ func FileSystem(dir string) string {
 	return fmt.Sprintf("file system %#x", fs.Type)
 }
 
-// FreeBytes is how much more a folder can hold.
+// FreeBytes returns the free space of a folder.
 func FreeBytes(dir string) (int64, error) {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {

@@ -1,6 +1,7 @@
 //go:build linux
 
-// Package programs is how soon uploaded programs start on workers elsewhere, and how soon again after a worker was killed.
+// Package programs measures the start latency of uploaded programs on remote workers, and the time to a retry after a kill. It
+// needs root, for the sandbox.
 package programs
 
 import (
@@ -34,21 +35,21 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Options say how uploaded programs are run on workers elsewhere.
+// Options has the parameters of uploaded programs on remote workers.
 type Options struct {
 	Workers []int         // processes of belfry worker beside one server, each with two slots
-	Probes  int           // jobs whose start is taken
-	Lines   int           // of them at the same time, at most, and never more than workers
-	Ahead   time.Duration // how long before its due time a job is asked for
+	Probes  int           // jobs whose start is measured
+	Lines   int           // the most probes at the same time, never more than workers
+	Ahead   time.Duration // the time from the enqueue of a job to its due time
 }
 
-// Promised is what users of programs are promised.
+// Promised has the measures that users of programs are promised.
 type Promised struct {
 	Start report.Quantiles // from the due time to the program's start
 	Again time.Duration    // from kill -9 of the worker to the claim of the second attempt
 }
 
-// visitor is uploaded. With an argument it stays.
+// visitor is the uploaded program. With an argument it does not end by itself.
 const visitor = `package main
 
 import (
@@ -63,7 +64,7 @@ func main() {
 }
 `
 
-// Run starts a server and n workers with the settings that a user gets, and measures both promises.
+// Run starts a server and n workers with default settings, and measures both promises.
 func Run(ctx context.Context, d *database.Database, belfryPath string, n int, p Options) (out Promised, err error) {
 	s, err := d.NewSite(ctx)
 	if err != nil {
@@ -99,7 +100,7 @@ func Run(ctx context.Context, d *database.Database, belfryPath string, n int, p 
 	return out, err
 }
 
-// fleet is workers of one server.
+// fleet has the workers of one server.
 type fleet struct {
 	*database.Site
 	belfry, url, dir string
@@ -107,7 +108,7 @@ type fleet struct {
 	workers          map[string]*process.Process // by name
 }
 
-// end stops the workers. What they left on the machine is on record in the folder that is removed after this.
+// end stops the workers. The folder that is removed afterwards names what they left on the machine.
 func (f *fleet) end() error {
 	for _, w := range f.workers {
 		_ = w.Stop()
@@ -185,7 +186,7 @@ func (f *fleet) upload(ctx context.Context, file string) (g task.Program, err er
 	return g, err
 }
 
-// work starts one more worker. All of them are on one machine and share its state folder.
+// work starts one more worker. All workers are on one machine and share its state folder.
 func (f *fleet) work() error {
 	name := fmt.Sprintf("worker-%d", len(f.workers)+1)
 	cmd := exec.Command(f.belfry, "worker", "--server", f.url, "--token-file", filepath.Join(f.dir, "token"), "--name", name,
@@ -199,7 +200,7 @@ func (f *fleet) work() error {
 	return nil
 }
 
-// until looks again and again.
+// until repeats a condition until it holds.
 func (f *fleet) until(ctx context.Context, what string, holds func() (bool, error)) error {
 	for {
 		ok, err := holds()
@@ -214,8 +215,8 @@ func (f *fleet) until(ctx context.Context, what string, holds func() (bool, erro
 	}
 }
 
-// startLags takes jobs that are due one after the other, each when the one before it has ended, in as many lines as
-// there are workers up to a few: with two slots a worker, one is always free.
+// startLags measures jobs in a few parallel lines, at most one for each worker. In a line, each job is enqueued when the
+// one before has ended. A worker has two slots, so one is always free.
 func (f *fleet) startLags(ctx context.Context, p Options) (q report.Quantiles, err error) {
 	lines := min(len(f.workers), p.Lines)
 	lags, errs := make([][]time.Duration, lines), make([]error, lines)
@@ -233,7 +234,7 @@ func (f *fleet) startLags(ctx context.Context, p Options) (q report.Quantiles, e
 	return report.QuantilesOf(slices.Concat(lags...)), errors.Join(errs...)
 }
 
-// startLag is from a job's due time until its worker begins it.
+// startLag measures the time from the due time of a job to its start.
 func (f *fleet) startLag(ctx context.Context, ahead time.Duration) (time.Duration, error) {
 	made, err := f.api.Enqueue(ctx, []job.NewJob{{Task: "visit", DueAt: time.Now().Add(ahead)}})
 	if err != nil {
@@ -256,8 +257,8 @@ func (f *fleet) startLag(ctx context.Context, ahead time.Duration) (time.Duratio
 	return as[0].StartedAt.Sub(made[0].Job.DueAt), nil
 }
 
-// killOne kills the worker of a job that runs. Another takes its place, at once where there was only one: it clears away
-// what the dead one has left.
+// killOne kills the worker of a running job. Another worker replaces it, at once if it was the only one, and removes what
+// the dead worker has left.
 func (f *fleet) killOne(ctx context.Context) (again time.Duration, err error) {
 	made, err := f.api.Enqueue(ctx, []job.NewJob{{Task: "stay"}})
 	if err != nil {

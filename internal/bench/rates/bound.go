@@ -15,17 +15,17 @@ import (
 	"github.com/belfry-run/belfry/store/jobs"
 )
 
-// Bare is the fewest statements that take jobs through a PostgreSQL queue which keeps its history and survives a crash:
-// a claim picks a batch and writes who has it, and an end moves the batch to the history. Each is one transaction and
-// one journey, one connection claims and one ends, and nothing else is done: no limits, no clock, no check of a lease, no
+// Bare runs the fewest statements that take jobs through a PostgreSQL queue which keeps its history and survives a crash.
+// A claim picks a batch and records its session, and an end moves the batch to the history. Each is one transaction and
+// one round trip. One connection claims and one ends. Nothing else happens: no limits, no clock, no check of a lease, no
 // lock against cancels, no handler. No queue can be faster on the same rows at the same durability.
 type Bare struct {
 	Name  string
-	Whole bool // for many workers, which get whole jobs whose rows are locked meanwhile, and with Belfry's history
+	Whole bool // as for many workers: claims lock rows and read whole jobs, and the history is Belfry's
 	Batch int
 }
 
-// Bounds are those that Belfry is compared with. The batch is what a default worker comes to in a burn-down.
+// Bounds has the bounds for comparison with Belfry. The batch is that of a default worker in a burn-down.
 var Bounds = []Bare{
 	{Name: "a lease for a batch, one index", Batch: 500},
 	{Name: "whole jobs, Belfry's history", Batch: 500, Whole: true},
@@ -52,7 +52,7 @@ const (
 			from picked
 			having count(*) > 0)
 		select * from picked`
-	// bareWhole is what else a worker is told of its job.
+	// bareWhole has the other columns that a worker gets.
 	bareWhole = `namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, trigger, schedule, schedule_id,
 		generation, nominal, due_at, created_at, attempt, failures, infra, snoozes, max_attempts, timeout, lease, active_key, idem_key`
 	bareMove = `
@@ -60,7 +60,7 @@ const (
 		freed as (delete from bare_leases where number = $1)
 		insert into %s (` + jobs.DoneColumns + `)` + bareEnded + `
 		from gone`
-	// bareEnded is a job as it ends, of lease $1 and session $3, at $4.
+	// bareEnded is the final row of a job with lease $1 and session $3, at $4.
 	bareEnded = `
 		select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, trigger,
 			schedule, schedule_id, generation, nominal, due_at, created_at, cast($4 as bigint), 0,
@@ -68,16 +68,16 @@ const (
 			'ok', '', 0, null, '', 0, 0, 0`
 )
 
-// bareSession is as long as the id of a session.
+// bareSession has the length of a session's id.
 const bareSession = "00000000-0000-7000-8000-000000000000"
 
-// claimed is a batch on its way from one connection to the other.
+// claimed is a batch that passes from one connection to the other.
 type claimed struct {
 	number int64
 	ids    []int64
 }
 
-// Run takes n jobs that wait in a fresh database to its history.
+// Run moves n waiting jobs of a fresh database to its history.
 func (b Bare) Run(ctx context.Context, d *database.Database, n int) (w Work, err error) {
 	if !d.Postgres() {
 		return bareFile{b.Batch}.run(ctx, d, n)
@@ -122,13 +122,13 @@ func (b Bare) Run(ctx context.Context, d *database.Database, n int) (w Work, err
 	return w, err
 }
 
-// connected opens a connection for as long as fn runs, planning as Belfry's transitions do.
+// connected opens a connection for the duration of fn, with the planner settings of Belfry's transitions.
 func connected(ctx context.Context, s *database.Site, fn func(conn *pgx.Conn) error) error {
 	conn, err := pgx.Connect(ctx, s.URL)
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is under way any more
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is under way
 	if _, err := conn.Exec(ctx, "set enable_seqscan = off; set jit = off"); err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (b Bare) claim(ctx context.Context, conn *pgx.Conn, n int, batches chan<- c
 		}
 		batch := claimed{number: number, ids: make([]int64, 0, b.Batch)}
 		for rows.Next() {
-			values := rows.RawValues() // as they came: no more of them is needed here
+			values := rows.RawValues() // undecoded: the rates need no more
 			id, turn = int64(binary.BigEndian.Uint64(values[0])), int64(binary.BigEndian.Uint64(values[1]))
 			batch.ids = append(batch.ids, id)
 		}

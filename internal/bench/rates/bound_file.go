@@ -14,8 +14,8 @@ import (
 	"github.com/belfry-run/belfry/store/jobs"
 )
 
-// bareFile is [Bare] with whole jobs and Belfry's history on SQLite: the same connection does one after the other, since
-// only one can write.
+// bareFile is [Bare] with whole jobs and Belfry's history on SQLite. One connection runs all statements in turn, since only
+// one can write.
 type bareFile struct{ batch int }
 
 const (

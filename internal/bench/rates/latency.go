@@ -22,7 +22,7 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// probe is a task whose jobs carry when they were asked for, as nanoseconds of this process.
+// probe is a task whose jobs have the time of their enqueue as input, in nanoseconds of this process.
 const probe = "probe"
 
 var epoch = time.Now()
@@ -44,9 +44,9 @@ func timed(h *worker.Handlers, to *report.Lags) {
 	})
 }
 
-// Latency is what a single job waits, from the beginning of the call that enqueues it to the first line of its handler:
-// n jobs, one after the other, at random distances. Of is the store of the node that runs them, from the one that
-// enqueues: the same, or that of another node. Load, if not 0, is jobs per second that keep the node busy beside.
+// Latency measures the wait of single jobs, from the begin of the call that enqueues a job to the first line of its
+// handler: n jobs, one after the other, at random distances. of is the store of the node that runs them, and from the
+// store that enqueues: the same, or that of another node. load, if not 0, is jobs per second that keep the node busy.
 func Latency(ctx context.Context, of, from *store.Store, n int, load float64, t node.Tuning) (q report.Quantiles, err error) {
 	var lags report.Lags
 	var h worker.Handlers
@@ -59,7 +59,7 @@ func Latency(ctx context.Context, of, from *store.Store, n int, load float64, t 
 	}
 	defer func() { err = errors.Join(err, run.Stop()) }()
 	busy := startLoad(ctx, of, load, database.NewJobs)
-	const settle = 20 // first ones that are not counted: connections open, statements are prepared
+	const settle = 20 // the first jobs, which do not count: connections open, statements are prepared
 	for i := range n + settle {
 		if i == settle {
 			lags.Reset()
@@ -76,14 +76,14 @@ func Latency(ctx context.Context, of, from *store.Store, n int, load float64, t 
 	return lags.Quantiles(), err
 }
 
-// load is a producer at a fixed rate, whatever comes of its jobs.
+// load is a producer at a fixed rate, independent of its jobs.
 type load struct {
 	jobs   atomic.Int64
 	cancel context.CancelFunc
 	ended  chan error
 }
 
-// loadStep is how often the producer enqueues what has become due since.
+// loadStep is the interval at which the producer enqueues the due jobs.
 const loadStep = 5 * time.Millisecond
 
 func startLoad(ctx context.Context, st *store.Store, rate float64, jobs func(n int) []job.NewJob) *load {
@@ -111,7 +111,7 @@ func (l *load) produce(ctx context.Context, st *store.Store, rate float64, jobs 
 		if due <= 0 {
 			continue
 		}
-		// A call that has begun is finished, so that its jobs are counted.
+		// A started call continues after the end of ctx, so that its jobs are counted.
 		if _, err := st.Enqueue(context.WithoutCancel(ctx), jobs(due)); err != nil {
 			return err
 		}
@@ -124,13 +124,13 @@ func (l *load) stop() error {
 	return <-l.ended
 }
 
-// Offered is how jobs fared that came at a fixed rate, in small batches.
+// Offered has the results of jobs that were enqueued at a fixed rate, in small batches.
 type Offered struct {
 	report.Quantiles
-	Rate float64 // of results while they came
+	Rate float64 // of results during the load
 }
 
-// Offer enqueues at a rate for a while, and times every job from the beginning of its call to its handler.
+// Offer enqueues at a rate for a while, and times every job from the begin of its call to its handler.
 func Offer(ctx context.Context, st *store.Store, rate float64, d time.Duration, t node.Tuning) (o Offered, err error) {
 	var lags report.Lags
 	var h worker.Handlers
@@ -148,12 +148,12 @@ func Offer(ctx context.Context, st *store.Store, rate float64, d time.Duration, 
 	if err := busy.stop(); err != nil {
 		return o, err
 	}
-	err = run.Await(ctx, counted, busy.jobs.Load()) // what is left is late, and counts
+	err = run.Await(ctx, counted, busy.jobs.Load()) // the remaining jobs are late, and count
 	o.Quantiles = lags.Quantiles()
 	return o, err
 }
 
-// Sustained is the greatest rate at which 99 of 100 jobs start within 100 ms, searched between nothing and most.
+// Sustained searches the greatest rate up to most at which 99 of 100 jobs start within 100 ms.
 func Sustained(ctx context.Context, d *database.Database, most float64, each time.Duration, steps int, t node.Tuning) (rate float64, err error) {
 	s, err := d.NewSite(ctx)
 	if err != nil {

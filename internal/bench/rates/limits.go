@@ -15,7 +15,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Keys is jobs of a task that has a limit by key, each key with as many jobs as the next.
+// Keys measures jobs of a task with a limit by key. All keys have the same number of jobs.
 type Keys struct {
 	Jobs, Keys int
 	Limits     []flow.Limit // none, for comparison

@@ -20,11 +20,11 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// Noisy is quiet tenants beside one that always has jobs waiting: of what workers can do, they ask for a tenth.
+// Noisy measures quiet tenants beside a tenant that always has waiting jobs. The quiet tenants use a tenth of the workers.
 type Noisy struct {
 	For   time.Duration
 	Fair  bool // the queue takes turns by tenant
-	Alone bool // without the neighbour
+	Alone bool // without the noisy tenant
 }
 
 const (
@@ -34,13 +34,13 @@ const (
 	noisyBacklog = 5000
 )
 
-// tenantJob is a job of a tenant that carries when it was asked for.
+// tenantJob is the input of a tenant's job, with the time of its enqueue.
 type tenantJob struct {
 	Tenant string        `json:"tenant"`
 	Asked  time.Duration `json:"asked"`
 }
 
-// Run answers how long jobs of quiet tenants waited, from the call that enqueues them to the first line of their handler.
+// Run measures the waits of quiet tenants' jobs, from the call that enqueues them to the first line of their handler.
 func (o Noisy) Run(ctx context.Context, st *store.Store) (q report.Quantiles, err error) {
 	queue := job.Queue{Name: "default", Concurrency: noisySlots}
 	if o.Fair {

@@ -17,7 +17,7 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// Samples makes twenty finished jobs in the ordinary way: most were enqueued and went well at once, one went well at its
+// Samples makes twenty finished jobs through the store: most were enqueued and succeeded at once, one succeeded at its
 // second attempt, one failed, and some came from schedules.
 func Samples(ctx context.Context, st *store.Store) error {
 	const fails, again, fired = "fails", "again", 4
@@ -40,7 +40,7 @@ func Samples(ctx context.Context, st *store.Store) error {
 		return err
 	}
 	for i := range fired {
-		soon := time.Now().Add(time.Second).UTC() // of each: on a busy machine the time of the first has passed before the last is made
+		soon := time.Now().Add(time.Second).UTC() // for each schedule: on a busy machine the time of the first has passed before the last is made
 		if _, err := st.CreateSchedule(ctx, schedule.Schedule{Name: fmt.Sprintf("sample-%d", i), Task: database.Noop, Rules: []schedule.Rule{{At: []time.Time{soon}}}}); err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func Samples(ctx context.Context, st *store.Store) error {
 	return errors.Join(err, node.Stop())
 }
 
-// Fill makes a history of n finished jobs that ended over the days before now, beside the samples that they copy.
+// Fill makes a history of n finished jobs, copies of the samples, that ended over the days before now.
 func Fill(ctx context.Context, s *database.Site, n, days int) error {
 	err := s.With(ctx, store.Options{Keep: database.KeepAll}, func(st *store.Store) error {
 		if err := Samples(ctx, st); err != nil || n == 0 {

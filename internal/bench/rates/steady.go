@@ -17,22 +17,22 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// Steady is work that goes on and on: producers and a worker beside each other.
+// Steady measures continuous work: producers and a worker run at the same time.
 type Steady struct {
 	node.Tuning
 	For     time.Duration
-	Slice   time.Duration // rates are of so long
-	Rate    float64       // jobs per second that come; 0: as many as keep Backlog waiting
+	Slice   time.Duration // the time over which a rate is measured
+	Rate    float64       // jobs enqueued per second; 0: as many as keep Backlog waiting
 	Backlog int
-	// Burst is how long at the end of each slice as many come as keep Backlog
-	// waiting, at whatever Rate they did before, and only that is counted: hours of
-	// nothing else would fill the disk with what has ended.
+	// Burst is the time at the end of each slice in which producers keep Backlog
+	// waiting, independently of Rate. Only this time counts: hours at full rate would
+	// fill the disk with finished jobs.
 	Burst time.Duration
-	// Calm is For where nothing is in the way; 0: For.
+	// Calm replaces For when there is no disturbance; 0: For.
 	Calm time.Duration
 }
 
-// Run answers the rate of results in each slice.
+// Run returns the rate of results in each slice.
 func (o Steady) Run(ctx context.Context, st *store.Store) (slices []float64, err error) {
 	var h worker.Handlers
 	node.Nothing(&h)
@@ -48,7 +48,7 @@ func (o Steady) Run(ctx context.Context, st *store.Store) (slices []float64, err
 	} else {
 		stop := o.produce(ctx, st, counted)
 		defer func() { err = errors.Join(err, stop()) }()
-		process.Pause(ctx, min(o.Slice, 2*time.Second)) // to get going
+		process.Pause(ctx, min(o.Slice, 2*time.Second)) // warm-up
 	}
 	for begun := time.Now(); time.Since(begun) < o.For && ctx.Err() == nil; {
 		rate, err := slice(ctx, st, counted)
@@ -60,14 +60,14 @@ func (o Steady) Run(ctx context.Context, st *store.Store) (slices []float64, err
 	return slices, ctx.Err()
 }
 
-// counted is the rate of a slice.
+// counted returns the rate of a slice.
 func (o Steady) counted(ctx context.Context, _ *store.Store, counted *node.Tally) (float64, error) {
 	before, begun := counted.N.Load(), time.Now()
 	process.Pause(ctx, o.Slice)
 	return float64(counted.N.Load()-before) / time.Since(begun).Seconds(), nil
 }
 
-// bursting is the rate of a slice's burst.
+// bursting returns the rate of a slice's burst.
 func (o Steady) bursting(ctx context.Context, st *store.Store, counted *node.Tally) (float64, error) {
 	l := startLoad(ctx, st, o.Rate, database.NewJobs)
 	process.Pause(ctx, o.Slice-o.Burst)
@@ -80,7 +80,7 @@ func (o Steady) bursting(ctx context.Context, st *store.Store, counted *node.Tal
 	return rate, errors.Join(err, stop())
 }
 
-// produce has jobs come until it is told to stop.
+// produce enqueues jobs until it is stopped.
 func (o Steady) produce(ctx context.Context, st *store.Store, counted *node.Tally) (stop func() error) {
 	if o.Rate > 0 {
 		return startLoad(ctx, st, o.Rate, database.NewJobs).stop
@@ -94,7 +94,7 @@ func (o Steady) produce(ctx context.Context, st *store.Store, counted *node.Tall
 	}
 }
 
-// keepUp fills the backlog whenever half a batch has room in it.
+// keepUp fills the backlog whenever it has room for half a batch.
 func (o Steady) keepUp(ctx context.Context, st *store.Store, counted *node.Tally) error {
 	made := counted.N.Load()
 	for ctx.Err() == nil {
@@ -115,21 +115,20 @@ func (o Steady) keepUp(ctx context.Context, st *store.Store, counted *node.Tally
 	return nil
 }
 
-// Horizon is what another client does in the database meanwhile, in one transaction. It keeps vacuum from removing
-// anything that dies after the transaction began.
+// Horizon is a long transaction of another client. It keeps vacuum from removing any row version that dies after its begin.
 type Horizon struct {
 	Name       string
 	statements []string
 }
 
-// Horizons are these, the first without any.
+// Horizons has the kinds of long transactions, the first without one.
 var Horizons = []Horizon{
 	{"undisturbed", nil},
 	{"a snapshot held", []string{"begin isolation level repeatable read", "select count(*) from pg_class"}},
 	{"a writer idle in its transaction", []string{"begin", "select txid_current()"}},
 }
 
-// Hold runs fn while a connection holds such a transaction in this database.
+// Hold runs fn while a connection keeps such a transaction open in this database.
 func (z Horizon) Hold(ctx context.Context, s *database.Site, fn func() error) (err error) {
 	if len(z.statements) == 0 {
 		return fn()

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package rates is what jobs cost and how soon they start: one by one, in bulk, at a fixed rate, beside a long
-// transaction, and beside the fewest statements that could do the same.
+// Package rates measures the cost and the start latency of jobs: one by one, in bulk, at a fixed rate, beside a long
+// transaction, and compared with the fewest statements that could do the same.
 package rates
 
 import (
@@ -18,19 +18,19 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// bulk is how many jobs a bulk enqueue has.
+// bulk is the number of jobs in a bulk enqueue.
 const bulk = 1000
 
-// Work is how many jobs something did and what that took.
+// Work is a number of jobs and their usage.
 type Work struct {
 	Jobs int
 	database.Usage
 }
 
-// Rate is jobs per second.
+// Rate returns the jobs per second.
 func (w Work) Rate() float64 { return float64(w.Jobs) / w.Took.Seconds() }
 
-// Per is a share of one job.
+// Per returns the usage per job.
 func (w Work) Per(total float64) float64 { return total / float64(max(w.Jobs, 1)) }
 
 // Enqueuer is a store, or a client of a server that has one.
@@ -38,7 +38,7 @@ type Enqueuer interface {
 	Enqueue(ctx context.Context, jobs []job.NewJob) ([]job.Enqueued, error)
 }
 
-// EnqueueSingly enqueues one job by one for a while, from several callers at once.
+// EnqueueSingly enqueues jobs one by one for a while, from several callers at once.
 func EnqueueSingly(ctx context.Context, s *database.Site, st Enqueuer, callers int, d time.Duration) (w Work, err error) {
 	if _, err := st.Enqueue(ctx, database.NewJobs(1)); err != nil { // makes the task, and warms the caches
 		return w, err
@@ -89,7 +89,7 @@ func EnqueueBulk(ctx context.Context, s *database.Site, st *store.Store, n int) 
 	return w, err
 }
 
-// Burn runs n jobs that wait in the store, from the start of a worker until the last result was committed.
+// Burn measures n waiting jobs of the store, from the start of a worker to the commit of the last result.
 func Burn(ctx context.Context, s *database.Site, st *store.Store, n int, t node.Tuning) (w Work, err error) {
 	var h worker.Handlers
 	node.Nothing(&h)
@@ -110,7 +110,7 @@ func Burn(ctx context.Context, s *database.Site, st *store.Store, n int, t node.
 	return w, errors.Join(err, node.Stop())
 }
 
-// Life is what jobs leave behind from their enqueueing in bulk to their end.
+// Life is the cost of jobs from their bulk enqueue to their end, and what they leave.
 type Life struct {
 	Bulk, Burn Work
 	Dead       float64 // row versions per job; PostgreSQL only

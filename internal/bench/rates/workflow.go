@@ -17,13 +17,13 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// Fan is a workflow of many parallel steps and a join that needs them all.
+// Fan measures a workflow of many parallel steps and a join that needs them all.
 type Fan struct {
 	Steps int // parallel
 	Runs  int // one after another
 }
 
-// Run answers how many steps a second there were, from the call that starts a run until its join begins.
+// Run returns the steps per second, from the call that starts a run to the begin of its join.
 func (f Fan) Run(ctx context.Context, s *database.Site, st *store.Store) (w Work, err error) {
 	var h worker.Handlers
 	node.Nothing(&h)
@@ -76,7 +76,7 @@ func (f Fan) Run(ctx context.Context, s *database.Site, st *store.Store) (w Work
 	return w, err
 }
 
-// Sleepers starts n workflows that sleep for a month, and waits until all of them do.
+// Sleepers starts n workflows that sleep for a month, and waits until all of them sleep.
 func Sleepers(ctx context.Context, st *store.Store, n int) error {
 	month := core.Duration(30 * 24 * time.Hour)
 	if _, err := st.CreateTask(ctx, task.Task{Name: "asleep", Kind: task.KindWorkflow, Timeout: 2 * month, Workflow: &task.Workflow{Steps: []task.Step{{Name: "month", Sleep: month}}}}); err != nil {

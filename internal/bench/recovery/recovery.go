@@ -1,6 +1,7 @@
 //go:build linux
 
-// Package recovery is how soon the jobs of a killed node run again.
+// Package recovery measures the time until the jobs of a killed node run again. The node is a process of its own, which is
+// killed with SIGKILL.
 package recovery
 
 import (
@@ -20,17 +21,17 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// held is the task whose jobs are requests that we do not answer.
+// held is the task whose jobs are requests without an answer.
 const held = "held"
 
-// holder is the server that they go to. It holds every request until its client is gone or it is closed.
+// holder is the server of these requests. It holds every request until the client is gone or the server is closed.
 type holder struct {
 	url     string
 	server  *http.Server
 	release chan struct{}
 
 	mu   sync.Mutex
-	seen map[string]map[string]time.Time // attempt -> job -> when it came
+	seen map[string]map[string]time.Time // attempt -> job -> time of the request
 	more chan struct{}
 }
 
@@ -45,7 +46,7 @@ func newHolder() (*holder, error) {
 	return h, nil
 }
 
-// ServeHTTP notes the attempt and holds it.
+// ServeHTTP records the attempt and holds its request.
 func (h *holder) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	attempt, job := r.Header.Get("Belfry-Attempt"), r.Header.Get("Belfry-Job")
 	h.mu.Lock()
@@ -69,7 +70,7 @@ func (h *holder) close() error {
 	return h.server.Close()
 }
 
-// await waits until n jobs are in that attempt, and answers when the first and the last came.
+// await waits until n jobs are in this attempt, and returns the times of the first and the last request.
 func (h *holder) await(ctx context.Context, attempt string, n int) (first, last time.Time, err error) {
 	for {
 		h.mu.Lock()
@@ -96,11 +97,11 @@ func (h *holder) await(ctx context.Context, attempt string, n int) (first, last 
 	}
 }
 
-// Result is how long after the kill the jobs of the dead node began again.
+// Result has the times from the kill to the new starts of the jobs.
 type Result struct{ First, Last time.Duration }
 
-// Run kills a node that runs n jobs. On PostgreSQL another node is there, idle; on SQLite the same is started
-// again at once. The program is the built one with its default settings, but for the slots and the life of a session.
+// Run kills a node that runs n jobs. On PostgreSQL another node is idle; on SQLite the node is started again at once. The
+// built program has default settings apart from its slots and the length of a session.
 func Run(ctx context.Context, d *database.Database, program string, n int, ttl time.Duration) (out Result, err error) {
 	s, err := d.NewSite(ctx)
 	if err != nil {
@@ -149,7 +150,7 @@ func Run(ctx context.Context, d *database.Database, program string, n int, ttl t
 	return Result{first.Sub(killed), last.Sub(killed)}, nil
 }
 
-// holdJobs enqueues jobs that are tried again at once.
+// holdJobs enqueues jobs that are retried at once.
 func holdJobs(ctx context.Context, st *store.Store, url string, n int) error {
 	_, err := st.CreateTask(ctx, task.Task{
 		Name: held, Kind: task.KindHTTP, HTTP: &task.HTTP{URL: url},

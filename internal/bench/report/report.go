@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Unit says how a figure is written: in the last of its steps that the median reaches.
+// Unit is the format of a figure. It uses the last of its steps that the median reaches.
 type Unit []step
 
 type step struct {
@@ -39,7 +39,7 @@ func (u Unit) stepFor(v float64) step {
 	return s
 }
 
-// Text is a median with its unit, and the spread if there were rounds.
+// Text returns a median with its unit, and the spread if there were several rounds.
 func (u Unit) Text(s Spread) string {
 	median, spread := u.parts(s)
 	return median + spread
@@ -53,7 +53,7 @@ func (u Unit) parts(s Spread) (median, spread string) {
 	return digits(s.Median/at.per) + at.suffix, spread
 }
 
-// digits shows three that matter, or all before the point.
+// digits writes three significant digits, or all before the point.
 func digits(v float64) string {
 	switch {
 	case v >= 99.95 || v <= -99.95:
@@ -75,11 +75,11 @@ func Thousands(n string) string {
 	return sign + n
 }
 
-// Report is the table under way: a row for each measure, a column for each database.
+// Report is a table that grows: a row for each measure, a column for each database.
 type Report struct {
 	columns []string
 	rows    []*row
-	last    int // row that was added to last: a new one goes behind it
+	last    int // the row that was changed last: a new row comes after it
 }
 
 type row struct {
@@ -88,7 +88,7 @@ type row struct {
 	cells map[string]*cell
 }
 
-// cell is the figures of the rounds. One that is compared has as many bases.
+// cell has the figures of the rounds. A compared figure has a base for each.
 type cell struct{ values, bases []float64 }
 
 // Add adds the figure of one round.
@@ -97,7 +97,7 @@ func (r *Report) Add(column, name string, unit Unit, v float64) {
 	c.values = append(c.values, v)
 }
 
-// Compare adds a figure of one round and the one it is measured against.
+// Compare adds a figure of one round and its base.
 func (r *Report) Compare(column, name string, unit Unit, v, base float64) {
 	c := r.cell(column, name, unit)
 	c.values, c.bases = append(c.values, v), append(c.bases, base)

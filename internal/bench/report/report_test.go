@@ -26,7 +26,7 @@ func TestQuantilesAreByNearestRank(t *testing.T) {
 		{hundred, Quantiles{100, 50, 95, 99, 100}},
 	} {
 		if got := QuantilesOf(test.all); got != test.want {
-			t.Errorf("%v: %+v, want %+v", test.all, got, test.want)
+			t.Errorf("quantiles of %v: got %+v, want %+v", test.all, got, test.want)
 		}
 	}
 }
@@ -52,13 +52,13 @@ func TestSpreads(t *testing.T) {
 	t.Parallel()
 	values := []float64{5, 1, 3}
 	if got, want := SpreadOf(values), (Spread{3, 1, 3, 5}); got != want || values[0] != 5 {
-		t.Errorf("%+v of %v, want %+v", got, values, want)
+		t.Errorf("spread of %[2]v: got %+[1]v, want %+[3]v", got, values, want)
 	}
 	if got, want := SpreadOf([]float64{4, 2}), (Spread{2, 2, 3, 4}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if got := SpreadOf(nil); got != (Spread{}) {
-		t.Errorf("%+v of nothing", got)
+		t.Errorf("spread of no figures: got %+v", got)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestFiguresAreWrittenForPeople(t *testing.T) {
 		{Plain, one(-1234), "-1,234"},
 	} {
 		if got := test.unit.Text(test.s); got != test.want {
-			t.Errorf("%+v: %q, want %q", test.s, got, test.want)
+			t.Errorf("text of %+v: got %q, want %q", test.s, got, test.want)
 		}
 	}
 }

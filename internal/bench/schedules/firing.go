@@ -1,6 +1,7 @@
 //go:build linux
 
-// Package schedules is what idle schedules weigh, and how late due ones fire.
+// Package schedules measures the cost of idle schedules and the delay of due ones. The due schedules fire each at a moment of
+// its own, and then all at once.
 package schedules
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// How the names of schedules begin.
+// Prefixes of the names of schedules.
 const (
 	idlePrefix  = "idle-"
 	duePrefix   = "due-"
@@ -26,8 +27,8 @@ const (
 	burstPrefix = duePrefix + "burst-"
 )
 
-// Idle saves n schedules that run once a day, spread over all minutes but those of the next two days: nothing of them
-// is due while this program runs.
+// Idle saves n schedules that run once a day, spread over the minutes of a day, from the day after tomorrow on. None comes
+// due while this program runs.
 func Idle(ctx context.Context, s *database.Site, st *store.Store, n int) error {
 	models := min(n, 1000)
 	m := view.Manifest{Tasks: []task.Task{{Name: database.Noop, Kind: task.KindFunc}}}
@@ -46,31 +47,30 @@ func Idle(ctx context.Context, s *database.Site, st *store.Store, n int) error {
 	return nil
 }
 
-// Firing is schedules that come due while a node runs, beside whatever else the database holds.
+// Firing has the parameters of schedules that come due while a node runs, in a database with any other content.
 type Firing struct {
 	PerSecond int
 	Seconds   int
 	Burst     int           // due at one instant
-	Gap       time.Duration // from the end of the steady ones to that
-	Lead      time.Duration // from now to the first; what has to be ready by then must be
+	Gap       time.Duration // from the end of the steady ones to the burst
+	Lead      time.Duration // from now to the first run: the time to prepare everything
 	Slots     int           // 0: default
 }
 
-// Fired is how late it was.
+// Fired has the measured delays.
 type Fired struct {
-	Made, Began report.Quantiles // of those that came each second, from the nominal time
-	BurstMade   report.Quantiles // the transaction's instant
-	BurstBegan  report.Quantiles // the handler
-	Node        float64          // share of a core, while they came
+	Made, Began report.Quantiles // of the steady runs, from the nominal time
+	BurstMade   report.Quantiles // to the transaction
+	BurstBegan  report.Quantiles // to the handler
+	Node        float64          // share of a core during the steady runs
 	Server      float64          // the same of PostgreSQL
 }
 
-// errLate says that the first schedules were due before a node was there.
+// errLate is the error when the first schedules were due before a node was ready.
 var errLate = errors.New("the due schedules were not ready in time")
 
-// Run makes the schedules, starts a node and listens. Each schedule runs once a minute, as a real one would again and
-// again, so that over a minute none meets its own predecessor. On a machine that is too slow for the lead it begins
-// again with a longer one.
+// Run makes the schedules, starts a node and reads its records. Each schedule runs once a minute, so within a minute no
+// run meets an earlier one of its schedule. If the machine is too slow for the lead, Run begins again with a longer one.
 func (f Firing) Run(ctx context.Context, s *database.Site) (out Fired, err error) {
 	for range 4 {
 		if out, err = f.try(ctx, s); !errors.Is(err, errLate) {
@@ -93,7 +93,7 @@ func (f Firing) try(ctx context.Context, s *database.Site) (out Fired, err error
 	if err := s.Calm(ctx); err != nil {
 		return out, err
 	}
-	if time.Until(start) < time.Second { // a node would only make what has been missed
+	if time.Until(start) < time.Second { // a node would only catch up on missed runs
 		return out, errLate
 	}
 	node, err := node.Spawn(s, f.Slots)
@@ -130,7 +130,7 @@ func (f Firing) schedules(ctx context.Context, s *database.Site, st *store.Store
 	return nil
 }
 
-// listen reads what the node tells until all that was to come has come.
+// listen reads the records of the node until all expected runs have come.
 func (f Firing) listen(ctx context.Context, s *database.Site, node *node.Offspring, start, end time.Time) (out Fired, err error) {
 	const patience = 2 * time.Minute
 	late := time.AfterFunc(time.Until(end.Add(f.Gap+patience)), node.Kill) // ends the reading below
@@ -164,7 +164,7 @@ func (f Firing) listen(ctx context.Context, s *database.Site, node *node.Offspri
 	return Fired{report.QuantilesOf(made), report.QuantilesOf(began), report.QuantilesOf(burstMade), report.QuantilesOf(burstBegan), u.node, u.server}, u.err
 }
 
-// forget removes the schedules, so that a later node has nothing to catch up with.
+// forget removes the schedules, so that a later node has nothing to catch up on.
 func forget(ctx context.Context, s *database.Site) error {
 	return s.With(context.WithoutCancel(ctx), store.Options{Keep: database.KeepAll}, func(st *store.Store) error {
 		return database.DeleteSchedules(context.WithoutCancel(ctx), st, duePrefix)

@@ -12,13 +12,13 @@ import (
 	"github.com/belfry-run/belfry/store"
 )
 
-// Weight is what idle schedules cost: per schedule, and for all of them while nothing is due.
+// Weight is the cost of idle schedules: per schedule, and of all of them while none is due.
 type Weight struct {
 	Schedules  int
 	Disk       float64 // bytes per schedule, tables and indexes
 	RSS, Heap  float64 // bytes per schedule in the node
-	Node, Base float64 // RSS of the node, with and without them
-	CPU        float64 // share of a core that the node takes
+	Node, Base float64 // RSS of the node, with and without the schedules
+	CPU        float64 // share of a core that the node uses
 	Server     float64 // the same of PostgreSQL
 	Saved      time.Duration
 }
@@ -56,17 +56,17 @@ func Weigh(ctx context.Context, s *database.Site, belfry string, n int, rest tim
 	return w, err
 }
 
-// rested is a node with nothing to do.
+// rested has the usage of an idle node.
 type rested struct{ rss, heap, node, server float64 }
 
-// idleNode starts a node and looks at it after a while of nothing.
+// idleNode starts a node and measures it after an idle time.
 func idleNode(ctx context.Context, s *database.Site, belfry string, d time.Duration) (r rested, err error) {
 	node, err := node.Serve(s, belfry)
 	if err != nil {
 		return r, err
 	}
 	defer node.Kill()
-	from := time.Now().Add(time.Second) // what starting costs is not idling
+	from := time.Now().Add(time.Second) // leaves out the cost of the start
 	if r.node, r.server, err = s.Shares(ctx, node.Process, from, from.Add(d)); err != nil {
 		return r, err
 	}

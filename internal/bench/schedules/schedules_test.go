@@ -19,11 +19,11 @@ func TestIdleSchedulesAreAsManyAsAsked(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := benchtest.Rows(t, s, st)["schedules"]; n != 3000 {
-			t.Errorf("%d schedules", n)
+			t.Errorf("schedules: got %d", n)
 		}
 		fired, err := st.FireDue(t.Context())
 		if err != nil || fired.Schedules != 0 || time.Until(fired.NextAt) < 24*time.Hour {
-			t.Errorf("%+v, %v", fired, err)
+			t.Errorf("firing: got %+v, error %v", fired, err)
 		}
 	})
 }
@@ -44,10 +44,10 @@ func TestSchedulesThatComeDueAreAllHeardOf(t *testing.T) {
 			}
 		}
 		if out.Made.P50 < 0 || out.Began.P50 < out.Made.P50 {
-			t.Errorf("%+v", out)
+			t.Errorf("delays: got %+v", out)
 		}
 		if left := benchtest.Rows(t, s, benchtest.Open(t, s))["schedules"]; left != 0 {
-			t.Errorf("%d schedules are left", left)
+			t.Errorf("schedules left: got %d", left)
 		}
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Uneven is how far the distance of each two requests of a monitor that follow each other is from what it should be.
+// Uneven returns the deviations of the distances between successive requests of each monitor from the wanted distance.
 func Uneven(seen []Arrival, every time.Duration) (list []time.Duration) {
 	last := map[int64]int64{}
 	for _, a := range seen {
@@ -19,8 +19,8 @@ func Uneven(seen []Arrival, every time.Duration) (list []time.Duration) {
 	return list
 }
 
-// Seconds are the requests in the emptiest and in the fullest of the whole seconds of a span. They are those of the clock:
-// all checks of one second begin with it, and a second that began in the midst of them would share them with the next.
+// Seconds returns the least and the most requests in a whole second of a span. The seconds are those of the clock: all
+// checks of one second begin with it, and a second that began in their middle would share them with the next.
 func Seconds(seen []Arrival, from, to time.Time) (least, most int) {
 	from, to = from.Add(time.Second-1).Truncate(time.Second), to.Truncate(time.Second)
 	counts := make([]int, max(int(to.Sub(from)/time.Second), 1))

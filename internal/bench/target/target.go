@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package target is a server to be monitored, and how evenly its requests came.
+// Package target is a server for monitors to check. It measures how evenly requests come.
 package target
 
 import (
@@ -22,11 +22,11 @@ import (
 	"github.com/belfry-run/belfry/internal/bench/process"
 )
 
-// targetEnv tells this program that it is a target, and on how many hosts.
+// targetEnv makes this program run as a target, and has the number of its hosts.
 const targetEnv = "BELFRY_BENCH_TARGET"
 
-// Target is what is monitored: an HTTP server in a process of its own, so that its CPU does not count. It answers on
-// as many loopback addresses as there are hosts, and remembers when each request came.
+// Target is an HTTP server for monitors, in a process of its own, so that its CPU does not count. It answers on one
+// loopback address for each host, and records the time of each request.
 type Target struct {
 	*process.Process
 	stdin io.Closer
@@ -34,13 +34,13 @@ type Target struct {
 	port  string
 }
 
-// Arrival is a request that the target has seen.
+// Arrival is the record of a request.
 type Arrival struct{ Monitor, Nanos int64 }
 
-// At is when it came.
+// At returns the time of the request.
 func (a Arrival) At() time.Time { return time.Unix(0, a.Nanos) }
 
-// Start starts one. The program must call [Child] first thing in main.
+// Start starts a target. The program must call [Child] first in main.
 func Start(hosts int) (*Target, error) {
 	if hosts < 1 || hosts > 250 {
 		return nil, fmt.Errorf("a target has 1 to 250 hosts, not %d", hosts)
@@ -67,14 +67,14 @@ func Start(hosts int) (*Target, error) {
 	return &Target{p, stdin, hosts, strings.TrimSpace(line)}, nil
 }
 
-// URL is what monitor i looks at.
+// URL returns the address for monitor i.
 func (t *Target) URL(i int) string { return t.at(i%t.hosts, strconv.Itoa(i)) }
 
 func (t *Target) at(host int, path string) string {
 	return fmt.Sprintf("http://127.0.0.%d:%s/%s", 1+host, t.port, path)
 }
 
-// Seen is what came since it was last asked, in the order of time.
+// Seen returns the requests since the last call, in order of time.
 func (t *Target) Seen(ctx context.Context) ([]Arrival, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, t.at(0, "seen"), nil)
 	if err != nil {
@@ -93,14 +93,14 @@ func (t *Target) Seen(ctx context.Context) ([]Arrival, error) {
 	return all, binary.Read(bytes.NewReader(raw), binary.LittleEndian, all)
 }
 
-// Close ends it.
+// Close ends the target.
 func (t *Target) Close() error {
 	err := t.stdin.Close()
 	<-t.Done
 	return err
 }
 
-// witness is the target's own side.
+// witness is the server inside the target's process.
 type witness struct {
 	mu  sync.Mutex
 	all []Arrival
@@ -114,7 +114,7 @@ func (w *witness) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 		all := w.all
 		w.all = nil
 		w.mu.Unlock()
-		_ = binary.Write(to, binary.LittleEndian, all) // who asked notices
+		_ = binary.Write(to, binary.LittleEndian, all) // the client notices a failure
 		return
 	}
 	monitor, err := strconv.ParseInt(path, 10, 64)
@@ -125,11 +125,10 @@ func (w *witness) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	w.all = append(w.all, Arrival{monitor, now.UnixNano()})
 	w.mu.Unlock()
-	_, _ = io.WriteString(to, "all is well\n") // who asked notices
+	_, _ = io.WriteString(to, "all is well\n") // the client notices a failure
 }
 
-// Child runs the target, and never returns, if this process was started to be one. It belongs before everything
-// else in main, and in TestMain.
+// Child runs the target and never returns, if this process was started as a target. Call it first in main and in TestMain.
 func Child() {
 	text := os.Getenv(targetEnv)
 	if text == "" {
@@ -172,7 +171,7 @@ func run(hosts int) error {
 	if _, err := fmt.Println(port); err != nil {
 		return err
 	}
-	_, _ = io.Copy(io.Discard, os.Stdin) // the parent ended, whatever the reason
+	_, _ = io.Copy(io.Discard, os.Stdin) // ends when the parent ends
 	err = server.Close()
 	for range list {
 		if e := <-ended; !errors.Is(e, http.ErrServerClosed) {

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestATargetRemembersWhoAsked(t *testing.T) {
+func TestATargetRecordsItsClients(t *testing.T) {
 	target, err := Start(3)
 	if err != nil {
 		t.Fatal(err)
@@ -45,10 +45,10 @@ func TestATargetRemembersWhoAsked(t *testing.T) {
 		got = append(got, a.Monitor)
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
+		t.Errorf("requests: got %v, want %v", got, want)
 	}
 	if again, err := target.Seen(t.Context()); err != nil || len(again) != 0 {
-		t.Errorf("then %v %v", again, err)
+		t.Errorf("requests of the second read: got %v, error %v", again, err)
 	}
 }
 
@@ -60,12 +60,12 @@ func TestRequestsAreMeasuredByTheirDistances(t *testing.T) {
 	seen := []Arrival{at(1, 0), at(2, 300), at(1, 1100), at(2, 1250), at(1, 2050), at(3, 2100)}
 	want := []time.Duration{100 * time.Millisecond, 50 * time.Millisecond, 50 * time.Millisecond}
 	if got := Uneven(seen, time.Second); !slices.Equal(got, want) {
-		t.Errorf("uneven by %v, want %v", got, want)
+		t.Errorf("unevenness: got %v, want %v", got, want)
 	}
 	if least, most := Seconds(append(seen, at(1, -1), at(2, 3500)), begin.Add(-time.Millisecond), begin.Add(4*time.Second+time.Millisecond)); least != 1 || most != 2 {
-		t.Errorf("%d to %d in a second that is whole", least, most)
+		t.Errorf("requests in a whole second: got %d to %d", least, most)
 	}
 	if least, most := Seconds(seen, begin, begin.Add(3*time.Second)); least != 2 || most != 2 {
-		t.Errorf("%d to %d in a second", least, most)
+		t.Errorf("requests in a second: got %d to %d", least, most)
 	}
 }

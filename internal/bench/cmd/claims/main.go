@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command claims measures what each mechanism of the claim path is worth, in turns with it and without it, and prints
-// ratios: without it to with it, the median and the quartiles. It is for docs/decisions/0023-claim-path.md.
+// Command claims measures the gain of each mechanism of the claim path, in turns with and without it. It prints the ratio
+// of without to with, as median and quartiles. Its figures are in docs/decisions/0023-claim-path.md.
 //
 //	go run ./internal/bench/cmd/claims -database postgres -rounds 7
 package main
@@ -34,7 +34,7 @@ var (
 	rate    = flag.Float64("rate", 4000, "jobs per second of the load whose latency is taken")
 )
 
-// figures are what a measure answers, in this order.
+// figures has the names of the results of a measure, in their order.
 var figures = []string{"burn-down, jobs/s", "burn-down, CPU/job", "load, CPU/job", "load, p99", "32 callers, CPU/job", "idle, p50"}
 
 func main() {
@@ -60,13 +60,13 @@ func run(ctx context.Context) (err error) {
 	return errors.Join(compare(ctx, d), d.Close())
 }
 
-// mechanisms are what can be switched off: the mechanisms of the claim path, and those of the SQLite writer.
+// mechanisms has the switches of the claim path and of the SQLite writer.
 type mechanisms struct {
 	store.Claims
 	NoGroups, NoBatches bool
 }
 
-// switches are the fields of [mechanisms] that were asked for.
+// switches has the chosen fields of [mechanisms].
 func switches() (names []string) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[mechanisms]()) {
 		if !f.Anonymous && (*without == "" || slices.Contains(strings.Split(*without, ","), f.Name)) {
@@ -76,7 +76,7 @@ func switches() (names []string) {
 	return names
 }
 
-// compare takes turns: with all, without one, with all, without the next.
+// compare measures in turns: with all mechanisms, without one, with all, without the next.
 func compare(ctx context.Context, d *database.Database) error {
 	ratios := map[string][][]float64{}
 	for range *rounds {

@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// options are the long or the short ones, changed by flags. Which of the two decides the defaults, so it is read first.
+// options returns the long or the short options, changed by flags. -short decides the defaults, so it is read first.
 func options() (bench.Options, error) {
 	o := bench.Long()
 	short := flag.Bool("short", slices.Contains(os.Args[1:], "-short") || slices.Contains(os.Args[1:], "--short"), "run for about three minutes in all")
@@ -84,7 +84,7 @@ func options() (bench.Options, error) {
 		for one := range strings.SplitSeq(text, ",") {
 			n, err := strconv.Atoi(one)
 			if err != nil || n < 1 {
-				return fmt.Errorf("%q is no number of workers", one)
+				return fmt.Errorf("%q is not a number of workers", one)
 			}
 			o.Programs.Workers = append(o.Programs.Workers, n)
 		}
@@ -100,10 +100,10 @@ func options() (bench.Options, error) {
 	flag.IntVar(&o.Keys, "keys", o.Keys, "keys of a limit")
 	flag.Parse()
 	if flag.NArg() > 0 {
-		return o, fmt.Errorf("%q is no flag", flag.Arg(0))
+		return o, fmt.Errorf("%q is not a flag", flag.Arg(0))
 	}
 	if *holds < 1 || *holds > len(rates.Horizons) {
-		return o, fmt.Errorf("-horizons is 1 to %d", len(rates.Horizons))
+		return o, fmt.Errorf("-horizons must be 1 to %d", len(rates.Horizons))
 	}
 	o.Holds = rates.Horizons[:*holds]
 	return o, nil

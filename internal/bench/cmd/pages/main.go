@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command pages makes a large installation, by default one of 1,000,000 schedules and 10,000,000 finished jobs, and
-// measures what each page of the console and each read of the API takes of a node. It prints a table for each, those
-// that take longest first, and says which are over 200 ms at p95.
+// Command pages makes a large installation, by default of 1,000,000 schedules and 10,000,000 finished jobs, and measures
+// the time of each page of the console and each read of the API. It prints a table of both, the slowest first, and marks
+// those over 200 ms at p95.
 //
 //	go run ./internal/bench/cmd/pages -schedules 100000 -jobs 500000
 //	go run ./internal/bench/cmd/pages -database PostgreSQL
@@ -57,18 +57,11 @@ func run(ctx context.Context) (err error) {
 			return fmt.Errorf("-only: %w", err)
 		}
 	}
-	var d *database.Database
-	switch *which {
-	case "SQLite":
-		d = database.SQLite(*which, *folder, "FULL")
-	case "PostgreSQL":
-		if d, err = database.StartPostgres(ctx, *which, true); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, d.Close()) }()
-	default:
-		return fmt.Errorf("%q is not SQLite or PostgreSQL", *which)
+	d, err := openDatabase(ctx, *which, *folder)
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, d.Close()) }()
 	url := *again
 	if url == "" {
 		var s *database.Site
@@ -92,15 +85,11 @@ func run(ctx context.Context) (err error) {
 		}
 	}
 	if *profile != "" {
-		f, err := os.Create(*profile)
+		stop, err := startProfile(*profile)
 		if err != nil {
 			return err
 		}
-		defer f.Close() //nolint:errcheck // a profile
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
+		defer stop()
 	}
 	looks.Of = d
 	before := load()
@@ -125,7 +114,33 @@ func run(ctx context.Context) (err error) {
 	return err
 }
 
-// load is how many wanted the CPU on average over the last minute.
+func openDatabase(ctx context.Context, which, folder string) (*database.Database, error) {
+	switch which {
+	case "SQLite":
+		return database.SQLite(which, folder, "FULL"), nil
+	case "PostgreSQL":
+		return database.StartPostgres(ctx, which, true)
+	}
+	return nil, fmt.Errorf("%q is not SQLite or PostgreSQL", which)
+}
+
+// startProfile writes a CPU profile to a file until stop is called.
+func startProfile(name string) (stop func(), err error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		f.Close() //nolint:errcheck // a profile
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		f.Close() //nolint:errcheck // a profile
+	}, nil
+}
+
+// load returns the load average of the last minute.
 func load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
