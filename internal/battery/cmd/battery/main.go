@@ -1,13 +1,18 @@
 // Command battery plants every fault of internal/battery and runs the tests that must find it. It prints a table, and
 // fails when a fault is not found. Run it in the root of the project:
 //
-//	go run ./internal/battery/cmd/battery [name ...]
+//	go run ./internal/battery/cmd/battery [-within 20m] [-seed n] [name ...]
+//
+// With a seed it plants them in a random order, and with a bound it begins none after it: one run after the other reaches
+// all.
 package main
 
 import (
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -21,13 +26,16 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	within := flag.Duration("within", 0, "begin no fault after this time; 0: plant all")
+	seed := flag.Uint64("seed", 0, "of a random order; 0: by name")
+	flag.Parse()
+	if err := run(ctx, *within, *seed, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "battery:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, names []string) error {
+func run(ctx context.Context, within time.Duration, seed uint64, names []string) error {
 	faults, err := battery.Read(filepath.Join("internal", "battery", "faults"))
 	if err != nil {
 		return err
@@ -40,11 +48,19 @@ func run(ctx context.Context, names []string) error {
 	if len(names) > 0 {
 		faults = slices.DeleteFunc(faults, func(f battery.Fault) bool { return !slices.Contains(names, f.Name) })
 	}
+	if seed != 0 {
+		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
+	}
+	var until time.Time
+	if within > 0 {
+		until = time.Now().Add(within)
+	}
 	fmt.Print("| fault | breaks | found by | after |\n|---|---|---|--:|\n")
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var missed int
-	for one := range plant(ctx, faults) {
+	var planted, missed int
+	for one := range plant(ctx, faults, until) {
+		planted++
 		r := <-one
 		if r.err != nil {
 			if err == nil {
@@ -66,9 +82,9 @@ func run(ctx context.Context, names []string) error {
 		return err
 	}
 	if missed > 0 {
-		return fmt.Errorf("%d of %d faults were not found by a test that must find them", missed, len(faults))
+		return fmt.Errorf("%d of %d faults were not found by a test that must find them", missed, planted)
 	}
-	fmt.Printf("%d faults planted, all found\n", len(faults))
+	fmt.Printf("%d of %d faults planted, all found\n", planted, len(faults))
 	return nil
 }
 
@@ -77,15 +93,18 @@ type result struct {
 	err      error
 }
 
-// plant plants faults, two at once, and returns what becomes of each in their order. A build has both processors at work
-// for a part of its time, and a test waits for a part of its own.
-func plant(ctx context.Context, faults []battery.Fault) <-chan chan result {
+// plant plants faults, two at a time, and returns the result of each in their order. It begins none after until, unless that is
+// zero. A build uses both processors for a part of its time, and a test waits for a part of its own.
+func plant(ctx context.Context, faults []battery.Fault, until time.Time) <-chan chan result {
 	all := make(chan chan result, len(faults))
 	turns := make(chan struct{}, 2)
 	go func() {
 		defer close(all)
 		for _, f := range faults {
 			turns <- struct{}{}
+			if !until.IsZero() && time.Now().After(until) {
+				return
+			}
 			one := make(chan result, 1)
 			all <- one
 			go func() {
