@@ -2,6 +2,6 @@ package e2e
 
 import "syscall"
 
-// endWithUs leaves processes in our group, where what ends the tests from a
-// terminal reaches them too.
+// endWithUs leaves processes in the group of the tests, so a signal from the
+// terminal that ends the tests reaches them too.
 func endWithUs() *syscall.SysProcAttr { return nil }

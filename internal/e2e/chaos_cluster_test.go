@@ -22,40 +22,40 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// sessionTTL is short, so that a node can be given up within a round, and not so short that on a busy machine no session holds.
+// sessionTTL is short enough to give up a node within a round, and long enough for sessions to survive on a busy machine.
 const sessionTTL = 2 * time.Second
 
-// usualTTL is what operators have who set nothing.
+// usualTTL is the default of operators.
 const usualTTL = 30 * time.Second
 
-// chaos is one history under way.
+// chaos is the state of one running history.
 type chaos struct {
 	t       *testing.T
 	site    *site
 	random  *rand.Rand
 	seed    uint64
-	history string // what handlers wrote
+	history string // the file that handlers write
 	places  []*place
 	load    *load
-	without map[string]string // kinds of faults that cannot be here, and why
+	without map[string]string // kinds of faults that are impossible here, and why
 
-	disk   string         // where the database lies, small and its own; "" if there is none
+	disk   string         // a small disk of its own for the database; "" if there is none
 	file   string         // of the database; SQLite
 	server *pgtest.Server // PostgreSQL
 	direct string         // URL of the database past the proxies
 	clock  clock
-	off    time.Duration // by how much that clock is
+	off    time.Duration // the offset of that clock
 
 	ttl    time.Duration // of sessions
 	marks  sync.WaitGroup
 	lives  []*process
-	strays []string // nodes that ended by themselves
+	strays []string // nodes that ended without a signal of the test
 
-	recorder *history.Writer // of what clients are told
+	recorder *history.Writer // of the answers to clients
 	recorded string          // its file
 }
 
-// place is where a node stands: its address stays when it is started again.
+// place is the address and process of a node. A restarted node keeps its address.
 type place struct {
 	*process
 	id      string
@@ -67,14 +67,14 @@ type place struct {
 
 func (p *place) String() string { return p.id }
 
-// setting is what a history is made of.
+// setting has the parameters of a history.
 type setting struct {
 	database string
 	seed     int64
 	rounds   int
 }
 
-// long runs, which somebody asked for, do all that there is and take longer.
+// long reports a long run, which covers all faults.
 func (o setting) long() bool { return o.rounds > fewRounds }
 
 func newChaos(t *testing.T, o setting) *chaos {
@@ -118,7 +118,7 @@ func (c *chaos) onSQLite(o setting) {
 	c.site.env = append(c.site.env, env)
 }
 
-// packs draws whether each claim makes a pack.
+// packs draws whether every claim makes a pack.
 func (c *chaos) packs() bool {
 	yes := c.random.IntN(3) > 0
 	if yes {
@@ -145,8 +145,8 @@ func (c *chaos) onPostgreSQL(o setting) {
 	}
 }
 
-// moveToSmallDisk moves the database, and not the server's log, which has no
-// answer to a full disk but to end.
+// moveToSmallDisk moves the database to the small disk. The server's log stays
+// where it is, since the server ends when it cannot write its log.
 func (c *chaos) moveToSmallDisk() {
 	db, err := pgx.Connect(c.t.Context(), c.server.URL("postgres"))
 	if err != nil {
@@ -173,14 +173,14 @@ func (c *chaos) moveToSmallDisk() {
 	}
 }
 
-// connect goes to the database past the proxies.
+// connect connects to the database without a proxy.
 func (c *chaos) connect() (*pgx.Conn, error) {
 	ctx, stop := context.WithTimeout(c.t.Context(), 5*time.Second)
 	defer stop()
 	return pgx.Connect(ctx, c.direct)
 }
 
-// drawPlaces is one node, or all.
+// drawPlaces draws one node, or all.
 func (c *chaos) drawPlaces(r *rand.Rand) []*place {
 	if r.IntN(3) == 0 {
 		return c.places
@@ -212,7 +212,7 @@ func (c *chaos) kill(n *place) {
 	n.process.kill()
 }
 
-// collect notes a node that ended without having been told to.
+// collect records a node that ended without a signal of the test.
 func (c *chaos) collect(n *place) {
 	if !n.killed && !n.running() {
 		c.strays = append(c.strays, fmt.Sprintf("%s at %s ended by itself: %v\n%s", n.name, n.id, n.err, tail(n.stderr.String())))
@@ -224,7 +224,7 @@ func (c *chaos) ready(n *place) {
 	n.says(n.stdout, patience, `^Next, in another terminal: `)
 }
 
-// ensure starts what does not run, as a supervisor would.
+// ensure starts the nodes that do not run, as a supervisor would.
 func (c *chaos) ensure() {
 	c.t.Helper()
 	var started []*place
@@ -242,7 +242,7 @@ func (c *chaos) ensure() {
 	}
 }
 
-// begin starts the nodes, tells them what there is to do, and the load.
+// begin starts the nodes, applies the definitions, and starts the load.
 func (c *chaos) begin() {
 	c.ensure()
 	for _, n := range c.places {
@@ -252,8 +252,8 @@ func (c *chaos) begin() {
 	c.load = startLoad(c)
 }
 
-// mark puts a line between those of the handlers. One write to a file opened
-// for appending is one line, and their order is the order of events.
+// mark adds a line between those of the handlers. One write to a file opened for
+// appending is one line, and the order of lines is the order of events.
 func (c *chaos) mark(what, who string) {
 	c.t.Helper()
 	if err := note(c.history, what, who, 0, 0, 0); err != nil {
@@ -261,7 +261,7 @@ func (c *chaos) mark(what, who string) {
 	}
 }
 
-// later does something after a while, in any case before the history is read.
+// later runs a function after a delay, and at the latest before the history is read.
 func (c *chaos) later(d time.Duration, do func()) {
 	c.marks.Go(func() {
 		<-time.After(d)

@@ -17,7 +17,7 @@ import (
 	"github.com/belfry-run/belfry/workflow"
 )
 
-// keyedLimit is how many jobs of a key run at once, and itemsAtOnce how many items of a run.
+// keyedLimit is the number of jobs of a key that may run at once, and itemsAtOnce that of items of a run.
 const (
 	keyedLimit  = 2
 	itemsAtOnce = 2
@@ -28,7 +28,7 @@ func flowTasks(tk func(name, pace, beats string) task.Task) []task.Task {
 	keyed, line := tk("keyed", "0.1", "1 2 3"), tk("line", "0.1", "1")
 	keyed.Limits = []flow.Limit{{Key: "input.k", Running: keyedLimit}}
 	line.Sequence = &flow.Sequence{Key: "input.k", OnFailure: flow.SequenceGoesOn}
-	// Its timeout is longer than all by which clocks are set, which a node that was down cannot tell from time that has passed.
+	// The timeout is longer than any step of a clock: a node that was down takes a step for time that has passed.
 	order := task.Task{Name: "order", Timeout: task.MaxWorkflowTimeout, Workflow: &task.Workflow{Steps: []task.Step{
 		{Name: "each", Task: "item", ForEach: "input.items", AtOnce: itemsAtOnce},
 		{Name: "pause", Sleep: core.Duration(time.Second)},
@@ -39,7 +39,7 @@ func flowTasks(tk func(name, pace, beats string) task.Task) []task.Task {
 	return []task.Task{keyed, line, tk("item", "0.1", "1 2"), tk("joined", "0", ""), order}
 }
 
-// flows asks for jobs of limits and sequences, of two keys each.
+// flows enqueues jobs with limits and sequences, of two keys each.
 func (l *load) flows(ctx context.Context, r *rand.Rand) {
 	for i := range forever(ctx, 700*time.Millisecond) {
 		name, n := "keyed", 1+r.IntN(5)
@@ -55,7 +55,7 @@ func (l *load) flows(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-// orders begins runs of a workflow, and sends signals to those of late.
+// orders starts runs of a workflow, and sends signals to the latest of them.
 func (l *load) orders(ctx context.Context, r *rand.Rand) {
 	for range forever(ctx, 1500*time.Millisecond) {
 		l.ask(ctx, r, job.NewJob{Task: "order", Input: json.RawMessage([]string{`{"items":[1,2,3,4]}`, `{"items":[1]}`, `{"items":[]}`}[r.IntN(3)])})
@@ -74,14 +74,14 @@ func (l *load) signal(ctx context.Context, r *rand.Rand) {
 	defer stop()
 	api := l.c.places[r.IntN(len(l.c.places))].api
 	_, err := api.SendSignal(ctx, "default", runs[r.IntN(len(runs))], workflow.Signal{Name: "go", ID: fmt.Sprint(r.IntN(2))})
-	if code := core.CodeOf(err); err != nil && ctx.Err() == nil && !away(err) && code != core.Conflict && code != core.NotFound { // it has ended, or has not begun
+	if code := core.CodeOf(err); err != nil && ctx.Err() == nil && !away(err) && code != core.Conflict && code != core.NotFound { // the run has ended, or has not begun
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.refused = append(l.refused, fmt.Sprintf("signal: %s: %v", code, err))
 	}
 }
 
-// noteFlow notes which group a job is of, or which run it is. It is asked under the lock.
+// noteFlow records the group of a job, or its run. The caller holds the lock.
 func (l *load) noteFlow(n job.NewJob, id int64) {
 	switch n.Task {
 	case "keyed", "line":
@@ -91,7 +91,7 @@ func (l *load) noteFlow(n job.NewJob, id int64) {
 	}
 }
 
-// flowLines adds what jobs had to keep to, and answers which jobs are of which steps.
+// flowLines adds the limits and sequences of jobs, and returns the step of each job.
 func (c *chaos) flowLines(r record) map[int64]history.Job {
 	c.t.Helper()
 	c.recorder.Add(history.Limit{Task: "keyed", Running: keyedLimit})

@@ -19,11 +19,11 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// What the rounds found, each as a test of its own.
+// Each fault that the rounds found has a test of its own.
 
-// PostgreSQL ends a transaction whose node was frozen in it. The node, once
-// awake, has a database that is not available, and no fault of its own: its
-// clients are told to try again.
+// PostgreSQL ends a transaction whose node was frozen in it. When the node wakes, it
+// reports that the database is unavailable, not a fault of its own: its clients are
+// told to retry.
 func TestChaosFoundATransactionThatWasEndedIsAnOutage(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
@@ -52,10 +52,10 @@ func TestChaosFoundATransactionThatWasEndedIsAnOutage(t *testing.T) {
 		return n
 	}
 	defer stop()
-	for range 5 { // the transaction that is caught may be one of the node's own
+	for range 5 { // the frozen transaction may be one of the node's own
 		eventually(t, patience, "the node is frozen in a transaction", func() (bool, string) {
 			n.signal(syscall.SIGSTOP)
-			for range 5 { // what the backends were doing comes to its end
+			for range 5 { // lets the statements of the backends end
 				if count() > 0 {
 					return true, ""
 				}
@@ -68,18 +68,18 @@ func TestChaosFoundATransactionThatWasEndedIsAnOutage(t *testing.T) {
 		select {
 		case err := <-answers:
 			if !away(err) {
-				t.Errorf("the client is told %s: %v", core.CodeOf(err), err)
+				t.Errorf("error of the client: got %s: %v", core.CodeOf(err), err)
 			}
 			return
 		case <-time.After(5 * time.Second):
 		}
 	}
-	t.Error("nobody was told")
+	t.Error("errors of clients: got none, want one")
 }
 
-// A server that lost its caches in a crash writes them anew for the first
-// connection, and refuses it when the disk is full: with a code that elsewhere
-// means a fault of the server's own.
+// A server that lost its caches in a crash writes them again for the first
+// connection. If the disk is full, it refuses the connection, with a code that
+// elsewhere means a fault of the server.
 func TestChaosFoundAServerThatCannotTakeAConnectionIsAnOutage(t *testing.T) {
 	t.Parallel()
 	c := beforeAStep(t, "postgres", sessionTTL)
@@ -93,7 +93,7 @@ func TestChaosFoundAServerThatCannotTakeAConnectionIsAnOutage(t *testing.T) {
 	eventually(t, patience, "PostgreSQL takes no connection", func() (bool, string) {
 		_, err := c.places[0].api.Enqueue(t.Context(), []job.NewJob{{Task: "quick"}})
 		if err != nil && !away(err) {
-			t.Errorf("a client is told %s: %v", core.CodeOf(err), err)
+			t.Errorf("error of a client: got %s: %v", core.CodeOf(err), err)
 		}
 		return err != nil && refused(), fmt.Sprint(err)
 	})
@@ -104,8 +104,8 @@ func TestChaosFoundAServerThatCannotTakeAConnectionIsAnOutage(t *testing.T) {
 	c.recovers()
 }
 
-// Delays are meant as delays: when the clock that decides is set back, what
-// waits for a moment after now does not wait for the old one.
+// A delay stays a delay: when the deciding clock is set back, a waiting job does
+// not wait until its old due time.
 func TestChaosFoundAClockThatIsSetBackStallsNothing(t *testing.T) {
 	t.Parallel()
 	for _, database := range []string{"sqlite", "postgres"} {
@@ -120,8 +120,8 @@ func TestChaosFoundAClockThatIsSetBackStallsNothing(t *testing.T) {
 	}
 }
 
-// The same when it is set back while no node runs, as a machine without a
-// battery for its clock does with every start.
+// The same holds when the clock is set back while no node runs, as happens at every
+// start of a machine without a battery for its clock.
 func TestChaosFoundAClockThatIsSetBackBetweenTwoStartsStallsNothing(t *testing.T) {
 	t.Parallel()
 	if c := beforeAStep(t, "sqlite", sessionTTL); c != nil {
@@ -133,8 +133,8 @@ func TestChaosFoundAClockThatIsSetBackBetweenTwoStartsStallsNothing(t *testing.T
 	}
 }
 
-// beforeAStep is one node under way, with a clock that can be set. There is
-// none on SQLite in a short run.
+// beforeAStep starts one node with a clock that can be set. A short run has none on
+// SQLite.
 func beforeAStep(t *testing.T, database string, ttl time.Duration) *chaos {
 	o := setting{database, 1, fewRounds}
 	fromEnv(t, "BELFRY_E2E_ROUNDS", func(n int64) { o.rounds = int(n) })
@@ -150,7 +150,7 @@ func beforeAStep(t *testing.T, database string, ttl time.Duration) *chaos {
 	return c
 }
 
-// someWaiting are a job that is about to be retried, and one that runs.
+// someWaiting returns a job that is about to be retried, and a running job.
 func (c *chaos) someWaiting() (ids []int64) {
 	c.t.Helper()
 	api := c.places[0].api
@@ -175,7 +175,7 @@ func (c *chaos) someWaiting() (ids []int64) {
 	return ids
 }
 
-// goesOn wants every delay to have come to its end, soon.
+// goesOn fails unless every delay ends soon.
 func (c *chaos) goesOn(waiting []int64) {
 	c.t.Helper()
 	api := c.places[0].api
@@ -192,9 +192,9 @@ func (c *chaos) goesOn(waiting []int64) {
 	}
 }
 
-// Leases count on the clock that decides. When it is set forward, a worker
-// that lives and renews has not been silent for as long, and keeps its jobs.
-func TestChaosFoundAClockThatIsSetForwardTakesNoJobFromWhoLives(t *testing.T) {
+// Leases use the deciding clock. When it is set forward, a live worker that renews
+// keeps its jobs, since no such time has passed.
+func TestChaosFoundAClockThatIsSetForwardTakesNoJobFromALiveWorker(t *testing.T) {
 	t.Parallel()
 	for _, database := range []string{"sqlite", "postgres"} {
 		t.Run(database, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestChaosFoundAClockThatIsSetForwardTakesNoJobFromWhoLives(t *testing.T) {
 			}
 			api := c.places[0].api
 			for i := range 3 {
-				held := c.someWaiting()[1] // one that runs
+				held := c.someWaiting()[1] // the running job
 				c.setClock(c.off + time.Hour)
 				c.done(held)
 				as := must[[]job.Attempt](t)(api.Attempts(t.Context(), "default", held))

@@ -18,19 +18,19 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// uptimeStep is how finely /proc/uptime counts, from which handlers take their times.
+// uptimeStep is the resolution of /proc/uptime, from which handlers take their times.
 const uptimeStep = 10 * time.Millisecond
 
-// sinceBoot is the clock of /proc/uptime in microseconds. Nothing that a fault does to clocks reaches it.
+// sinceBoot reads the clock of /proc/uptime in microseconds. No fault changes this clock.
 func sinceBoot() int64 {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		panic(err) // it is there since Linux 2.6
+		panic(err) // this clock exists since Linux 2.6
 	}
 	return ts.Nano() / int64(time.Microsecond)
 }
 
-// newRecorder records to a file of the site, or to the folder BELFRY_E2E_HISTORY, where it is kept.
+// newRecorder records to a file of the site, or to the folder BELFRY_E2E_HISTORY, which is kept.
 func newRecorder(t *testing.T, dir, source string) (w *history.Writer, file string) {
 	t.Helper()
 	before := sinceBoot()
@@ -56,7 +56,7 @@ func newRecorder(t *testing.T, dir, source string) (w *history.Writer, file stri
 	return history.NewWriter(f, history.Header{Source: source, Clock: "since boot", Precision: uptimeStep.Microseconds()}, sinceBoot), file
 }
 
-// uptimeOf reads seconds with two decimals.
+// uptimeOf parses seconds with two decimals.
 func uptimeOf(t testing.TB, text string) int64 {
 	t.Helper()
 	seconds, err := strconv.ParseFloat(text, 64)
@@ -66,12 +66,12 @@ func uptimeOf(t testing.TB, text string) int64 {
 	return int64(math.Round(seconds*100)) * uptimeStep.Microseconds()
 }
 
-// recording is a client of a node that records what it asks.
+// recording is a client of a node that records its calls.
 func (c *chaos) recording(n *place) driver.Client {
 	return driver.Client{To: n.api, Writer: c.recorder, Process: n.id}
 }
 
-// executions are what handlers wrote down, as lines of a history.
+// executions returns the records of handlers as lines of a history.
 func executions(t testing.TB, file string) (all []history.Execution) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -106,7 +106,7 @@ func executions(t testing.TB, file string) (all []history.Execution) {
 	return all
 }
 
-// writeHistory adds what handlers saw and what is recorded to what clients were told.
+// writeHistory adds the executions of handlers and the final record to the answers of clients.
 func (c *chaos) writeHistory(r record, asked int64) {
 	c.t.Helper()
 	for _, e := range executions(c.t, c.history) {
@@ -139,7 +139,7 @@ func (c *chaos) writeHistory(r record, asked int64) {
 	}
 }
 
-// checkHistoryFile checks the file as belfry check-history does, and wants it to have had enough to check.
+// checkHistoryFile checks the file as belfry check-history does. It fails if the file has too little to check.
 func checkHistoryFile(v *verdict, file string) history.Report {
 	f, err := os.Open(file)
 	if err != nil {

@@ -51,7 +51,7 @@ func (c *chaos) check() {
 	c.summarize(v, r, history)
 }
 
-// record reads all that Belfry says has happened.
+// record reads the jobs, attempts and occurrences that Belfry recorded.
 func (c *chaos) record() record {
 	c.t.Helper()
 	api := c.places[0].api
@@ -69,7 +69,7 @@ func (c *chaos) record() record {
 	return r
 }
 
-// summarize says what was gone through, and wants it to have been enough.
+// summarize logs what the history covered, and fails if it is too little.
 func (c *chaos) summarize(v *verdict, r record, history []line) {
 	tries, reasons, runs, ends := map[job.Outcome]int{}, map[core.Reason]int{}, map[string]int{}, map[job.State]int{}
 	for _, as := range r.attempts {
@@ -95,8 +95,8 @@ func (c *chaos) summarize(v *verdict, r record, history []line) {
 	}
 }
 
-// errorsLogged finds what nodes logged as errors: those that need a person.
-// Nothing that heals by itself is one. The same error is shown once.
+// errorsLogged finds the errors in the logs of nodes. An error needs a person; a
+// fault that heals by itself must not be logged as one. Equal errors are shown once.
 func (c *chaos) errorsLogged() map[string]string {
 	found := map[string]string{}
 	for _, p := range c.lives {

@@ -22,22 +22,22 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// grid is the schedules with a plan, and the distance of their nominal times.
+// grid has the schedules with fixed times, and the distance of their nominal times.
 var grid = map[string]time.Duration{
 	"tick": time.Second, "tock": time.Second, "slow": time.Second, "flaky": 2 * time.Second,
 }
 
-// loops are the schedules that count from the finish of the run before.
+// loops has the schedules that count from the finish of the run before.
 var loops = []string{"loop", "rough"}
 
-// narrow is the queue that all nodes together may not crowd.
+// narrow is the queue whose concurrency all nodes share.
 const (
 	narrow      = "narrow"
 	narrowLimit = 3
 )
 
-// noteDown is what every command does. One write to a file opened for
-// appending is one line, whoever else writes.
+// noteDown is the script of every command. One write to a file opened for appending
+// is one line, even if others write at the same time.
 const noteDown = `
 	note() {
 		read -r up _ < /proc/uptime
@@ -54,7 +54,7 @@ const noteDown = `
 	note end
 `
 
-// note is the same from here.
+// note does the same in Go.
 func note(history, what, task string, job int64, attempt int, lease int64) error {
 	f, err := os.OpenFile(history, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -64,11 +64,10 @@ func note(history, what, task string, job int64, attempt int, lease int64) error
 	return errors.Join(err, f.Close())
 }
 
-// mayFail are the tasks whose jobs may use up all their attempts.
+// mayFail has the tasks whose jobs may use up their attempts.
 var mayFail = []string{"doomed", "rough"}
 
-// definitions cover every way in which a run may meet another and a missed
-// run be made up for.
+// definitions cover every overlap policy and every catch-up policy.
 func definitions(history string) view.Manifest {
 	tk := func(name, pace, beats string) task.Task {
 		return task.Task{
@@ -88,7 +87,7 @@ func definitions(history string) view.Manifest {
 	cron := []schedule.Rule{{Cron: "* * * * * *"}}
 	every := func(d time.Duration) []schedule.Rule { return []schedule.Rule{{Every: core.Duration(d)}} }
 	finish := []schedule.Rule{{Every: core.Duration(time.Second), Anchor: schedule.AnchorFinish}}
-	return view.Manifest{ // with what chaos_flow_test.go adds
+	return view.Manifest{ // with the definitions of chaos_flow_test.go
 		Queues: []job.Queue{{Name: narrow, GlobalLimit: narrowLimit}, {Name: "naps"}},
 		Tasks: append(flowTasks(tk),
 			tk("quick", "0", ""), tk("middling", "0.1", "1 2 3"), tk("long", "0.35", "1 2 3 4"), tk("flaky", "0", ""), strait, nap,
@@ -105,18 +104,18 @@ func definitions(history string) view.Manifest {
 	}
 }
 
-// load is what clients ask for all the while, and what they were told.
+// load makes the requests of clients and keeps their answers.
 type load struct {
 	c    *chaos
 	stop context.CancelFunc
 	done sync.WaitGroup
 
 	mu       sync.Mutex
-	acked    map[string]int64 // what a client was told: key -> job
-	keyless  []int64          // the same, without a key
-	doomed   []int64          // those that fail
-	canceled map[int64]bool   // asked to end
-	refused  []string         // answers to clients that should not be
+	acked    map[string]int64 // acknowledged: key -> job
+	keyless  []int64          // acknowledged without a key
+	doomed   []int64          // jobs that fail
+	canceled map[int64]bool   // jobs with a request to cancel
+	refused  []string         // wrong refusals
 	groups   map[int64]string // of limits and sequences, by job
 	runs     []int64          // of workflows
 }
@@ -129,7 +128,7 @@ func startLoad(c *chaos) *load {
 		random := rand.New(rand.NewPCG(c.seed, uint64(2+i)))
 		l.done.Go(func() { do(ctx, random) })
 	}
-	// Longer than the load: what was asked for is also done.
+	// Longer than the load, so that all requests are completed.
 	l.nap(c)
 	return l
 }
@@ -139,10 +138,10 @@ func (l *load) end() {
 	l.done.Wait()
 }
 
-// some is a random part of a span.
+// some draws a random part of a span.
 func some(r *rand.Rand, d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }
 
-// drawJob is a job under a key. Its memory outlives the steps of the clock.
+// drawJob draws a job with a key, whose window is longer than the steps of the clock.
 func drawJob(r *rand.Rand, key string) job.NewJob {
 	tasks := []string{"quick", "quick", "middling", "flaky", "strait", "nap", "doomed"}
 	j := job.NewJob{Task: tasks[r.IntN(len(tasks))], Key: key, KeyWindow: job.MaxKeyWindow}
@@ -152,15 +151,15 @@ func drawJob(r *rand.Rand, key string) job.NewJob {
 	return j
 }
 
-// single asks for one job after the other, and does not let go of one before
-// some node has acknowledged it.
+// single enqueues one job after the other. It repeats each request until a node has
+// acknowledged it.
 func (l *load) single(ctx context.Context, r *rand.Rand) {
 	for i := range forever(ctx, 80*time.Millisecond) {
 		l.insist(ctx, r, drawJob(r, fmt.Sprintf("key-%d", i)))
 	}
 }
 
-// batches does the same with several at once.
+// batches does the same with several jobs at once.
 func (l *load) batches(ctx context.Context, r *rand.Rand) {
 	for i := range forever(ctx, time.Second) {
 		var list []job.NewJob
@@ -179,14 +178,14 @@ func (l *load) insist(ctx context.Context, r *rand.Rand, list ...job.NewJob) {
 	}
 }
 
-// plain asks for jobs without a key, once.
+// plain enqueues jobs without a key, with one request each.
 func (l *load) plain(ctx context.Context, r *rand.Rand) {
 	for range forever(ctx, 400*time.Millisecond) {
 		l.ask(ctx, r, job.NewJob{Task: "quick"})
 	}
 }
 
-// ask reports whether the jobs were acknowledged.
+// ask enqueues jobs and reports whether they were acknowledged.
 func (l *load) ask(ctx context.Context, r *rand.Rand, list ...job.NewJob) bool {
 	var made []job.Enqueued
 	told := l.tell(ctx, r, "enqueue", func(ctx context.Context, api driver.Calls) (err error) {
@@ -209,8 +208,8 @@ func (l *load) ask(ctx context.Context, r *rand.Rand, list ...job.NewJob) bool {
 	return told
 }
 
-// tell goes to any node with something to do, and reports whether it was
-// done. A node may be away; it may not refuse.
+// tell makes a request to any node, and reports whether it succeeded. The node may
+// be away, but it must not refuse.
 func (l *load) tell(ctx context.Context, r *rand.Rand, what string, do func(context.Context, driver.Calls) error) bool {
 	api := l.c.recording(l.c.places[r.IntN(len(l.c.places))])
 	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
@@ -224,14 +223,14 @@ func (l *load) tell(ctx context.Context, r *rand.Rand, what string, do func(cont
 	return err == nil
 }
 
-// away reports that a node or its database was not reached, or that nobody knows
-// whether it was.
+// away reports that a node or its database was not reached, or that the outcome is
+// unknown.
 func away(err error) bool {
 	code := core.CodeOf(err)
 	return code == core.Unavailable || code == core.Unknown
 }
 
-// meddle cancels a job, or pauses for a moment what goes on.
+// meddle cancels a job, or pauses a schedule or queue for a moment.
 func (l *load) meddle(ctx context.Context, r *rand.Rand) {
 	for range forever(ctx, 1300*time.Millisecond) {
 		switch r.IntN(3) {
@@ -265,7 +264,7 @@ func (l *load) meddle(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-// resume insists: what is paused now would stay so.
+// resume repeats its request until it succeeds, or the pause would stay.
 func (l *load) resume(ctx context.Context, r *rand.Rand, what string, do func(context.Context, driver.Calls) error) {
 	for range forever(ctx, 200*time.Millisecond) {
 		if l.tell(ctx, r, what, do) {
@@ -274,7 +273,7 @@ func (l *load) resume(ctx context.Context, r *rand.Rand, what string, do func(co
 	}
 }
 
-// others looks at a job, retries it, runs it again, or asks for one of which only one may live beside one that stands alone.
+// others reads a job, retries it, runs it again, or enqueues a job with an active key.
 func (l *load) others(ctx context.Context, r *rand.Rand) {
 	for range forever(ctx, 300*time.Millisecond) {
 		id := l.recent(r, 40)
@@ -298,7 +297,7 @@ func (l *load) others(ctx context.Context, r *rand.Rand) {
 			},
 			func(ctx context.Context, api driver.Calls) error {
 				_, err := api.RunJobAgain(ctx, "default", id, job.RunAgain{Note: "chaos"})
-				if core.CodeOf(err) == core.Conflict { // it has not ended
+				if core.CodeOf(err) == core.Conflict { // the job has not ended
 					return nil
 				}
 				return err
@@ -308,7 +307,7 @@ func (l *load) others(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-// toRetry is a job, and one that fails.
+// toRetry draws a job, and a job that fails.
 func (l *load) toRetry(r *rand.Rand, id int64) []int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -320,7 +319,7 @@ func (l *load) toRetry(r *rand.Rand, id int64) []int64 {
 	return slices.Compact(ids)
 }
 
-// drawAcked is a job that was asked for lately, and is about to be canceled.
+// drawAcked draws a recent job to cancel.
 func (l *load) drawAcked(r *rand.Rand) int64 {
 	id := l.recent(r, 5)
 	l.mu.Lock()
@@ -331,7 +330,7 @@ func (l *load) drawAcked(r *rand.Rand) int64 {
 	return id
 }
 
-// recent is one of the last n jobs that were asked for under a key, or 0.
+// recent draws one of the last n jobs with a key, or returns 0.
 func (l *load) recent(r *rand.Rand, n int) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -342,7 +341,7 @@ func (l *load) recent(r *rand.Rand, n int) int64 {
 	return ids[len(ids)-1-r.IntN(min(len(ids), n))]
 }
 
-// nap runs a remote worker with a handler that puts its jobs off twice.
+// nap runs a remote worker with a handler that snoozes its jobs twice.
 func (l *load) nap(c *chaos) {
 	var h worker.Handlers
 	worker.Handle(&h, "nap", func(ctx context.Context, _ struct{}) (struct{}, error) {

@@ -14,12 +14,11 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// fewRounds belong to every run of all tests.
+// fewRounds is the number of rounds in the usual run of all tests.
 const fewRounds = 2
 
-// Everything that may go wrong goes wrong under load, in an order that follows
-// from a seed. Handlers write down what they do, and afterwards the record
-// must agree with them.
+// Faults of every kind occur under load, in an order that follows from a seed.
+// Handlers record what they do, and in the end Belfry's record must agree with them.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	rounds, seed := fewRounds, time.Now().UnixNano()
@@ -54,8 +53,8 @@ func fromEnv(t *testing.T, name string, set func(int64)) {
 	set(n)
 }
 
-// round lets the nodes work for a moment, lets faults begin, heals them, the
-// last one first, and waits until everything goes on.
+// round lets the nodes work for a moment, begins faults, heals them, the last one
+// first, and waits for the recovery.
 func (c *chaos) round(i int, e event) {
 	c.t.Helper()
 	c.t.Logf("round %d on %d nodes: %s", i, len(c.places), e)
@@ -73,8 +72,8 @@ func (c *chaos) round(i int, e event) {
 	c.t.Logf("round %d recovered in %s", i, time.Since(healed).Round(100*time.Millisecond))
 }
 
-// recovers waits until every node is ready, takes a job and sees it done, and
-// every schedule goes on.
+// recovers waits until every node is ready and completes a new job, and every
+// schedule continues.
 func (c *chaos) recovers() {
 	c.t.Helper()
 	for _, n := range c.places {
@@ -107,7 +106,7 @@ func (c *chaos) recovers() {
 	}
 }
 
-// end lets the dust settle: nothing new is asked for, and what there is ends.
+// end stops the load and waits until all jobs have ended.
 func (c *chaos) end() {
 	c.t.Helper()
 	c.load.end()
@@ -121,7 +120,7 @@ func (c *chaos) end() {
 		must[schedule.Schedule](c.t)(api.PauseSchedule(c.t.Context(), "default", name, "the end"))
 	}
 	live := []job.State{job.Waiting, job.Scheduled, job.Ready, job.Running}
-	for left := c.left(live); len(left) > 0; { // a backlog may take its time, and may not stand still
+	for left := c.left(live); len(left) > 0; { // a backlog may take long, but it must shrink
 		eventually(c.t, patience, "fewer jobs are left", func() (bool, string) {
 			now := c.left(live)
 			fewer := len(now) < len(left)
@@ -139,7 +138,7 @@ func (c *chaos) left(live []job.State) []job.Job {
 	return allJobs(c.t, c.places[0].api, job.Filter{States: live})
 }
 
-// why says of the first jobs why they have not ended.
+// why returns the reasons why the first jobs have not ended.
 func (c *chaos) why(left []job.Job) (text string) {
 	for _, j := range left[:min(len(left), 20)] {
 		w, err := c.places[0].api.Why(c.t.Context(), "default", j.ID)

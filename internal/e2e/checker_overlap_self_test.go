@@ -10,8 +10,8 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Two jobs of a task that may run once at a time: the first is lost with its
-// node A, and tried again on B.
+// Two jobs of a task that may run once at a time: the first is lost with its node
+// A, and retried on B.
 func crowded() (record, []line) {
 	try := func(n int, lease int64, session, worker string, o job.Outcome) job.Attempt {
 		return job.Attempt{Number: n, Lease: lease, Session: session, Worker: worker, Outcome: o}
@@ -46,7 +46,7 @@ func TestTheCheckerFindsOverlaps(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		spoil func(r *record, h []line) []line
-		says  string // empty: nothing is wrong
+		says  string // empty: no fault
 	}{
 		"a good history": {func(_ *record, h []line) []line { return h }, ""},
 		"one more than may be": {func(_ *record, h []line) []line { return insert(h, 4, zombie) },
@@ -77,7 +77,7 @@ func TestTheCheckerFindsOverlaps(t *testing.T) {
 			judge(&verdict{t: &found}, r, h)
 			all := strings.Join(found, "\n")
 			if c.says == "" && len(found) > 0 || !strings.Contains(all, c.says) {
-				t.Errorf("it says: %q", all)
+				t.Errorf("verdict: got %q, want %q", all, c.says)
 			}
 		})
 	}
@@ -112,7 +112,7 @@ func TestTheCheckerFindsBrokenPromises(t *testing.T) {
 			checkPromises(&verdict{t: &found}, r, p)
 			all := strings.Join(found, "\n")
 			if c.says == "" && len(found) > 0 || !strings.Contains(all, c.says) {
-				t.Errorf("it says: %q", all)
+				t.Errorf("verdict: got %q, want %q", all, c.says)
 			}
 		})
 	}

@@ -6,20 +6,20 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// What a handler does cannot be undone, so what must not happen at the same
-// time is looked for in what the handlers wrote and nowhere else. An attempt
-// lived at least from its first line to its last, and the order of lines is
-// the order of events: what overlaps here has overlapped.
+// The effects of a handler cannot be undone, so overlaps are looked for only in the
+// lines of the handlers. An attempt lived at least from its first line to its last,
+// and the order of lines is the order of events: attempts that overlap here have
+// overlapped.
 //
-// One thing excuses an attempt: the process of its node was frozen, which keeps
-// the node from ending what it started. From the end of the lease, whoever was
-// given up may live beside his successor, until he learns of it. Nothing else
-// does: a node that was killed takes its commands along, one that cannot reach
-// the database ends them before its lease does, and a clock that is set takes
-// no job from who lives.
+// One thing excuses an overlap: the process of the node was frozen, so the node could
+// not end its attempts. From the end of the lease, such an attempt may live beside
+// its successor until the node learns of the loss. Nothing else excuses an overlap:
+// the commands of a killed node die with it, a node that cannot reach the database
+// ends them before its lease ends, and a step of the clock takes no job from a live
+// worker.
 
-// Marks are lines that the test writes between those of the handlers, with
-// the name of a node in the place of the task.
+// Marks are lines of the test between those of the handlers, with the name of a node
+// in the place of the task.
 const (
 	markFreeze = "freeze"
 	markThaw   = "thaw"
@@ -30,7 +30,7 @@ func (l line) mark() bool {
 	return l.what == markFreeze || l.what == markThaw || l.what == markLapse
 }
 
-// try is one attempt.
+// try identifies an attempt.
 type try struct{ job, lease int64 }
 
 // tries finds attempts in the record.
@@ -44,8 +44,8 @@ func (r record) tries() map[try]job.Attempt {
 	return all
 }
 
-// excused says from which line on a session may have been given up while its
-// node knows nothing of it.
+// excused returns, by session, the line from which a session may have been given up
+// without the knowledge of its node.
 func excused(r record, history []line) map[string]int {
 	all, from, living := r.tries(), map[string]int{}, map[string]string{} // session -> worker
 	for i, l := range history {
@@ -65,8 +65,8 @@ func excused(r record, history []line) map[string]int {
 	return from
 }
 
-// checkOverlap wants no attempt to live on after another of its job, and no
-// limit to be exceeded, at any moment.
+// checkOverlap fails if an attempt lives beside a later one of its job, or if a limit
+// is exceeded at any moment.
 func checkOverlap(v *verdict, r record, history []line) {
 	all, from := r.tries(), excused(r, history)
 	last := map[try]int{}

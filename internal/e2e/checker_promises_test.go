@@ -7,14 +7,14 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// promises are what clients were told.
+// promises has the answers that clients got.
 type promises struct {
 	acked    map[string]int64 // key -> job
 	keyless  []int64
 	canceled map[int64]bool // may have been canceled
 }
 
-// checkPromises wants every job that a client was told of, once.
+// checkPromises fails unless every acknowledged job exists once.
 func checkPromises(v *verdict, r record, p promises) {
 	keys := map[string]int64{}
 	for id, j := range r.jobs {

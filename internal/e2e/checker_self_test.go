@@ -12,15 +12,15 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// complaints collects what a checker says.
+// complaints collects the errors of a checker.
 type complaints []string
 
 func (c *complaints) Errorf(format string, args ...any) {
 	*c = append(*c, fmt.Sprintf(format, args...))
 }
 
-// A checker that never complains proves nothing: each fault that it is there
-// for is put into a good history, and must be found.
+// A checker that never complains proves nothing. Each fault that it must find is put
+// into a good history, and must be found.
 func TestTheCheckerFindsFaults(t *testing.T) {
 	t.Parallel()
 	second := func(n int) time.Time { return time.Unix(1_800_000_000+int64(n), 0).UTC() }
@@ -55,7 +55,7 @@ func TestTheCheckerFindsFaults(t *testing.T) {
 		return found
 	}
 	if found := hear(good()); len(found) > 0 {
-		t.Fatalf("a good history is found at fault: %s", found)
+		t.Fatalf("faults of a good history: got %s, want none", found)
 	}
 	edit := func(id int64, change func(*job.Job)) func(*record, *[]line) {
 		return func(r *record, _ *[]line) {
@@ -91,7 +91,7 @@ func TestTheCheckerFindsFaults(t *testing.T) {
 			r, history := good()
 			c.spoil(&r, &history)
 			if found := hear(r, history); !strings.Contains(strings.Join(found, "\n"), c.says) {
-				t.Errorf("not found; it says: %q", found)
+				t.Errorf("the fault is not found: the checker says %q", found)
 			}
 		})
 	}

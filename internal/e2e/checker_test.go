@@ -16,18 +16,18 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// line is what a command wrote down about itself.
+// line is a line that a command wrote about itself.
 type line struct {
 	what    string // start, beat, snooze, error, end, or a mark
-	task    string // or whom a mark is about
+	task    string // or the node of a mark
 	job     int64
 	attempt int
 	lease   int64
 	nominal time.Time
 }
 
-// readHistory reads what the commands wrote, in the order they wrote it. Each
-// line was one write to a file opened for appending, so no line is torn.
+// readHistory reads the lines of the commands in the order of writing. Each line was
+// one write to a file opened for appending, so no line is torn.
 func readHistory(t testing.TB, file string) (all []line) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -50,19 +50,19 @@ func readHistory(t testing.TB, file string) (all []line) {
 	return all
 }
 
-// record is what Belfry says has happened.
+// record has the jobs, attempts and occurrences that Belfry recorded.
 type record struct {
 	jobs        map[int64]job.Job
 	attempts    map[int64][]job.Attempt
 	occurrences map[string][]schedule.Occurrence
 
-	// What it should be like.
+	// The record must satisfy these.
 	grid    map[string]time.Duration // schedule -> distance of its nominal times
 	limits  map[string]int           // task -> most attempts at the same time
 	mayFail []string                 // tasks that may use up their attempts
 }
 
-// verdict collects what is wrong, so that one look shows all of it.
+// verdict collects all faults, so that one run of the test shows them together.
 type verdict struct {
 	t interface {
 		Errorf(format string, args ...any)
@@ -76,7 +76,7 @@ func (v *verdict) errorf(format string, args ...any) {
 	}
 }
 
-// judge looks at everything.
+// judge runs all checks.
 func judge(v *verdict, r record, history []line) {
 	checkJobs(v, r)
 	checkHistory(v, r, history)
@@ -89,8 +89,8 @@ func judge(v *verdict, r record, history []line) {
 	}
 }
 
-// checkJobs looks at each job alone: it ended, once, and its attempts stand in
-// order under leases that grow.
+// checkJobs checks each job by itself: it ended once, and its attempts are in order
+// under growing leases.
 func checkJobs(v *verdict, r record) {
 	for id, j := range r.jobs {
 		as := r.attempts[id]
@@ -115,7 +115,7 @@ func checkJobs(v *verdict, r record) {
 				ok++
 			}
 		}
-		if j.Kind == task.KindWorkflow && len(as) == 0 { // its steps have attempts
+		if j.Kind == task.KindWorkflow && len(as) == 0 { // a run itself has no attempts
 			continue
 		}
 		if (j.State == job.Succeeded) != (ok == 1) || ok > 1 || ok == 1 && as[len(as)-1].Outcome != job.OutcomeOK {
@@ -124,7 +124,7 @@ func checkJobs(v *verdict, r record) {
 	}
 }
 
-// checkHistory compares what commands say with what is recorded of them.
+// checkHistory compares the lines of commands with their record.
 func checkHistory(v *verdict, r record, history []line) {
 	started, finished := map[try]bool{}, map[try]bool{}
 	for _, l := range history {
@@ -158,9 +158,9 @@ func checkHistory(v *verdict, r record, history []line) {
 			}
 		case "end":
 			finished[at] = true
-			// A success may be lost on the way to the record, or be met by a request
-			// to cancel, never turned into something else.
-			// One that was claimed ahead and had begun a moment before its worker was
+			// A success may be lost on the way to the record, or meet a request to
+			// cancel, but it never becomes another outcome.
+			// An attempt that was claimed ahead and began just before its worker was
 			// lost is handed back, see decision 0003.
 			forgiven := outcome == job.OutcomeHandedBack && strings.Contains(as[l.attempt-1].Error, "before it said that the job had begun")
 			if outcome != job.OutcomeOK && outcome != job.OutcomeLost && !forgiven && j.State != job.Canceled {
@@ -177,7 +177,7 @@ func checkHistory(v *verdict, r record, history []line) {
 	}
 }
 
-// checkPlan wants every nominal time from the first to the last exactly once.
+// checkPlan fails unless every nominal time from the first to the last occurs once.
 func checkPlan(v *verdict, name string, list []schedule.Occurrence, step time.Duration) {
 	if len(list) == 0 {
 		v.errorf("schedule %s has no occurrence", name)
@@ -192,7 +192,7 @@ func checkPlan(v *verdict, name string, list []schedule.Occurrence, step time.Du
 		if !o.Nominal.Equal(expect) {
 			v.errorf("schedule %s: %s stands where %s should", name, o.Nominal.Format(time.RFC3339Nano), expect.Format(time.RFC3339Nano))
 		}
-		// No further is counted: see core.CountLimit.
+		// Counts end at core.CountLimit.
 		if n := min(int(last.Sub(o.Nominal)/step)+1, core.CountLimit+1); n != o.Count {
 			v.errorf("schedule %s: the row from %s to %s counts %d and not %d", name, o.Nominal, last, o.Count, n)
 		}
@@ -200,7 +200,8 @@ func checkPlan(v *verdict, name string, list []schedule.Occurrence, step time.Du
 	}
 }
 
-// checkOccurrences wants a job, of this nominal time and no other, or a reason.
+// checkOccurrences fails unless an occurrence has a job of its own nominal time, or a
+// reason.
 func checkOccurrences(v *verdict, name string, list []schedule.Occurrence, r record) {
 	byTime := map[int64][]int64{}
 	for id, j := range r.jobs {

@@ -28,11 +28,11 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// leaves are how many requests are cut on each database by default.
+// leaves is the default number of requests that are cut on each database.
 const leaves = 6000
 
-// Clients of every route leave at any moment, with a token and without one.
-// Afterwards everything answers, and nothing is held for those who left.
+// Clients of every route leave at any moment, with and without a token. Afterwards
+// every route answers, and no resource is held for the clients that left.
 func TestClientsThatLeave(t *testing.T) {
 	n, seed := leaves, time.Now().UnixNano()
 	fromEnv(t, "BELFRY_E2E_LEAVES", func(v int64) { n = int(v) })
@@ -53,7 +53,7 @@ func TestClientsThatLeave(t *testing.T) {
 		}
 		clients.Wait()
 		r := rand.New(rand.NewPCG(uint64(seed), 8))
-		for range n / 4 { // one after the other, while nothing else goes on: each meets what the last has left
+		for range n / 4 { // one after the other without other load: each meets the state that the last one left
 			d.glance(d.streams[r.IntN(len(d.streams))])
 			d.leave(r, d.reads[r.IntN(len(d.reads))])
 		}
@@ -61,26 +61,26 @@ func TestClientsThatLeave(t *testing.T) {
 	})
 }
 
-// departures is a node whose clients leave.
+// departures has a node whose clients leave.
 type departures struct {
 	*node
 	token  string
 	cookie string
 	job    int64 // has a log, and runs
 	routes []route
-	// streams and reads are those of them that are cut more often.
+	// streams and reads are the routes that are cut more often.
 	streams, reads []route
 }
 
-// route is a request that can be made. Those that would end the test's own
-// things are made without a token only.
+// route is a request of the API. Requests that would delete the test's own
+// definitions are made only without a token.
 type route struct {
 	method, path string
 	body         string
 	harms        bool
 }
 
-// furnish makes something of each noun that a route can show.
+// furnish creates a definition of each noun that a route can show.
 func (d *departures) furnish() {
 	d.t.Helper()
 	d.shellTask("talks", "while :; do echo word; sleep 0.2; done")
@@ -96,7 +96,7 @@ func (d *departures) furnish() {
 	d.signIn()
 }
 
-// signIn gets the cookie that the pages want.
+// signIn gets the cookies of the pages.
 func (d *departures) signIn() {
 	d.t.Helper()
 	stay := &http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -105,9 +105,11 @@ func (d *departures) signIn() {
 		d.t.Fatal(err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // nothing was written
+	var all []string
 	for _, c := range resp.Cookies() {
-		d.cookie = c.Name + "=" + c.Value
+		all = append(all, c.Name+"="+c.Value)
 	}
+	d.cookie = strings.Join(all, "; ")
 	if resp.StatusCode != http.StatusSeeOther || d.cookie == "" {
 		d.t.Fatalf("the sign-in answers %d", resp.StatusCode)
 	}
@@ -115,8 +117,7 @@ func (d *departures) signIn() {
 
 var placeholder = regexp.MustCompile(`\{[^}]+\}`)
 
-// list is every route of the API as its own document tells it, and what stands
-// beside the API.
+// list collects every route of the OpenAPI document, and the routes beside the API.
 func (d *departures) list() {
 	d.t.Helper()
 	var doc struct {
@@ -154,7 +155,7 @@ func (d *departures) list() {
 	slices.SortFunc(d.routes, func(a, b route) int { return strings.Compare(a.method+a.path, b.method+b.path) })
 }
 
-// fill puts something that exists into the places of a path, where there is any.
+// fill replaces the parameters of a path by existing names and ids, if there are any.
 func (d *departures) fill(path string) string {
 	return placeholder.ReplaceAllStringFunc(path, func(place string) string {
 		switch {
@@ -178,13 +179,13 @@ func bodyFor(method string) string {
 	return `{"jobs":[{"task":"once"}],"name":"x"}`
 }
 
-// harmful routes would take away what the test looks at.
+// harmful has the routes that would remove what the test checks.
 func harmful(method, path string) bool {
 	return method == http.MethodDelete || strings.Contains(path, "cancel") || strings.Contains(path, "/tokens") ||
 		strings.Contains(path, "pause") || strings.Contains(path, "drain")
 }
 
-// credential is the header that opens a route. Who comes with a token is a program, for which there are no pages.
+// credential returns the header for a route. Pages need the cookie, since a token is for programs.
 func (d *departures) credential(way route) (name, value string) {
 	if strings.HasPrefix(way.path, "/v1/") || way.path == "/metrics" {
 		return "Authorization", "Bearer " + d.token
@@ -192,7 +193,7 @@ func (d *departures) credential(way route) (name, value string) {
 	return "Cookie", d.cookie
 }
 
-// glance opens a stream and goes when it begins.
+// glance opens a stream and leaves when it begins.
 func (d *departures) glance(way route) {
 	d.t.Helper()
 	ctx, leave := context.WithCancel(d.t.Context())
@@ -214,14 +215,14 @@ func (d *departures) glance(way route) {
 	_ = resp.Body.Close()
 }
 
-// leave makes a request and goes at one of its moments. Most answers take far less
+// leave makes a request and leaves at one of its stages. Most answers take far less
 // than a millisecond, so most waits are shorter.
 func (d *departures) leave(r *rand.Rand, way route) {
 	moment, within := r.IntN(5), time.Duration(math.Pow(r.Float64(), 4)*float64(3*time.Millisecond))
 	known := r.IntN(3) > 0 && !way.harms
 	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(d.url, "http://"), patience)
 	if err != nil {
-		return // the port's queue is full for a moment; what counts is how it is afterwards
+		return // the port's queue is full for a moment; only the state afterwards counts
 	}
 	defer conn.Close()
 	if r.IntN(2) == 0 {
@@ -250,14 +251,14 @@ func (d *departures) leave(r *rand.Rand, way route) {
 		text += way.body
 	}
 	_, _ = io.WriteString(conn, text)
-	if moment == 4 { // in the midst of the answer
+	if moment == 4 { // in the middle of the answer
 		_, _ = io.ReadAtLeast(conn, make([]byte, 1+r.IntN(400)), 1)
 	}
 	t := time.NewTimer(within)
 	<-t.C
 }
 
-// goesOn looks whether everything answers, and no place is held.
+// goesOn fails unless every route answers and no slot is held.
 func (d *departures) goesOn() {
 	d.t.Helper()
 	readyWithin(d.t, d.url, patience, http.StatusOK)
@@ -280,7 +281,7 @@ func (d *departures) goesOn() {
 	})
 	for line := range strings.Lines(d.stderr.String()) {
 		if strings.Contains(line, "level=ERROR") {
-			d.t.Errorf("it logs %s", line)
+			d.t.Errorf("log of the node: got %s", line)
 		}
 	}
 	if !d.running() {

@@ -14,8 +14,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// A node is stopped with SIGSTOP while it runs a command, as one that hangs. The watch beside it ends the command with the
-// session, so the next attempt finds no process of the first: it looks for the program that the first one's number has.
+// A node is stopped with SIGSTOP while it runs a command, like a node that hangs. Its watch process ends the command with the
+// session, so no process of the first attempt runs beside the next. The second attempt looks up the first one's process id.
 func TestACommandOfAStoppedNodeEndsBeforeItsSuccessor(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, pgtest.New(t))
@@ -34,10 +34,10 @@ func TestACommandOfAStoppedNodeEndsBeforeItsSuccessor(t *testing.T) {
 	other := s.serve("--allow-commands")
 	other.becomes(id, 3*patience, job.Succeeded)
 	if text, err := os.ReadFile(beside); err != nil || len(text) > 0 {
-		t.Errorf("beside the second attempt runs %q of the first %v", text, err)
+		t.Errorf("process of the first attempt beside the second: got %q (%v), want none", text, err)
 	}
 	stopped.signal(syscall.SIGCONT)
 	if got := fmt.Sprint(outcomes(other.attempts(id))); got != "[lost ok]" {
-		t.Errorf("attempts: %s", got)
+		t.Errorf("attempts: got %s", got)
 	}
 }

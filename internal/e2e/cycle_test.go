@@ -20,7 +20,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// lines are those of a file that members append to: what really ran.
+// lines reads the file to which members append: the true record of their runs.
 func (s *site) lines(file string) []string {
 	text, err := os.ReadFile(filepath.Join(s.dir, file))
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *site) lines(file string) []string {
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
-// writes waits for a line in such a file.
+// writes waits for a line in this file.
 func (s *site) writes(file, line string) {
 	s.t.Helper()
 	eventually(s.t, patience, "there is a line "+line, func() (bool, string) {
@@ -38,8 +38,8 @@ func (s *site) writes(file, line string) {
 	})
 }
 
-// members makes five members that write down their starts and ends, and wait in
-// between for a file that lets them go on, and a cycle of them.
+// members makes a cycle of five members. A member writes a line at its start and
+// end, and waits in between for a file.
 func (n *node) members(held string) (names []string) {
 	n.t.Helper()
 	c := &task.Cycle{}
@@ -61,8 +61,8 @@ func (n *node) members(held string) (names []string) {
 	return names
 }
 
-// checkRound wants every member to have run whole and once, but for tries that
-// were cut off, and the record to say what the file says.
+// checkRound fails unless every member ran once from start to end, apart from
+// attempts that were cut off, and the record agrees with the file.
 func (n *node) checkRound(id int64, names []string) {
 	n.t.Helper()
 	j := n.becomes(id, 4*patience, job.Succeeded)
@@ -81,13 +81,13 @@ func (n *node) checkRound(id int64, names []string) {
 	}
 	for i, m := range out.Members {
 		if m.Task != names[i] || m.State != cycle.MemberOK || m.JobID == 0 {
-			n.t.Errorf("result %d is %+v, want %s", i, m, names[i])
+			n.t.Errorf("result %d: got %+v, want %s", i, m, names[i])
 		}
 		tries := n.attempts(m.JobID)
 		said := outcomes(tries)
 		for k, outcome := range said {
 			if (outcome == job.OutcomeOK) != (k == len(said)-1) || outcome != job.OutcomeOK && outcome != job.OutcomeLost {
-				n.t.Errorf("%s: attempts ended %v", m.Task, said)
+				n.t.Errorf("outcomes of member %s: got %v", m.Task, said)
 			}
 		}
 		var starts, ends int
@@ -102,25 +102,25 @@ func (n *node) checkRound(id int64, names []string) {
 				continue
 			}
 			if work != m.JobID || try > len(said) {
-				n.t.Fatalf("%q, and the record says job %d with %d attempts", l, m.JobID, len(said))
+				n.t.Fatalf("line %q of the file: the record has job %d with %d attempts", l, m.JobID, len(said))
 			}
 			if what == "start" {
 				starts++
 			} else if ends++; try != len(said) && said[try-1] != job.OutcomeLost {
-				n.t.Errorf("%q, and the record says %v", l, said)
+				n.t.Errorf("line %q of the file: the record has outcomes %v", l, said)
 			}
 		}
 		if starts < 1 || starts > len(said) || ends < 1 {
 			n.t.Errorf("%s: %d starts and %d ends, %d attempts", m.Task, starts, ends, len(said))
 		}
 		if jobs := allJobs(n.t, n.api, job.Filter{Task: m.Task}); len(jobs) != 1 {
-			n.t.Errorf("%s has %d jobs", m.Task, len(jobs))
+			n.t.Errorf("jobs of member %s: got %d", m.Task, len(jobs))
 		}
 	}
 }
 
-// A node is killed with kill -9 while a member runs, and again at the moment
-// when it has ended: each member in turn, before the first, and after the last.
+// A node is killed with kill -9 while a member runs, and again when the member has
+// ended: for each member in turn, before the first, and after the last.
 func TestACycleSurvivesItsNodeAtEveryTransition(t *testing.T) {
 	t.Parallel()
 	for _, db := range databases {
@@ -137,7 +137,7 @@ func TestACycleSurvivesItsNodeAtEveryTransition(t *testing.T) {
 					n.kill()
 					n = s.serve(flags...)
 				}
-				if k == 0 { // whatever has come of it so far
+				if k == 0 { // at any progress of the cycle
 					s.write("go", "")
 					restart()
 				} else {
@@ -148,13 +148,13 @@ func TestACycleSurvivesItsNodeAtEveryTransition(t *testing.T) {
 					restart()
 				}
 				n.checkRound(id, names)
-				if k == len(names) { // it has ended, and nothing of it begins again
+				if k == len(names) { // the cycle has ended, and no member begins again
 					before := len(s.lines("ran"))
 					restart()
 					next := n.enqueue("round").ID
 					n.becomes(next, patience, job.Succeeded)
 					if after := len(s.lines("ran")); after != before+2*len(names) {
-						t.Errorf("%d lines, and after another round %d", before, after)
+						t.Errorf("lines after another round: got %[2]d, want %[1]d", before, after)
 					}
 				}
 			})
@@ -162,16 +162,16 @@ func TestACycleSurvivesItsNodeAtEveryTransition(t *testing.T) {
 	}
 }
 
-// Nobody's clock decides how often a member runs: it is set by an hour, forward
-// and back, while the first run is under way, between runs, and in the longer
-// lane while no node is there. Cycles go on, and a member with an interval of an
-// hour runs once in the minute that really passes.
+// A step of the clock does not change how often a member runs. The clock is set by an
+// hour, forward and back, during the first run, between runs, and in the longer lane
+// while no node runs. Cycles continue, and a member with an interval of an hour runs
+// once in the minute that really passes.
 func TestACycleGoesOnWhenTheClockIsSet(t *testing.T) {
 	t.Parallel()
 	rounds := fewRounds
 	fromEnv(t, "BELFRY_E2E_ROUNDS", func(n int64) { rounds = int(n) })
 	on := []string{"postgres"}
-	if rounds > fewRounds { // make chaos: SQLite takes a build of its own, and the store's tests show the same
+	if rounds > fewRounds { // make chaos: SQLite needs a build of its own, and the store's tests show the same
 		on = append(on, "sqlite")
 	}
 	for _, database := range on {
@@ -202,17 +202,17 @@ func TestACycleGoesOnWhenTheClockIsSet(t *testing.T) {
 					})
 				}
 			}
-			s.writes("hourly", "start") // and it does not end yet
+			s.writes("hourly", "start") // the member has not ended
 			decides.set(t, time.Hour)
 			s.write("go", "")
 			goOn("plan", "loop")
-			decides.set(t, 0) // rules with a plan are quiet now, until that time is over
+			decides.set(t, 0) // rules with fixed times do not fire until that time is over
 			goOn("loop")
 			decides.set(t, time.Hour)
 			goOn("plan", "loop")
 			decides.set(t, 2*time.Hour)
 			goOn("plan", "loop")
-			if rounds > fewRounds { // until what ran is given up takes half a minute
+			if rounds > fewRounds { // the running job is given up after half a minute
 				n.kill()
 				decides.set(t, time.Hour)
 				n = s.serve("--allow-commands", "--session-ttl", "8s")
@@ -222,7 +222,7 @@ func TestACycleGoesOnWhenTheClockIsSet(t *testing.T) {
 			goOn("loop")
 			for _, file := range []string{"hourly", "daily"} {
 				if ran := s.lines(file); len(ran) != 1 {
-					t.Errorf("%s ran %d times: %v", file, len(ran), ran)
+					t.Errorf("runs of %s: got %d: %v", file, len(ran), ran)
 				}
 			}
 			for _, j := range allJobs(t, n.api, job.Filter{States: []job.State{job.Failed, job.Canceled}}) {
@@ -234,7 +234,7 @@ func TestACycleGoesOnWhenTheClockIsSet(t *testing.T) {
 	}
 }
 
-// standing is where a cycle and its schedule are, for people.
+// standing describes the state of a cycle and its schedule.
 func (n *node) standing(name string) string {
 	sc, err := n.api.Schedule(n.t.Context(), "default", name)
 	text := fmt.Sprintf("schedule %s: %s, next %s, %d runs, %v", name, sc.State, sc.NextAt, sc.Runs, err)
@@ -245,8 +245,8 @@ func (n *node) standing(name string) string {
 	return fmt.Sprint(text, err)
 }
 
-// cyclesUnderway makes two cycles, one by a plan and one from the finish, that
-// share a member with an interval.
+// cyclesUnderway makes two cycles that share a member with an interval: one with
+// fixed times, one that counts from its finish.
 func cyclesUnderway(n *node) {
 	n.t.Helper()
 	n.shellTask("hourly", "cd "+n.site.dir+"\necho start >>hourly\nwhile [ ! -e go ]; do sleep 0.05; done")

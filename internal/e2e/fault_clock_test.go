@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// clock is the wall clock that decides: PostgreSQL's, or that of the one node
-// on SQLite.
+// clock is the deciding wall clock: that of PostgreSQL, or that of the one node on
+// SQLite.
 type clock interface {
 	set(t testing.TB, by time.Duration)
 }
 
-// step sets the clock that decides. A step forward is there to stay. A step
-// back is undone: until the clock has passed the last run, rules with a plan
-// are quiet, which for a day would leave little to look at.
+// step sets the deciding clock. A step forward stays. A step back is undone: rules
+// with fixed times do not fire until the clock has passed their last run, which would
+// leave little to check for a day.
 type step struct {
 	by     time.Duration
 	before time.Duration
@@ -51,10 +51,10 @@ func (c *chaos) setClock(by time.Duration) {
 	c.off = by
 }
 
-// fakedTime sets the clock of a program that asks the C library.
+// fakedTime sets the clock of a program that reads it from the C library.
 type fakedTime struct{ file string }
 
-// fakeTime makes what starts with its environment see a clock that can be set.
+// fakeTime gives programs that start with its environment a clock that can be set.
 func fakeTime(t testing.TB) (fakedTime, []string) {
 	t.Helper()
 	found, _ := filepath.Glob("/usr/lib/*/faketime/libfaketimeMT.so.1") // fails only for a malformed pattern
@@ -87,7 +87,7 @@ func (f fakedTime) set(t testing.TB, by time.Duration) {
 	if err := os.WriteFile(f.file+".new", []byte(text), 0o644); err != nil { //nolint:gosec // PostgreSQL's user reads it
 		t.Fatal(err)
 	}
-	if err := os.Rename(f.file+".new", f.file); err != nil { // so that nobody reads half of it
+	if err := os.Rename(f.file+".new", f.file); err != nil { // so that no program reads a half-written file
 		t.Fatal(err)
 	}
 }

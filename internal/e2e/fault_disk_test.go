@@ -29,7 +29,7 @@ func (fullDisk) Heal(c *chaos) {
 
 func (fullDisk) String() string { return "the disk of the database full" }
 
-// ownerOf says whose a file is.
+// ownerOf returns the owner of a file.
 func ownerOf(t testing.TB, path string) (uid, gid int) {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -38,7 +38,7 @@ func ownerOf(t testing.TB, path string) (uid, gid int) {
 	}
 	is, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		t.Fatalf("whose %s is cannot be told", path)
+		t.Fatalf("the owner of %s is unknown", path)
 	}
 	return int(is.Uid), int(is.Gid)
 }

@@ -21,7 +21,7 @@ type link struct {
 	url string // of the database, through it
 }
 
-// newLink puts a proxy before the database.
+// newLink starts a proxy in front of the database.
 func newLink(t testing.TB, database string) *link {
 	t.Helper()
 	to, err := url.Parse(database)
@@ -60,14 +60,14 @@ func (f *cut) Heal(c *chaos) {
 
 func (f *cut) String() string { return fmt.Sprintf("connections of %v cut", f.victims) }
 
-// toxic spoils the connections of some nodes, and the new ones too.
+// toxic disturbs the present and new connections of some nodes.
 type toxic struct {
 	victims []*place
 	says    string
 	json    []string
 }
 
-// drawDelay makes every packet late.
+// drawDelay delays every packet.
 func drawDelay(c *chaos, r *rand.Rand) fault {
 	late := 20 + r.IntN(200)
 	return &toxic{c.drawPlaces(r), fmt.Sprintf("%dms late to", late), []string{
@@ -75,8 +75,8 @@ func drawDelay(c *chaos, r *rand.Rand) fault {
 	}}
 }
 
-// drawHalfOpen makes what is sent vanish, in one direction or both, while the
-// connections look open.
+// drawHalfOpen drops the data in one direction or both, while the connections look
+// open.
 func drawHalfOpen(c *chaos, r *rand.Rand) fault {
 	f := &toxic{victims: c.drawPlaces(r)}
 	way := [][]string{{"upstream"}, {"downstream"}, {"upstream", "downstream"}}[r.IntN(3)]

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// outage is PostgreSQL killed, or ended in order, and started again.
+// outage kills PostgreSQL or stops it in order, and starts it again.
 type outage struct{ kill bool }
 
 func drawOutage(_ *chaos, r *rand.Rand) fault { return &outage{r.IntN(3) > 0} }
@@ -41,8 +41,8 @@ func (f *outage) String() string {
 	return "stop of PostgreSQL"
 }
 
-// backends ends connections of nodes from the database's side. kill -9 of one
-// makes PostgreSQL end all of them and recover.
+// backends ends connections of nodes on the side of the database. After kill -9 of
+// one backend, PostgreSQL ends all of them and recovers.
 type backends struct{ kill bool }
 
 func drawBackends(_ *chaos, r *rand.Rand) fault { return &backends{r.IntN(3) == 0} }
@@ -50,9 +50,9 @@ func drawBackends(_ *chaos, r *rand.Rand) fault { return &backends{r.IntN(3) == 
 func (f *backends) Begin(c *chaos) {
 	db, err := c.connect()
 	if err != nil {
-		return // it is away already
+		return // the database is away already
 	}
-	defer db.Close(context.Background()) //nolint:errcheck // it may have been among the victims
+	defer db.Close(context.Background()) //nolint:errcheck // this connection may have been ended too
 	const theirs = ` from pg_stat_activity where application_name = 'belfry' and backend_type = 'client backend'`
 	if !f.kill {
 		_, _ = db.Exec(c.t.Context(), `select pg_terminate_backend(pid)`+theirs)
@@ -75,8 +75,8 @@ func (f *backends) String() string {
 	return "pg_terminate_backend of all"
 }
 
-// hogs are connections of others, as many as the server lets in, so that nodes
-// whose own are ended get no new ones.
+// hogs opens all connections that the server permits, so that nodes whose
+// connections are ended get no new ones.
 type hogs struct {
 	stop context.CancelFunc
 	gone sync.WaitGroup
@@ -105,7 +105,7 @@ func (f *hogs) Begin(c *chaos) {
 				held = append(held, db)
 				continue
 			}
-			once.Do(func() { // from the first refusal on, each place that comes free is taken
+			once.Do(func() { // after the first refusal, each free connection is taken
 				if len(held) > 0 {
 					_, _ = held[0].Exec(ctx, `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'belfry'`)
 				}

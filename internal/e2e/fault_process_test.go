@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// kill is kill -9 of some nodes, and sometimes once more in the middle of
-// their start. They are started again when all is healed.
+// kill sends kill -9 to some nodes, and sometimes once more in the middle of their
+// start. They are started again when the fault is healed.
 type kill struct {
 	victims []*place
-	again   time.Duration // 0: not again
+	again   time.Duration // 0: no second kill
 }
 
 func drawKill(c *chaos, r *rand.Rand) fault {
@@ -49,7 +49,7 @@ func (f *kill) String() string {
 	return fmt.Sprintf("kill -9 of %v", f.victims)
 }
 
-// stop is SIGSTOP and SIGCONT. The commands that the node has started run on until its session is over.
+// stop sends SIGSTOP and SIGCONT. The commands of the node run on until its session is over.
 type stop struct {
 	victims []*place
 	frozen  []*process
@@ -66,8 +66,8 @@ func (f *stop) Begin(c *chaos) {
 		n.signal(syscall.SIGSTOP)
 		f.frozen = append(f.frozen, n.process)
 	}
-	// The broker gives nobody's jobs away before the session's end, which is
-	// at most a session's length from now, and its grace.
+	// The store releases jobs only after the end of their session, which is at most
+	// a session's length away, and the grace.
 	for _, p := range f.frozen {
 		c.later(sessionTTL, func() { c.mark(markLapse, p.name) })
 	}

@@ -10,8 +10,8 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-// snapshot is a reader of the database that holds a transaction open: nothing
-// that was there when it began can be vacuumed, or leave the log.
+// snapshot is a reader of the database with a long transaction: rows that existed at
+// its begin can be neither vacuumed nor removed from the log.
 type snapshot struct{ release func() }
 
 func drawSnapshot(*chaos, *rand.Rand) fault { return &snapshot{} }
@@ -27,7 +27,7 @@ func (f *snapshot) Begin(c *chaos) {
 		return
 	}
 	f.release = func() { _ = db.Close(context.Background()) }
-	// Should it fail, the database is away already.
+	// If this fails, the database is away already.
 	_, _ = db.Exec(c.t.Context(), `begin isolation level repeatable read; select count(*) from belfry.jobs`)
 }
 

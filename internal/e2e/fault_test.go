@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// fault is something that goes wrong for a while.
+// fault is a disturbance for a limited time.
 type fault interface {
 	Begin(c *chaos)
 	Heal(c *chaos)
@@ -20,18 +20,17 @@ type fault interface {
 type kind struct {
 	name string
 	draw func(c *chaos, r *rand.Rand) fault
-	// lasts is how long it may go on, past a session's end or not.
+	// lasts is the permitted duration, shorter or longer than a session.
 	lasts span
-	// beside may go wrong while something else does, and be healed in any order.
+	// beside permits a second fault at the same time, healed in any order.
 	beside bool
 }
 
-// span is from when to when.
+// span is a range of durations.
 type span struct{ from, to time.Duration }
 
-// Short faults heal before a session of a second has been given up; long ones
-// after its end, the grace for late signs and a look of the engine. Some are
-// either.
+// Short faults heal before a session of a second is given up. Long faults heal after
+// its end, the grace and a look of the engine. Some faults are either.
 var (
 	short  = span{200 * time.Millisecond, 2 * time.Second}
 	long   = span{9 * time.Second, 11 * time.Second}
@@ -40,7 +39,7 @@ var (
 
 func (s span) draw(r *rand.Rand) time.Duration { return s.from + some(r, s.to-s.from) }
 
-// kinds are what may go wrong here.
+// kinds returns the kinds of faults that are possible here.
 func (c *chaos) kinds() []kind {
 	list := []kind{
 		{"kill", drawKill, short, true},
@@ -62,7 +61,7 @@ func (c *chaos) kinds() []kind {
 	return slices.DeleteFunc(list, func(k kind) bool { return c.without[k.name] != "" })
 }
 
-// event is what goes wrong in one round, and for how long.
+// event is the fault of one round and its duration.
 type event struct {
 	faults []fault
 	lasts  time.Duration
@@ -72,8 +71,8 @@ func (e event) String() string {
 	return fmt.Sprintf("%v for %s", e.faults, e.lasts.Round(time.Millisecond))
 }
 
-// plan draws the rounds: every kind in turn, in an order that follows from the
-// seed, and now and then a second one beside it.
+// plan draws the rounds: every kind in turn, in an order that follows from the seed,
+// sometimes with a second fault at the same time.
 func (c *chaos) plan(rounds int) (list []event) {
 	all := c.kinds()
 	var deck []kind

@@ -13,7 +13,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// answer is what came back for a request made by hand.
+// answer is the answer to a request without the client library.
 type answer struct {
 	StatusCode int
 	Body       string
@@ -21,7 +21,7 @@ type answer struct {
 
 var plain = &http.Client{Timeout: patience}
 
-// request sends what curl would.
+// request sends a request as curl would.
 func request(method, url, token, body string) (answer, error) {
 	req, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {
@@ -52,7 +52,7 @@ func get(t testing.TB, url, token string) answer {
 	return send(t, http.MethodGet, url, token, "")
 }
 
-// problem is a refusal as the API writes it.
+// problem is an error document of the API.
 type problem struct {
 	Status int               `json:"status"`
 	Code   core.Code         `json:"code"`
@@ -69,7 +69,7 @@ func (a answer) problem(t testing.TB) (p problem) {
 	return p
 }
 
-// readyWithin waits for /readyz to answer with a status.
+// readyWithin waits until /readyz answers with a status.
 func readyWithin(t testing.TB, url string, within time.Duration, status int) {
 	t.Helper()
 	eventually(t, within, url+"/readyz answers "+http.StatusText(status), func() (bool, string) {

@@ -15,9 +15,9 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// A node is killed that claims many short jobs ahead, each of which has a single
-// try. Those that had no slot have cost nothing and run later; of the others
-// nobody knows, so they have failed.
+// A node that claims many short jobs ahead is killed. Each job has a single attempt.
+// Jobs without a slot keep their attempt and run later. The outcome of the others is
+// unknown, so they fail.
 func TestJobsThatWaitedInAKilledNodeRunLater(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		const jobs, slots = 300, 10
@@ -55,22 +55,22 @@ func TestJobsThatWaitedInAKilledNodeRunLater(t *testing.T) {
 			j := must[job.Job](t)(two.api.Job(t.Context(), "default", e.Job.ID))
 			switch {
 			case times[id] > 1:
-				t.Errorf("job %s has a single try and ran %d times", id, times[id])
+				t.Errorf("runs of job %s with a single attempt: got %d", id, times[id])
 			case times[id] == 0 && j.State == job.Failed:
 				unknown++
 			case times[id] == 0:
-				t.Errorf("job %s is %s and has not run", id, j.State)
+				t.Errorf("job %s: got state %s without a run", id, j.State)
 			}
 		}
 		if unknown > slots {
-			t.Errorf("%d jobs have failed that have not run, and %d had a slot", unknown, slots)
+			t.Errorf("failed jobs that have not run: got %d, want at most the %d slots", unknown, slots)
 		}
 	})
 }
 
-// A node on SQLite is killed and started again. The lock of its file says that the one before is dead, so nothing waits for
-// a session that would live for ten more minutes.
-func TestARestartTakesUpWhatAKilledNodeRan(t *testing.T) {
+// A node on SQLite is killed and started again. The lock of the file shows that the former node is dead, so no job waits for
+// the end of its session of ten minutes.
+func TestARestartRunsTheJobsOfAKilledNode(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "sqlite:belfry.db")
 	serve := func() *node { return s.serve("--allow-commands", "--session-ttl", "10m") }
@@ -87,6 +87,6 @@ func TestARestartTakesUpWhatAKilledNodeRan(t *testing.T) {
 	two.becomes(j.ID, patience, job.Succeeded)
 	attempts := two.attempts(j.ID)
 	if len(attempts) != 2 || attempts[0].Outcome != job.OutcomeLost || !strings.Contains(attempts[0].Error, "has ended without a word") {
-		t.Errorf("attempts %+v", attempts)
+		t.Errorf("attempts: got %+v", attempts)
 	}
 }

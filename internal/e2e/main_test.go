@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/internal/pgtest"
 )
 
-// binDir holds the program under test, named belfry as a user has it.
+// binDir holds the program under test, which is named belfry as for users.
 var binDir string
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
@@ -24,8 +24,8 @@ func testMain(m *testing.M) int {
 		return stepsWorker()
 	}
 	flag.Parse()
-	// These tests wait most of the time. Two at once, on two cores, would take
-	// thrice as long.
+	// These tests mostly wait. With two at once on two cores they would take three
+	// times as long.
 	if f := flag.Lookup("test.parallel"); f.Value.String() == fmt.Sprint(runtime.GOMAXPROCS(0)) {
 		_ = f.Value.Set(fmt.Sprint(4 * runtime.GOMAXPROCS(0)))
 	}
@@ -44,7 +44,7 @@ func testMain(m *testing.M) int {
 	return pgtest.Main(m)
 }
 
-// provide puts the program under test in its place.
+// provide builds the program under test, or links to the one in BELFRY_E2E_BINARY.
 func provide(path string) error {
 	if built := os.Getenv("BELFRY_E2E_BINARY"); built != "" {
 		built, err := filepath.Abs(built)

@@ -18,20 +18,20 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// town is many sites of one machine. They can be made to keep who asks waiting.
+// town serves many sites on one machine. They can hold back their answers.
 type town struct {
 	servers []*httptest.Server
 	mu      sync.Mutex
 	asked   map[string]int
 	now     map[string]int // requests under way
-	twice   []string       // who was asked twice at the same time
+	twice   []string       // sites with two requests at the same time
 	held    int
-	hold    chan struct{} // nil, or closed when they may go on
+	hold    chan struct{} // nil, or closed when the answers may be sent
 }
 
 func newTown(t testing.TB, doors int) *town {
 	w := &town{asked: map[string]int{}, now: map[string]int{}}
-	for range doors { // only so many look at one address at once
+	for range doors { // checks of one address at the same time are limited
 		w.servers = append(w.servers, httptest.NewServer(w))
 	}
 	t.Cleanup(func() {
@@ -99,7 +99,7 @@ func (w *town) counts() map[string]int {
 	return out
 }
 
-// watch is a manifest with a monitor for every house.
+// watch returns a manifest with a monitor for every site.
 func (w *town) watch(s *site, houses int, every, hook string) {
 	s.t.Helper()
 	var text strings.Builder
@@ -111,7 +111,7 @@ func (w *town) watch(s *site, houses int, every, hook string) {
 	s.run("apply", "-f", "town.yaml")
 }
 
-// monitors reads every page.
+// monitors reads every page of the list.
 func monitors(t testing.TB, api *client.Client) (all []view.MonitorView) {
 	t.Helper()
 	f := view.MonitorFilter{Paging: core.Paging{Limit: 1000}}
@@ -124,7 +124,7 @@ func monitors(t testing.TB, api *client.Client) (all []view.MonitorView) {
 	}
 }
 
-// allAre waits until every monitor is so.
+// allAre waits until every monitor satisfies a condition.
 func allAre(t testing.TB, api *client.Client, what string, so func(view.MonitorView) bool) {
 	t.Helper()
 	eventually(t, 2*patience, "every monitor "+what, func() (bool, string) {
@@ -140,23 +140,23 @@ func allAre(t testing.TB, api *client.Client, what string, so func(view.MonitorV
 	})
 }
 
-// nobodyWasDown wants no outage recorded and nobody told of any.
+// nobodyWasDown fails if an outage was recorded or a notification was sent.
 func nobodyWasDown(t testing.TB, api *client.Client, hook *pager) {
 	t.Helper()
 	p := must[core.Page[monitor.Incident]](t)(api.Incidents(t.Context(), view.IncidentFilter{}))
 	if len(p.Items) > 0 {
-		t.Errorf("%d incidents: %+v", len(p.Items), p.Items[0])
+		t.Errorf("incidents: got %d, want 0: %+v", len(p.Items), p.Items[0])
 	}
 	for _, line := range hook.types() {
 		if strings.HasSuffix(line, " down") {
-			t.Errorf("told: %s", line)
+			t.Errorf("notification: got %s, want none", line)
 		}
 	}
 }
 
-// A node is killed with 200 checks under way. Those are nobody's fault, and
-// every monitor goes on with one loop.
-func TestANodeKilledAmidItsChecksTakesNobodyForDown(t *testing.T) {
+// A node is killed with 200 checks under way. These checks do not count against the
+// monitors, and every monitor continues with one loop.
+func TestANodeKilledDuringChecksMarksNoMonitorDown(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		const houses = 200
 		w, hook := newTown(t, 50), newPager(t)
@@ -185,15 +185,15 @@ func TestANodeKilledAmidItsChecksTakesNobodyForDown(t *testing.T) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if len(w.twice) > 0 {
-			t.Errorf("asked twice at the same time: %v", w.twice)
+			t.Errorf("sites with two requests at the same time: got %v, want none", w.twice)
 		}
 		t.Logf("%d checks were under way when it was killed", most)
 	})
 }
 
-// PostgreSQL is killed while checks go on and heartbeats are expected. Calls
-// that nobody could write down are not missing.
-func TestALostDatabaseTakesNobodyForDown(t *testing.T) {
+// PostgreSQL is killed while checks run and heartbeats are expected. A heartbeat that
+// could not be recorded does not count as missed.
+func TestALostDatabaseMarksNoMonitorDown(t *testing.T) {
 	t.Parallel()
 	server := pgtest.NewServer(t, pgtest.Options{})
 	s := newSite(t, server.New(t))
@@ -228,8 +228,7 @@ func TestALostDatabaseTakesNobodyForDown(t *testing.T) {
 	}
 }
 
-// calls is somebody who calls a heartbeat ten times a second, and how often that
-// was refused.
+// calls sends a heartbeat ten times a second and counts the refusals.
 type calls struct {
 	mu sync.Mutex
 	no int
@@ -274,8 +273,8 @@ func calling(t testing.TB, url string) *calls {
 	return c
 }
 
-// Checks run on a worker that has no database. It is killed, and nobody is down
-// because of that; another one goes on, and finds an outage.
+// Checks run on a remote worker. Its kill makes no monitor go down. Another worker
+// continues and finds an outage.
 func TestARemoteWorkerChecksForTheNode(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		web, hook := newTarget(t), newPager(t)
@@ -296,7 +295,7 @@ func TestARemoteWorkerChecksForTheNode(t *testing.T) {
 		first := start("far-1")
 		status("up", up)
 		first.kill()
-		n.logs(2*patience, `msg="lost work released" sessions=1`)
+		n.logs(2*patience, `msg="jobs of lost sessions released" sessions=1`)
 		since := time.Now()
 		second := start("far-2")
 		status("checked by the other", func(m view.MonitorView) bool { return up(m) && m.State.LastGoodAt.After(since) })
@@ -314,7 +313,7 @@ func TestARemoteWorkerChecksForTheNode(t *testing.T) {
 	})
 }
 
-// Whoever tries keys learns nothing and changes nothing.
+// A client that guesses keys learns nothing and changes nothing.
 func TestKeysOfHeartbeatsThatAreWrong(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		n := s.serve()
@@ -339,10 +338,10 @@ func TestKeysOfHeartbeatsThatAreWrong(t *testing.T) {
 			}
 		}
 		if m := must[view.MonitorView](t)(n.api.Monitor(t.Context(), "default", "beat")); m.Status != monitor.StatusNew || !m.State.LastAt.IsZero() {
-			t.Errorf("it is %s: %+v", m.Status, m.State)
+			t.Errorf("status of the monitor: got %s: %+v", m.Status, m.State)
 		}
 		if a, err := request(http.MethodGet, n.url+"/beat/"+strings.ToUpper(key), "", ""); err != nil || a.StatusCode != 200 {
-			t.Errorf("the key in capitals: %+v %v", a, err)
+			t.Errorf("heartbeat with its key in capitals: got %+v, error %v", a, err)
 		}
 	})
 }

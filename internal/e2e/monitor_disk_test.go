@@ -15,9 +15,9 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// The disk of the database is full while checks go on. What they saw cannot be
-// written down, which is nobody's fault but ours, and they go on afterwards.
-func TestAFullDiskTakesNobodyForDown(t *testing.T) {
+// The disk of the database is full while checks run. Their results cannot be recorded,
+// which does not count against the monitors, and the checks continue afterwards.
+func TestAFullDiskMarksNoMonitorDown(t *testing.T) {
 	t.Parallel()
 	disk, why := pgtest.SmallDisk(t, "64m")
 	if why != "" {
@@ -37,7 +37,7 @@ func TestAFullDiskTakesNobodyForDown(t *testing.T) {
 	pgtest.FillDisk(t, filler)
 	refused := caller.refused()
 	eventually(t, patience, "calls were refused for longer than the grace", func() (bool, string) {
-		pgtest.FillDisk(t, filler) // what the database gave back is taken too
+		pgtest.FillDisk(t, filler) // fills the space that the database has released
 		return caller.refused() >= refused+50, ""
 	})
 	eventually(t, patience, "the node does not say that the disk is full", func() (bool, string) {

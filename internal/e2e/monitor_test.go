@@ -41,7 +41,7 @@ func newTarget(t testing.TB) *target {
 	return s
 }
 
-// pager is somebody's webhook: what it was told, by the key of each message.
+// pager is a webhook that keeps its messages by their keys.
 type pager struct {
 	*httptest.Server
 	deaf atomic.Bool
@@ -72,7 +72,7 @@ func newPager(t testing.TB) *pager {
 	return p
 }
 
-// types are those of the notifications, each message once.
+// types returns the types of the notifications, each message once.
 func (p *pager) types() (out []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,8 +88,8 @@ func (p *pager) types() (out []string) {
 	return out
 }
 
-// watching is a manifest with a monitor that looks every second and a webhook
-// that is told at once.
+// watching returns a manifest with a check every second and a webhook that gets its
+// messages at once.
 func watching(s *site, site *target, hook *pager) {
 	s.t.Helper()
 	text := fmt.Sprintf(`
@@ -115,8 +115,8 @@ monitors:
 	s.run("apply", "-f", "watch.yaml")
 }
 
-// An outage that begins before a node is killed and ends after it is one
-// incident, told once, and the loop goes on by itself.
+// An outage that begins before a kill of the node and ends after it is one incident
+// with one notification, and the loop of checks continues by itself.
 func TestAnOutageThatOutlivesItsNodeIsToldOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		web, hook := newTarget(t), newPager(t)
@@ -131,10 +131,10 @@ func TestAnOutageThatOutlivesItsNodeIsToldOnce(t *testing.T) {
 		}
 		status(monitor.StatusUp)
 		web.down.Store(true)
-		hook.deaf.Store(true) // what cannot be told now is told later
+		hook.deaf.Store(true) // a message that fails now is sent later
 		status(monitor.StatusDown)
-		// A message that is under way when its node dies is another one's after
-		// two minutes only. This one has come back.
+		// A message under way passes from a dead node to another only after two
+		// minutes. The delivery of this message has ended.
 		eventually(t, patience, "a try to tell was written down", func() (bool, string) {
 			p, err := s.client(s.server).Alerts(t.Context(), alert.Filter{})
 			return err == nil && len(p.Items) == 1 && p.Items[0].Tries > 0, fmt.Sprintf("%+v %v", p.Items, err)
@@ -153,14 +153,14 @@ func TestAnOutageThatOutlivesItsNodeIsToldOnce(t *testing.T) {
 		})
 		incidents, err := s.client(s.server).Incidents(t.Context(), view.IncidentFilter{})
 		if err != nil || len(incidents.Items) != 1 || incidents.Items[0].EndedBy != "recovered" || incidents.Items[0].Snapshot == nil || incidents.Items[0].Snapshot.Body != "out of order" {
-			t.Fatalf("%+v %v", incidents.Items, err)
+			t.Fatalf("incidents: got %+v, error %v", incidents.Items, err)
 		}
 		asked := web.asked.Load()
 		eventually(t, patience, "checks go on", func() (bool, string) { return web.asked.Load() > asked+2, "" })
 	})
 }
 
-// A heartbeat's URL needs no token and nothing but curl.
+// The URL of a heartbeat needs no token, only curl.
 func TestAHeartbeatIsAUrlThatOthersCall(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		s.serve("--allow-addresses", "loopback")
@@ -179,7 +179,7 @@ func TestAHeartbeatIsAUrlThatOthersCall(t *testing.T) {
 			defer res.Body.Close()
 			if res.StatusCode != want {
 				body, _ := io.ReadAll(res.Body)
-				t.Errorf("%s answered %d, want %d: %s", path, res.StatusCode, want, body)
+				t.Errorf("status of %s: got %d, want %d: %s", path, res.StatusCode, want, body)
 			}
 		}
 		for _, step := range []struct {
@@ -188,7 +188,7 @@ func TestAHeartbeatIsAUrlThatOthersCall(t *testing.T) {
 		}{{"", monitor.StatusUp}, {"/start", monitor.StatusUp}, {"/3", monitor.StatusDown}, {"/0", monitor.StatusUp}, {"/fail", monitor.StatusDown}} {
 			call(view.Beat+step.path, http.StatusOK)
 			if m, err := s.client(s.server).Monitor(t.Context(), "default", "backup"); err != nil || m.Status != step.status {
-				t.Errorf("after %q it is %s, want %s (%v)", step.path, m.Status, step.status, err)
+				t.Errorf("status of the monitor after %q: got %s, want %s (%v)", step.path, m.Status, step.status, err)
 			}
 		}
 		call("/beat/00000000000000000000000000000000", http.StatusNotFound)

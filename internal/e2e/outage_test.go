@@ -14,8 +14,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// PostgreSQL is killed and started again under load, once for less than a
-// session lives and once for longer.
+// PostgreSQL is killed and started again under load, once for less than the length of
+// a session and once for longer.
 func TestPostgreSQLGoesAwayAndComesBack(t *testing.T) {
 	t.Parallel()
 	server := pgtest.NewServer(t, pgtest.Options{})
@@ -77,7 +77,7 @@ func TestPostgreSQLGoesAwayAndComesBack(t *testing.T) {
 			jobs, err := n.api.Jobs(t.Context(), job.Filter{Schedule: "tick", States: []job.State{job.Succeeded}})
 			return err == nil && len(jobs.Items) > 0 && jobs.Items[0].Nominal.After(back), fmt.Sprint(jobs.Items, err)
 		})
-		s.run("doctor", "--within", "30s").says("^all is well$")
+		s.run("doctor", "--within", "1m").says("^all is well$")
 	}
 	outage(false)
 	outage(true)
@@ -86,16 +86,16 @@ func TestPostgreSQLGoesAwayAndComesBack(t *testing.T) {
 	select {
 	case acked = <-asked:
 	case <-time.After(patience):
-		t.Fatal("a client hangs")
+		t.Fatal("clients: got one that hangs")
 	}
 	must[schedule.Schedule](t)(n.api.PauseSchedule(t.Context(), "default", "tick", "the end"))
 	if len(acked) < 10 {
-		t.Errorf("only %d jobs were acknowledged", len(acked))
+		t.Errorf("acknowledged jobs: got only %d", len(acked))
 	}
 	for key, id := range acked {
 		j := n.becomes(id, patience, job.Succeeded)
 		if j.Key != key {
-			t.Errorf("job %d was acknowledged for %s and is for %s", id, key, j.Key)
+			t.Errorf("key of acknowledged job %[1]d: got %[3]s, want %[2]s", id, key, j.Key)
 		}
 	}
 	v := &verdict{t: t}
@@ -103,7 +103,7 @@ func TestPostgreSQLGoesAwayAndComesBack(t *testing.T) {
 	checkPlan(v, "tick", list, time.Second)
 	for _, o := range list {
 		if o.Decision != schedule.DecidedJob && o.Reason != schedule.ReasonPaused {
-			t.Errorf("%s was %s for reason %q, although all are made up for", o.Nominal, o.Decision, o.Reason)
+			t.Errorf("occurrence %s: got decision %s for reason %q, want a job, since all are caught up", o.Nominal, o.Decision, o.Reason)
 		}
 	}
 	for _, n := range nodes {
@@ -113,7 +113,7 @@ func TestPostgreSQLGoesAwayAndComesBack(t *testing.T) {
 	}
 }
 
-func TestTheCommandLineSaysThatNobodyAnswers(t *testing.T) {
+func TestTheCommandLineReportsAnUnreachableServer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "sqlite:belfry.db")
 	s.fails(6, "no server answers at http://127.0.0.1:1, and there is no belfry.db here", "job", "list").says("^try: start one with: belfry serve")

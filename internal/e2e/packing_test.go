@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// packsMany are the lines that say from how many jobs on a claim is packed, by the
-// package that says it.
+// packsMany has, by package, the line with the number of jobs from which a claim is
+// packed.
 var packsMany = map[string]string{"store/base": "const packFrom = 50", "store/sqlite": "const packFrom = 10"}
 
-// packingText is the file of a package that has a pack made of each claim,
-// however small, as far as leases may be packed at all. Claims of what chaos runs
-// are small, and would hardly make one.
+// packingText returns the file of a package with this number changed, so that every
+// claim whose leases may be packed makes a pack. The claims of the chaos tests are
+// small and would hardly make one.
 func packingText(t testing.TB, pkg string) (file, text string) {
 	t.Helper()
 	dir, err := exec.Command("go", "list", "-f", "{{ .Dir }}", "github.com/belfry-run/belfry/"+pkg).Output()
@@ -26,12 +26,12 @@ func packingText(t testing.TB, pkg string) (file, text string) {
 	file = filepath.Join(strings.TrimSpace(string(dir)), "packfrom.go")
 	was, err := os.ReadFile(file)
 	if err != nil || strings.Count(string(was), packsMany[pkg]) != 1 {
-		t.Fatalf("%s/packfrom.go is not as this test knows it, adapt packsMany: %v", pkg, err)
+		t.Fatalf("%s/packfrom.go has changed, adapt packsMany: %v", pkg, err)
 	}
 	return file, strings.Replace(string(was), packsMany[pkg], "const packFrom = 1", 1)
 }
 
-// packingBelfry is the program that packs each claim on PostgreSQL.
+// packingBelfry returns the program that packs each claim on PostgreSQL.
 func packingBelfry(t testing.TB) string {
 	t.Helper()
 	file, text := packingText(t, "store/base")

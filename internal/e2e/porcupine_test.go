@@ -11,8 +11,8 @@ import (
 	"github.com/belfry-run/belfry/internal/history"
 )
 
-// model is the sequential model of a job, for Porcupine. A step that may have no effect has none where the model has no place
-// for it; it never ends, so that it can stand behind all others.
+// model is the sequential model of a job, for Porcupine. A step that may have no effect has none if the model does not allow
+// the step. Such a step never ends, so it can come after all others.
 var model = porcupine.Model{
 	Init: func() any { return history.State{} },
 	Step: func(state, input, _ any) (bool, any) {
@@ -25,7 +25,7 @@ var model = porcupine.Model{
 	},
 }
 
-// byPorcupine is the verdict of a checker that others wrote.
+// byPorcupine returns the verdict of an independent checker.
 func byPorcupine(steps []history.Step) bool {
 	ops := make([]porcupine.Operation, len(steps))
 	for i, p := range steps {
@@ -34,10 +34,10 @@ func byPorcupine(steps []history.Step) bool {
 	return porcupine.CheckOperations(model, ops)
 }
 
-// never is later than all times of these histories.
+// never is a time after the end of these histories.
 const never = int64(1) << 61
 
-// walk is a random history of one job: what the model allows, with times that overlap, and one thing changed in every second.
+// walk returns a random history of one job that the model allows, with overlapping times. Every second history has one change.
 func walk(r *rand.Rand) []history.Step {
 	var s history.State
 	var steps []history.Step
@@ -63,7 +63,7 @@ func walk(r *rand.Rand) []history.Step {
 		if p.Verb != history.Look && p.Verb != history.Settle && r.IntN(5) == 0 {
 			p.Answer, p.Optional, p.Ended = history.Unheard, true, never
 			if r.IntN(2) == 0 {
-				next = s // it had no effect
+				next = s // no effect
 			}
 		}
 		steps, s = append(steps, p), next
@@ -84,7 +84,7 @@ func walk(r *rand.Rand) []history.Step {
 	return steps
 }
 
-// The search for an order and Porcupine agree about histories that can be explained and about those that cannot.
+// The search for an order and Porcupine agree on which histories can be explained.
 func TestPorcupineAgrees(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -94,7 +94,7 @@ func TestPorcupineAgrees(t *testing.T) {
 		explained, undecided := history.Explained(steps)
 		said[explained]++
 		if undecided || explained != byPorcupine(steps) {
-			t.Fatalf("history %d: explained %t, undecided %t, and Porcupine says otherwise: %+v", i, explained, undecided, steps)
+			t.Fatalf("history %d: got explained %t, undecided %t, but Porcupine decides otherwise: %+v", i, explained, undecided, steps)
 		}
 	}
 	t.Logf("%d are explained, %d are not", said[true], said[false])
@@ -103,7 +103,7 @@ func TestPorcupineAgrees(t *testing.T) {
 	}
 }
 
-// agreeOn has Porcupine check each job of a history that was found good.
+// agreeOn has Porcupine check each job of a history without faults.
 func agreeOn(v *verdict, h *history.History) {
 	for id, steps := range history.JobSteps(h) {
 		if explained, _ := history.Explained(steps); explained != byPorcupine(steps) {

@@ -16,12 +16,11 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what should come soon, on a machine
-// that is busy with other things.
-const patience = 30 * time.Second
+// patience is the timeout for events that come soon, and after tens of seconds on a machine with ten times as much to do.
+const patience = 2 * time.Minute
 
-// eventually looks again and again until the condition holds. A condition
-// that does not hold says why.
+// eventually repeats a condition until it holds. A condition that does not hold
+// returns the reason.
 func eventually(t testing.TB, within time.Duration, what string, holds func() (ok bool, why string)) {
 	t.Helper()
 	deadline := time.NewTimer(within)
@@ -36,12 +35,12 @@ func eventually(t testing.TB, within time.Duration, what string, holds func() (o
 		select {
 		case <-again.C:
 		case <-deadline.C:
-			t.Fatalf("after %s not so: %s\n%s", within, what, why)
+			t.Fatalf("%[2]s: not within %[1]s\n%[3]s", within, what, why)
 		}
 	}
 }
 
-// output collects what a process writes, and tells who waits for it.
+// output collects the output of a process, and wakes its waiters.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -70,11 +69,11 @@ func (o *output) String() string {
 	return text
 }
 
-// scene is the test that goes on: the step that is under way, in a test of
-// several steps. What fails must fail that one.
+// scene holds the running test, or the running step of a test with several steps.
+// A failure must be one of the running step.
 type scene struct{ testing.TB }
 
-// process is one belfry under way.
+// process is a running belfry.
 type process struct {
 	t      *scene
 	name   string
@@ -85,9 +84,8 @@ type process struct {
 	err    error // valid after done
 }
 
-// starts are commands to be started by one goroutine that never leaves its
-// thread: the kernel kills a child when the thread that started it ends, and
-// that is how no process outlives the tests.
+// starts has commands for one goroutine that never leaves its thread. The kernel kills
+// a child when the thread that started it ends, so no process outlives the tests.
 var starts = make(chan startRequest)
 
 type startRequest struct {
@@ -110,7 +108,7 @@ func launch(t *scene, name, dir string, env, argv []string, stdin string) *proce
 	p.cmd.Dir, p.cmd.Env = dir, env
 	p.cmd.Stdin = strings.NewReader(stdin)
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
-	p.cmd.WaitDelay = 5 * time.Second // for what it leaves behind that holds its output
+	p.cmd.WaitDelay = 5 * time.Second // for children that hold its output open
 	p.cmd.SysProcAttr = endWithUs()
 	started := make(chan error)
 	starts <- startRequest{p.cmd, started}
@@ -152,7 +150,7 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// kill is kill -9, and waits for the end. A process that has ended stays so.
+// kill sends kill -9 and waits for the end. It may be called after the end.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.done
@@ -183,7 +181,7 @@ func (p *process) running() bool {
 	}
 }
 
-// says waits until the output matches, and returns the match and its groups.
+// says waits until the output matches, and returns the match with its groups.
 func (p *process) says(o *output, within time.Duration, pattern string) []string {
 	p.t.Helper()
 	want := regexp.MustCompile("(?m)" + pattern)
@@ -200,9 +198,9 @@ func (p *process) says(o *output, within time.Duration, pattern string) []string
 			if found := want.FindStringSubmatch(o.String()); found != nil {
 				return found
 			}
-			p.t.Fatalf("%s has ended and never said %s:\n%s%s", p.name, pattern, p.stdout, p.stderr)
+			p.t.Fatalf("output of %s: the process ended, want %s in:\n%s%s", p.name, pattern, p.stdout, p.stderr)
 		case <-deadline.C:
-			p.t.Fatalf("%s did not say %s within %s, but:\n%s", p.name, pattern, within, tail(text))
+			p.t.Fatalf("output of %s: want %s within %s, got:\n%s", p.name, pattern, within, tail(text))
 		}
 	}
 }

@@ -18,16 +18,15 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// awayTTL is long enough that a program's end reaches its worker's disk before
-// the worker stops itself.
+// awayTTL is long enough for the result of a program to reach the worker's disk
+// before the worker stops itself.
 const awayTTL = 20 * time.Second
 
-// The server is away for longer than a session lives and has grace, while
-// workers elsewhere run programs. They stop what they run in time, as they must,
-// and nothing else is taken from them: what ended meanwhile keeps its result,
-// and what did not is lost once.
+// The server is away for longer than a session and its grace, while remote workers
+// run programs. The workers stop their programs in time, as they must. A program that
+// ended meanwhile keeps its result, and the attempt of another is lost once.
 func TestAServerThatWasAwayTakesNothingFromWorkersThatLived(t *testing.T) {
-	t.Parallel() // it waits for most of a minute
+	t.Parallel() // this test waits for most of a minute
 	flags := []string{"--session-ttl", awayTTL.String()}
 	t.Run("killed", func(t *testing.T) {
 		onEach(t, func(t *testing.T, s *site) {
@@ -44,7 +43,7 @@ func TestAServerThatWasAwayTakesNothingFromWorkersThatLived(t *testing.T) {
 			p.outlivesAbsence(func() { p.signal(syscall.SIGSTOP) }, func() { p.signal(syscall.SIGCONT) })
 		})
 	})
-	// An engine that lives on sees no renewal, because nobody can renew.
+	// The engine still runs and sees no renewals, since no worker reaches the server.
 	t.Run("the API killed, beside an engine", func(t *testing.T) {
 		t.Parallel()
 		s := newSite(t, pgtest.New(t))
@@ -90,7 +89,7 @@ func (p *pusher) outlivesAbsence(leave, back func()) {
 					kept[id] = true
 					return true, ""
 				case note != nil && strings.Contains(workers[i].stderr.String(), "stopping its jobs"):
-					return true, "" // this machine was too slow: the worker stopped it before
+					return true, "" // the machine was too slow: the worker stopped the program before
 				}
 			}
 			return false, "no worker has noted it"
@@ -111,7 +110,7 @@ func (p *pusher) outlivesAbsence(leave, back func()) {
 		}
 		p.becomes(id, 2*patience, job.Succeeded)
 		if got := fmt.Sprint(outcomes(p.attempts(id))); got != "[ok]" {
-			t.Errorf("the job that ended meanwhile has attempts %s", got)
+			t.Errorf("attempts of the job that ended meanwhile: got %s", got)
 		}
 	}
 	for i, id := range slow {
@@ -121,14 +120,14 @@ func (p *pusher) outlivesAbsence(leave, back func()) {
 			return j.State.Final(), string(j.State)
 		})
 		if got := fmt.Sprint(outcomes(p.attempts(id))); got != "[lost ok]" {
-			t.Errorf("the job that was stopped has attempts %s", got)
+			t.Errorf("attempts of the job that was stopped: got %s", got)
 		}
 	}
 	p.nothingRuns()
 }
 
-// wake signals the programs that do something, as far as they are there to hear
-// it: between its exec and the first steps of its runtime a program dies of it.
+// wake signals the programs that have a handler for the signal. Between its exec and
+// the start of its runtime, a program would die of the signal.
 func (p *pusher) wake(what string) {
 	for _, line := range p.processes() {
 		if !strings.Contains(line, what) {
@@ -136,7 +135,7 @@ func (p *pusher) wake(what string) {
 		}
 		file, _, _ := strings.Cut(strings.TrimPrefix(line, "/proc/"), "/")
 		if pid, err := strconv.Atoi(file); err == nil && catches(pid, syscall.SIGUSR1) {
-			_ = syscall.Kill(pid, syscall.SIGUSR1) // it may have ended
+			_ = syscall.Kill(pid, syscall.SIGUSR1) // the process may have ended
 		}
 	}
 }
@@ -153,7 +152,7 @@ func catches(pid int, sig syscall.Signal) bool {
 	return err == nil && caught&(1<<(sig-1)) != 0
 }
 
-// noteOf is what a worker on the machine keeps of a job on its disk.
+// noteOf returns the record of a job on the worker's disk.
 func noteOf(far *site, job int64) []byte {
 	for _, env := range far.env {
 		if state, is := strings.CutPrefix(env, "BELFRY_STATE_DIR="); is {

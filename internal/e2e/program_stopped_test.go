@@ -11,8 +11,8 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// A worker is stopped with SIGSTOP while it runs a program, as one that hangs. It can kill nothing then; the program's
-// sandbox does when the session's time is over, so another worker's attempt finds nothing beside it.
+// A worker is stopped with SIGSTOP while it runs a program, like a worker that hangs. It can kill nothing then. The sandbox
+// kills the program at the end of the session, so no process of it runs beside the attempt of another worker.
 func TestAProgramOfAStoppedWorkerEndsBeforeItsSuccessor(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "sqlite:belfry.db")
@@ -22,7 +22,7 @@ func TestAProgramOfAStoppedWorkerEndsBeforeItsSuccessor(t *testing.T) {
 	id := p.enqueue("await").ID
 	eventually(t, 2*patience, "the program awaits a signal", func() (bool, string) { return strings.Contains(p.log(id), "awaits"), p.log(id) })
 	first.signal(syscall.SIGSTOP)
-	p.nothingRuns() // with no help of the worker's
+	p.nothingRuns() // without help of the worker
 	p.works(p.machine(), "second")
 	eventually(t, 3*patience, "the second attempt ends well", func() (bool, string) {
 		p.wake("await-once")
@@ -33,7 +33,7 @@ func TestAProgramOfAStoppedWorkerEndsBeforeItsSuccessor(t *testing.T) {
 	first.logs(patience, "session could not be renewed in time, stopping its jobs|session was given up by the broker")
 	as := p.attempts(id)
 	if got := fmt.Sprint(outcomes(as)); got != "[lost ok]" || as[0].Worker != "first" || as[1].Worker != "second" {
-		t.Errorf("attempts: %+v", as)
+		t.Errorf("attempts: got %+v, want the first lost and the second succeeded", as)
 	}
 	p.nothingRuns()
 }

@@ -39,7 +39,7 @@ var visitor = sync.OnceValues(func() (string, error) {
 	return file, nil
 })
 
-// pusher is a site whose programs run elsewhere.
+// pusher is a site whose programs run on remote workers.
 type pusher struct {
 	*node
 	file   string
@@ -72,15 +72,15 @@ func newPusher(t *testing.T, s *site, flags ...string) *pusher {
 	return p
 }
 
-// push makes a task that runs the visitor.
+// push creates a task that runs the visitor.
 func (p *pusher) push(name, what string, flags ...string) {
 	p.t.Helper()
 	args := append([]string{"program", "push", p.file, "--name", name, "--retries", "2"}, flags...)
 	p.site.run(append(args, "--", p.mark, what)...)
 }
 
-// machine is a place for a worker that runs programs, with a state folder that
-// outlives the worker.
+// machine is a machine for a worker that runs programs. Its state folder outlives the
+// worker.
 func (p *pusher) machine() *site {
 	p.t.Helper()
 	far := workerSite(p.t.TB, p.secret)
@@ -92,7 +92,7 @@ func (p *pusher) machine() *site {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() {
-		// A worker that was killed may have left a control group, of which its state is the record.
+		// A killed worker may have left a control group, which its state names.
 		if err := errors.Join(sandbox.Sweep(sandbox.Options{StateDir: filepath.Join(state, "sandbox")}), scratch.Remove(state)); err != nil {
 			p.t.Error(err)
 		}
@@ -118,8 +118,8 @@ func (p *pusher) nothingRuns() {
 	})
 }
 
-// processes lists those of the programs. It reads one file of each process of the machine: a pattern with a wildcard
-// before that file would list each of their folders, which costs the kernel twenty times as much.
+// processes lists the processes of the programs. It reads one file of each process of the machine: a pattern with a wildcard
+// before this file would list the folder of each process, which costs the kernel twenty times as much.
 func (p *pusher) processes() (found []string) {
 	all, err := os.ReadDir("/proc")
 	if err != nil {
@@ -142,7 +142,7 @@ func (p *pusher) log(id int64) string {
 	return p.site.run("job", "logs", strconv.FormatInt(id, 10)).stdout
 }
 
-// lingers waits until a program is at it, with its child.
+// lingers waits until a program and its child run.
 func (p *pusher) lingers(id int64) {
 	p.t.Helper()
 	eventually(p.t, patience, "the program lingers", func() (bool, string) {
@@ -167,17 +167,17 @@ func TestAProgramThatIsPushedRunsOnAMachineThatHoldsNothing(t *testing.T) {
 			log := p.log(j.ID)
 			for _, want := range []string{`input {"month":7}`, "REGION=eu", "reported"} {
 				if !strings.Contains(log, want) {
-					t.Errorf("the log has not %q:\n%s", want, log)
+					t.Errorf("log: want %q in it, got:\n%s", want, log)
 				}
 			}
 			for _, hidden := range []string{"hunter2", strings.TrimSpace(p.secret), s.token(), "BELFRY_TOKEN", "BELFRY_SERVER", "DATABASE_URL", "postgres://"} {
 				if strings.Contains(log, hidden) {
-					t.Errorf("the log has %q:\n%s", hidden, log)
+					t.Errorf("log: want no %q in it, got:\n%s", hidden, log)
 				}
 			}
 			a := p.attempts(j.ID)[0]
 			if a.Worker != "near" || a.ExitCode == nil || *a.ExitCode != 0 || a.Sandboxed == nil || a.Sandboxed.SHA256 != p.digest {
-				t.Errorf("%+v", a)
+				t.Errorf("attempt: got %+v, want worker near, exit code 0 and the digest of the program", a)
 			}
 			s.run("job", "show", id(j.ID, 10)).says(`^artifact +` + p.digest).says(`^isolation +(namespaces|confined) .*seccomp`).says(`^network +(none|loopback)$`).
 				says(`report.txt  19 B`)
@@ -185,7 +185,7 @@ func TestAProgramThatIsPushedRunsOnAMachineThatHoldsNothing(t *testing.T) {
 			s.run("job", "outputs", id(j.ID, 10), "--download", "results")
 			for _, file := range []string{"report.txt", "parts/one.txt"} {
 				if text, err := os.ReadFile(filepath.Join(s.dir, "results", file)); err != nil || string(text) != "this is "+file+"\n" {
-					t.Errorf("%s: %q %v", file, text, err)
+					t.Errorf("output %s: got %q, error %v", file, text, err)
 				}
 			}
 		})
@@ -195,7 +195,7 @@ func TestAProgramThatIsPushedRunsOnAMachineThatHoldsNothing(t *testing.T) {
 			j := p.enqueue("fail")
 			p.becomes(j.ID, patience, job.Failed)
 			if a := p.attempts(j.ID)[0]; a.ExitCode == nil || *a.ExitCode != 3 || !strings.Contains(p.log(j.ID), "does not add up") {
-				t.Errorf("%+v %q", a, p.log(j.ID))
+				t.Errorf("attempt of the failed program: got %+v with log %q, want exit code 3 and the error in the log", a, p.log(j.ID))
 			}
 		})
 
@@ -215,7 +215,7 @@ func TestAProgramThatIsPushedRunsOnAMachineThatHoldsNothing(t *testing.T) {
 			p.works(p.machine(), "strong", "--labels", "gpu=true,zone=eu")
 			p.becomes(j.ID, patience, job.Succeeded)
 			if a := p.attempts(j.ID)[0]; a.Worker != "strong" {
-				t.Errorf("%+v", a)
+				t.Errorf("attempt: got %+v, want worker strong", a)
 			}
 			s.run("worker", "show", "strong").says(`^labels +gpu=true$`).says(`^isolation +(namespaces|confined)`)
 		})
@@ -227,16 +227,16 @@ func TestAProgramThatIsPushedRunsOnAMachineThatHoldsNothing(t *testing.T) {
 			j := p.enqueue("again")
 			p.lingers(j.ID)
 			w.kill()
-			p.nothingRuns() // before anybody has started it again
+			p.nothingRuns() // before the worker is started again
 			p.works(p.machine(), "second", "--labels", "doomed=true")
 			eventually(t, 2*patience, "the second attempt runs", func() (bool, string) {
 				now := must[job.Job](t)(p.api.Job(t.Context(), "default", j.ID))
 				return now.Attempt == 2 && len(p.processes()) >= 2, fmt.Sprintf("%+v", now)
 			})
 			if as := p.attempts(j.ID); len(as) == 0 || as[0].Outcome != job.OutcomeLost || as[0].Worker != "doomed" {
-				t.Errorf("%+v", as)
+				t.Errorf("attempts: got %+v, want the first lost on worker doomed", as)
 			}
-			p.works(first, "doomed").logs(patience, "cleared away what an earlier worker left")
+			p.works(first, "doomed").logs(patience, "removed the remains of an earlier worker")
 			s.run("job", "cancel", id(j.ID, 10))
 			p.becomes(j.ID, patience, job.Canceled)
 			p.nothingRuns()
@@ -254,14 +254,14 @@ func TestALateUploadRunsOnceItIsConfirmed(t *testing.T) {
 		must[task.Task](t)(p.api.CreateTask(t.Context(), tk))
 		j := p.enqueue("late")
 		if j.State != job.Waiting {
-			t.Errorf("before the upload the job is %s", j.State)
+			t.Errorf("job before the upload: got state %s", j.State)
 		}
 		up := must[task.Upload](t)(p.api.CreateArtifact(t.Context(), task.Artifact{Namespace: "default", SHA256: p.digest, Size: p.size}))
 		if up.Link == nil {
-			t.Fatalf("%+v", up)
+			t.Fatalf("created artifact: got %+v, want an upload link", up)
 		}
 		if _, err := p.api.ConfirmArtifact(t.Context(), "default", p.digest); err == nil {
-			t.Error("an upload that never came is confirmed")
+			t.Error("confirming an upload that never came: got no error, want one")
 		}
 		content, err := os.Open(p.file)
 		if err != nil {
@@ -273,14 +273,14 @@ func TestALateUploadRunsOnceItIsConfirmed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if now := must[job.Job](t)(p.api.Job(t.Context(), "default", j.ID)); now.State != job.Waiting {
-			t.Errorf("before it is confirmed the job is %s", now.State)
+			t.Errorf("job before the upload is confirmed: got state %s", now.State)
 		}
 		must[task.Artifact](t)(p.api.ConfirmArtifact(t.Context(), "default", p.digest))
 		p.becomes(j.ID, patience, job.Succeeded)
 	})
 }
 
-// Both containers of a pod, against a server.
+// Both containers of a pod run against a server.
 func TestAPodRunsOneProgramWithTheRightToThatAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		p := newPusher(t, s)
@@ -307,13 +307,13 @@ func TestAPodRunsOneProgramWithTheRightToThatAlone(t *testing.T) {
 		p.becomes(one, patience, job.Succeeded)
 		s.run("job", "outputs", strconv.FormatInt(one, 10)).says("report.txt")
 		if a := p.attempts(one)[0]; a.Sandboxed == nil || a.Sandboxed.SHA256 != p.digest {
-			t.Errorf("%+v", a)
+			t.Errorf("attempt: got %+v, want the digest of the program", a)
 		}
 		if left, err := os.ReadDir(volume); err != nil || len(left) > 0 {
-			t.Errorf("the volume has %v, %v", left, err)
+			t.Errorf("files of the volume: got %v, error %v", left, err)
 		}
 		if ws := must[[]job.WorkerState](t)(p.api.Workers(t.Context(), false)); len(ws) > 0 {
-			t.Errorf("its session lives on: %+v", ws)
+			t.Errorf("workers: got %+v, want the session ended", ws)
 		}
 	})
 }
@@ -332,7 +332,7 @@ func TestAStolenTokenOfAnAttemptOpensNothingElse(t *testing.T) {
 		}))
 		claim := must[job.Claim](t)(thief.Claim(t.Context(), job.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 2}}))
 		if len(claim.Jobs) != 2 || claim.Jobs[0].Token == "" {
-			t.Fatalf("%+v", claim)
+			t.Fatalf("claim: got %+v, want 2 jobs with tokens", claim)
 		}
 		mine, other := claim.Jobs[0], claim.Jobs[1]
 		use := func(want int, method, path, body string) {
@@ -363,7 +363,7 @@ func TestAStolenTokenOfAnAttemptOpensNothingElse(t *testing.T) {
 		use(401, "GET", attempt(mine, 0)+"artifact", "")
 		use(409, "POST", attempt(mine, 0)+"finish", `{"outcome":"error","error":"no"}`)
 		if as := p.attempts(mine.Job.ID); !slices.Equal(outcomes(as), []job.Outcome{job.OutcomeOK}) {
-			t.Errorf("%+v", as)
+			t.Errorf("attempts: got %+v, want 1 that succeeded", as)
 		}
 	})
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// contents is everything that a refused input must leave as it was.
+// contents returns everything that a refused input must not change.
 func (n *node) contents() string {
 	n.t.Helper()
-	n.logs(patience, "worker serves") // which makes the canary's task
+	n.logs(patience, "worker serves") // the worker makes the task of the canary
 	token := n.site.token()
 	text := ""
 	for _, path := range []string{"/v1/export", "/v1/jobs", "/v1/schedules", "/v1/tasks", "/v1/queues", "/v1/audit"} {
@@ -35,18 +35,18 @@ func (n *node) contents() string {
 	return text
 }
 
-// unharmed wants nothing half applied and a node that lives.
+// unharmed fails if an input was partly applied or the node has ended.
 func (n *node) unharmed(before string) {
 	n.t.Helper()
 	if after := n.contents(); after != before {
-		n.t.Errorf("something was changed:\n%s\nbefore:\n%s", after, before)
+		n.t.Errorf("state after refused input: got\n%s\nwant\n%s", after, before)
 	}
 	if !n.running() {
 		n.t.Fatal("the node has ended")
 	}
 }
 
-// long40 is a manifest whose mistake stands on line 40.
+// long40 is a manifest with a mistake on line 40.
 func long40(mistake string) string {
 	text := "tasks:\n"
 	for i := range 12 {
@@ -107,13 +107,13 @@ func TestBadInputOnTheCommandLine(t *testing.T) {
 				sub.t = &scene{t}
 				r := sub.try(c.args...)
 				if r.code != c.code {
-					t.Errorf("exit code %d, want %d\n%s%s", r.code, c.code, r.stdout, r.stderr)
+					t.Errorf("exit code: got %d, want %d\n%s%s", r.code, c.code, r.stdout, r.stderr)
 				}
 				for _, pattern := range c.says {
 					r.says(pattern)
 				}
 				if strings.Contains(r.stderr, "goroutine") {
-					t.Errorf("a stack instead of a sentence:\n%s", r.stderr)
+					t.Errorf("error output: got a stack trace, want a sentence:\n%s", r.stderr)
 				}
 			})
 		}
@@ -143,7 +143,7 @@ func TestAMistakeOnLineFortyIsPointedAt(t *testing.T) {
 		}
 		n.unharmed(before)
 
-		// The same at the start: nothing is begun, nothing left behind.
+		// The same input at the start of a node: it does not begin and leaves nothing behind.
 		fresh := newSite(t, "sqlite:belfry.db")
 		fresh.write("bad.yaml", long40("    retries: 3"))
 		fresh.fails(2, `bad.yaml:40:5`, "serve", "--listen", "127.0.0.1:0", "--apply", "bad.yaml")
@@ -204,29 +204,29 @@ func TestBadInputOverHTTP(t *testing.T) {
 				a := send(t, c.method, n.url+c.path, c.token, c.body)
 				p := a.problem(t)
 				if a.StatusCode != c.status || p.Status != c.status || p.Code != c.code {
-					t.Errorf("answer %d, want %d %s\n%s", a.StatusCode, c.status, c.code, a.Body)
+					t.Errorf("answer: got %d, want %d %s\n%s", a.StatusCode, c.status, c.code, a.Body)
 				}
 				if c.says != "" && !strings.Contains(a.Body, c.says) {
-					t.Errorf("does not say %q: %s", c.says, a.Body)
+					t.Errorf("answer: want %q in it, got %s", c.says, a.Body)
 				}
 				found := c.field == ""
 				for _, f := range p.Errors {
 					found = found || f.Field == c.field || c.field == "rules" && strings.HasPrefix(f.Field, "rules")
 				}
 				if !found {
-					t.Errorf("does not name the field %s: %s", c.field, a.Body)
+					t.Errorf("answer: want the field %s in it, got %s", c.field, a.Body)
 				}
 			})
 		}
 		n.unharmed(before)
 		if log := n.stderr.String(); regexp.MustCompile(`level=ERROR|panic`).MatchString(log) {
-			t.Errorf("bad input is no error of ours:\n%s", tail(log))
+			t.Errorf("log: bad input must not be logged as an error:\n%s", tail(log))
 		}
 	})
 }
 
-// A database that a newer Belfry has migrated is refused and left alone, and a
-// node that runs on it already says that it is not ready.
+// A database that a newer Belfry has migrated is refused and not changed. A node that
+// runs on it already becomes unready.
 func TestANewerDatabaseIsRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		n := s.serve()
@@ -257,7 +257,7 @@ func TestANewerDatabaseIsRefused(t *testing.T) {
 		change("update belfry.schema_floor set version = 9000")
 		if s.postgres() {
 			if code := n.ended(patience); code != 4 {
-				t.Errorf("the node that was running ended with %d", code)
+				t.Errorf("exit code of the running node: got %d", code)
 			}
 		}
 		s.server = ""
@@ -286,7 +286,7 @@ func TestAnAddressThatOthersReachIsRefusedWithoutTLS(t *testing.T) {
 		t.Error("a refused start left a database behind")
 	}
 
-	// An address that is taken: the way out, and no database locked.
+	// An address in use: the error names the way out, and no database stays locked.
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -9,13 +9,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 )
 
-// workerSite is a machine that has a token and nothing else.
+// workerSite is a machine with only a token.
 func workerSite(t testing.TB, token string) *site {
 	far := newSite(t, "")
 	far.write("worker.token", token)
@@ -45,20 +44,20 @@ func TestARemoteWorkerRunsCommandsWithoutTheDatabase(t *testing.T) {
 		log := s.run("job", "logs", strconv.FormatInt(id, 10)).stdout
 		for _, secret := range []string{strings.TrimSpace(secret), s.token(), "postgres://", "belfry.db", "BELFRY_TOKEN"} {
 			if strings.Contains(log, secret) {
-				t.Errorf("the command sees %q:\n%s", secret, log)
+				t.Errorf("log of the command: got %q in it:\n%s", secret, log)
 			}
 		}
 		if as := n.attempts(id); as[0].Worker != "far-1" {
-			t.Errorf("attempts: %+v", as)
+			t.Errorf("attempts: got %+v, want worker far-1", as)
 		}
 		s.run("worker", "list").says("far-1 +active +. +command,http|far-1 +active")
 
-		// It may work, and nothing else.
+		// The token permits work and nothing else.
 		far.server = n.url
 		far.fails(5, "needs the scope", "task", "list", "--token-file", "worker.token")
 
-		// The server goes away while a job runs, and comes back at its address:
-		// the job goes on meanwhile and its result is delivered.
+		// The server goes away while a job runs, and comes back at its address.
+		// Meanwhile the job continues, and its result is delivered.
 		n.shellTask("through", "sleep 2", func(t *task.Task) { soon("through", t) })
 		id = n.enqueue("through").ID
 		n.becomes(id, patience, job.Running)
@@ -66,33 +65,33 @@ func TestARemoteWorkerRunsCommandsWithoutTheDatabase(t *testing.T) {
 		w.logs(patience, `broker call fails, trying again`)
 		n = s.serve(flags...)
 		n.becomes(id, patience, job.Succeeded)
-		// The server may have died before its claim was answered. Such a claim
-		// never arrived, and is handed back.
+		// The server may have died before it answered a claim. Such a claim never
+		// arrived and is handed back.
 		began := slices.DeleteFunc(outcomes(n.attempts(id)), func(o job.Outcome) bool { return o == job.OutcomeHandedBack })
 		if !slices.Equal(began, []job.Outcome{job.OutcomeOK}) {
-			t.Errorf("the job that ran meanwhile: %v", began)
+			t.Errorf("outcomes of the job that ran meanwhile: got %v, want one success", began)
 		}
 		id = n.enqueue("show").ID
 		n.becomes(id, patience, job.Succeeded)
 
-		// A drained worker is asked for no more; an ended one leaves in order.
+		// A drained worker gets no more jobs, and then ends in order.
 		w.signal(syscall.SIGTERM)
 		if code := w.ended(patience); code != 0 {
-			t.Errorf("the worker ended with %d", code)
+			t.Errorf("exit code of the worker: got %d", code)
 		}
 		s.run("worker", "list", "--ended").says("far-1 +ended")
 	})
 }
 
-// refusesWorker wants a worker with this token to end, and to say why.
+// refusesWorker fails unless a worker with this token ends and says why.
 func refusesWorker(t testing.TB, server, token, pattern string) {
 	t.Helper()
 	w := workerSite(t, token).work(server, "--allow-commands")
 	if code := w.ended(patience); code != 5 {
-		t.Errorf("a worker that should be refused (%s) ended with %d\n%s", pattern, code, w.stderr)
+		t.Errorf("exit code of a refused worker (%s): got %d\n%s", pattern, code, w.stderr)
 	}
-	w.logs(time.Second, pattern)
-	w.logs(time.Second, "^try: ")
+	w.logs(patience, pattern)
+	w.logs(patience, "^try: ")
 }
 
 func TestATokenWithoutTheScopeEndsAWorker(t *testing.T) {
@@ -123,7 +122,7 @@ func TestATokenThatIsNotGoodEndsAWorker(t *testing.T) {
 	s.run("token", "revoke", "gone")
 	refused(gone, "revoked")
 
-	// Revoked under way: what runs is stopped, and goes to somebody else.
+	// If the token is revoked, the running job is stopped and goes to another worker.
 	secret := s.run("token", "create", "later", "--scope", "worker", "--for", "*").stdout
 	far := workerSite(t, secret)
 	w := far.work(n.url, "--allow-commands", "--name", "far-1")

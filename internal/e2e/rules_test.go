@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A rule is tried before there is anything else: no server runs, and none is asked.
+// A rule can be tried first of all: no server runs, and none is needed.
 func TestARuleIsPreviewedWithoutAServer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "sqlite:belfry.db")
@@ -35,6 +35,6 @@ func TestARuleIsPreviewedWithoutAServer(t *testing.T) {
 	s.fails(6, "no server answers", "schedule", "next", "nightly")
 	left, err := os.ReadDir(s.dir)
 	if err != nil || len(left) > 0 {
-		t.Errorf("the folder has %v: %v", left, err)
+		t.Errorf("files of the folder: got %v, error %v", left, err)
 	}
 }

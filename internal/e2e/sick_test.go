@@ -12,19 +12,19 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// A node that is out of file descriptors fails at once whatever it begins, so it
-// is always free and would take the most. It hands back what it cannot begin,
-// leaves the kind alone, and a healthy worker does the work.
+// A node without free file descriptors fails each job at once, so it is always free
+// and would claim the most. It hands back the jobs that it cannot begin and stops
+// claiming their kind, and a healthy worker runs them.
 func TestANodeThatIsOutOfFilesLeavesTheJobsToOthers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "sqlite:belfry.db")
 	s.program = filepath.Join(s.dir, "sick")
-	// By another process: a program that some process has open to write, as one that this one forks at the same time has, cannot be started.
+	// Another process copies the program: a program that is open for writing in some process, such as a fork of this one, cannot be started.
 	const script = `printf '#!/bin/sh\nulimit -n 40\nexec %s "$@"\n' "$1" >sick && chmod 700 sick`
 	write := exec.CommandContext(t.Context(), "/bin/sh", "-c", script, "sh", belfryPath())
 	write.Dir = s.dir
 	if out, err := write.CombinedOutput(); err != nil {
-		t.Fatalf("%v %s", err, out)
+		t.Fatalf("copy of the program: %v: %s", err, out)
 	}
 	sick := s.serve("--allow-commands")
 	secret := s.run("token", "create", "far", "--scope", "worker", "--for", "*").stdout
@@ -49,13 +49,13 @@ func TestANodeThatIsOutOfFilesLeavesTheJobsToOthers(t *testing.T) {
 				handedBack++
 			case job.OutcomeOK:
 			default:
-				t.Errorf("job %d has an attempt that ended %s: %s", e.Job.ID, a.Outcome, a.Error)
+				t.Errorf("outcome of an attempt of job %d: got %s: %s", e.Job.ID, a.Outcome, a.Error)
 			}
 		}
 	}
-	// A node that did not rest would hand back thousands while the other works; how often it tries depends on how long that takes.
+	// A node without rests would hand back thousands of jobs while the other works. The number of tries depends on the duration.
 	if handedBack == 0 || handedBack > len(made) {
-		t.Errorf("%d attempts were handed back", handedBack)
+		t.Errorf("attempts handed back: got %d", handedBack)
 	}
-	sick.logs(patience, "this machine cannot begin jobs of this kind, handing them back")
+	sick.logs(patience, "this machine cannot start jobs of this kind, handing them back")
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// databases are what every node can stand on.
+// databases has the kinds of databases.
 var databases = []struct {
 	name string
 	make func(t testing.TB) string
@@ -43,15 +43,15 @@ func onEach(t *testing.T, test func(t *testing.T, s *site)) {
 	}
 }
 
-// site is a user's folder, home and database, and the processes he starts
-// there. Nothing of the machine's own Belfry reaches into it.
+// site has a user's folder, home and database, and the processes started there. No
+// Belfry of the machine itself affects it.
 type site struct {
 	t        *scene
 	dir      string
 	database string
-	server   string // where the verbs of the command line go
+	server   string // the server of the command line
 	env      []string
-	program  string // default: the one that was built
+	program  string // default: the program built for the tests
 	nodes    int
 }
 
@@ -59,7 +59,7 @@ func newSite(t testing.TB, database string) *site {
 	return &site{t: &scene{t}, dir: t.TempDir(), database: database}
 }
 
-// step is a test within the test. Processes that it starts end with it.
+// step runs a subtest. Processes that it starts end with it.
 func (s *site) step(t *testing.T, name string, do func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) {
 		before := s.t.TB
@@ -73,8 +73,8 @@ func (s *site) environ() []string {
 	env := []string{
 		"PATH=" + binDir + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"HOME=" + s.dir, "XDG_CONFIG_HOME=" + filepath.Join(s.dir, ".config"), "TMPDIR=" + s.dir, "LANG=C.UTF-8",
-		"BELFRY_STATE_DIR=" + filepath.Join(s.dir, "state"), "BELFRY_REFUSE_PROGRAMS=true", // a test that runs some takes it back
-		"BELFRY_LISTEN=127.0.0.1:1", // where no server answers, whatever runs on this machine
+		"BELFRY_STATE_DIR=" + filepath.Join(s.dir, "state"), "BELFRY_REFUSE_PROGRAMS=true", // a test that runs programs unsets it
+		"BELFRY_LISTEN=127.0.0.1:1", // an address without a server
 	}
 	if s.postgres() {
 		env = append(env, "DATABASE_URL="+s.database)
@@ -85,7 +85,7 @@ func (s *site) environ() []string {
 	return append(env, s.env...)
 }
 
-// node is a belfry serve that is ready.
+// node is a ready belfry serve.
 type node struct {
 	*process
 	site *site
@@ -93,8 +93,8 @@ type node struct {
 	api  *client.Client // as admin
 }
 
-// serve starts a node on any free port, unless the flags name one, and waits
-// until it is ready. The verbs of the command line go to it from then on.
+// serve starts a node on any free port, unless the flags name one, and waits until it
+// is ready. From then on, the command line uses this node.
 func (s *site) serve(flags ...string) *node {
 	s.t.Helper()
 	p := s.launchServe(flags...)
@@ -123,8 +123,8 @@ func (s *site) launchServe(flags ...string) *process {
 
 func (s *site) postgres() bool { return strings.HasPrefix(s.database, "postgres") }
 
-// ttl is the length of a session that a busy machine does not lose by itself, for nodes that are killed: on SQLite the next
-// node takes up the jobs of the one before whatever its session says.
+// ttl is a session length for nodes that are killed, long enough for a busy machine. On SQLite the length does not matter:
+// the next node takes over the jobs of the one before at once.
 func (s *site) ttl() string {
 	if s.postgres() {
 		return "5s"
@@ -148,7 +148,7 @@ func (s *site) token() string {
 	return strings.TrimSpace(string(text))
 }
 
-// client is the API as the token of the first start may use it.
+// client returns a client with the token of the first start.
 func (s *site) client(url string) *client.Client {
 	s.t.Helper()
 	c, err := client.New(url, s.token(), client.Options{Timeout: patience})
@@ -159,7 +159,7 @@ func (s *site) client(url string) *client.Client {
 	return c
 }
 
-// result is what became of one command line.
+// result is the result of one command.
 type result struct {
 	t      *scene
 	line   string
@@ -168,7 +168,7 @@ type result struct {
 	stderr string
 }
 
-// try runs one command line, whatever comes of it.
+// try runs one command, which may fail.
 func (s *site) try(args ...string) result {
 	s.t.Helper()
 	return s.tryWith("", args...)
@@ -179,7 +179,7 @@ func (s *site) tryWith(stdin string, args ...string) result {
 	return s.finish(launch(s.t, "belfry", s.dir, s.environ(), append([]string{belfryPath()}, args...), stdin))
 }
 
-// shell runs a line as a person would type it.
+// shell runs a line in a shell.
 func (s *site) shell(line string) result {
 	s.t.Helper()
 	return s.finish(launch(s.t, "sh", s.dir, s.environ(), []string{"/bin/sh", "-c", line}, ""))
@@ -191,7 +191,7 @@ func (s *site) finish(p *process) result {
 	return result{s.t, strings.Join(p.cmd.Args[1:], " "), code, p.stdout.String(), p.stderr.String()}
 }
 
-// run runs one command line that must succeed.
+// run runs one command that must succeed.
 func (s *site) run(args ...string) result {
 	s.t.Helper()
 	r := s.try(args...)
@@ -199,7 +199,7 @@ func (s *site) run(args ...string) result {
 	return r
 }
 
-// fails runs one command line that must exit with a code and say something.
+// fails runs one command that must exit with a code and print a text.
 func (s *site) fails(code int, pattern string, args ...string) result {
 	s.t.Helper()
 	r := s.try(args...)
@@ -211,20 +211,20 @@ func (s *site) fails(code int, pattern string, args ...string) result {
 func (r result) exits(code int) {
 	r.t.Helper()
 	if r.code != code {
-		r.t.Fatalf("belfry %s: exit code %d, want %d\n%s%s", r.line, r.code, code, r.stdout, r.stderr)
+		r.t.Fatalf("exit code of belfry %s: got %d, want %d\n%s%s", r.line, r.code, code, r.stdout, r.stderr)
 	}
 }
 
-// says wants a pattern somewhere in what was written.
+// says fails unless the output matches a pattern.
 func (r result) says(pattern string) result {
 	r.t.Helper()
 	if !regexp.MustCompile("(?m)" + pattern).MatchString(r.stdout + r.stderr) {
-		r.t.Errorf("belfry %s: does not say %s, but:\n%s%s", r.line, pattern, r.stdout, r.stderr)
+		r.t.Errorf("output of belfry %s: want %s, got:\n%s%s", r.line, pattern, r.stdout, r.stderr)
 	}
 	return r
 }
 
-// as reads output that was asked for with -o json.
+// as reads the output of a command with -o json.
 func as[T any](r result) (v T) {
 	r.t.Helper()
 	if err := json.Unmarshal([]byte(r.stdout), &v); err != nil {
@@ -233,7 +233,7 @@ func as[T any](r result) (v T) {
 	return v
 }
 
-// must fails the test for an error of the API.
+// must fails the test if the API returned an error.
 func must[T any](t testing.TB) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
@@ -244,7 +244,7 @@ func must[T any](t testing.TB) func(T, error) T {
 	}
 }
 
-// enqueue asks for a job by the API.
+// enqueue enqueues a job through the API.
 func (n *node) enqueue(task string, change ...func(*job.NewJob)) job.Job {
 	n.t.Helper()
 	j := job.NewJob{Task: task}
@@ -258,7 +258,7 @@ func (n *node) enqueue(task string, change ...func(*job.NewJob)) job.Job {
 	return made[0].Job
 }
 
-// shellTask makes a task that runs a script.
+// shellTask creates a task that runs a script.
 func (n *node) shellTask(name, script string, change ...func(*task.Task)) {
 	n.t.Helper()
 	v := task.Task{Name: name, Command: &task.Command{Shell: script}, Timeout: core.Duration(time.Minute)}
@@ -321,7 +321,7 @@ func allJobs(t testing.TB, api *client.Client, f job.Filter) (all []job.Job) {
 	}
 }
 
-// allOccurrences reads every page, oldest first.
+// allOccurrences reads every page of a list, oldest first.
 func allOccurrences(t testing.TB, api *client.Client, s string) (all []schedule.Occurrence) {
 	t.Helper()
 	f := schedule.OccurrenceFilter{Namespace: "default", Schedule: s, Paging: core.Paging{Limit: 1000}}
@@ -337,8 +337,8 @@ func allOccurrences(t testing.TB, api *client.Client, s string) (all []schedule.
 
 var lastPort atomic.Int64
 
-// freePort finds a port below the range that the system hands out by itself,
-// for nodes that must come back to their address.
+// freePort finds a port below the range of ephemeral ports, for nodes that must come
+// back to their address.
 func freePort(t testing.TB) string {
 	t.Helper()
 	for range 1000 {
@@ -352,7 +352,7 @@ func freePort(t testing.TB) string {
 	return ""
 }
 
-// write makes a file in the folder of the site.
+// write writes a file in the folder of the site.
 func (s *site) write(name, text string) string {
 	s.t.Helper()
 	path := filepath.Join(s.dir, name)

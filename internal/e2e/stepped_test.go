@@ -16,11 +16,10 @@ import (
 	"time"
 )
 
-// A Go program asks the kernel for the time and nobody in between, so no
-// library can step its clock. The program under test is therefore built once
-// more, from the same sources, with one line of the standard library changed:
-// time.Now adds what a file says. Monotonic readings stay true, as they do when
-// an operator sets the clock.
+// A Go program reads the time from the kernel, so no library can step its clock. The
+// program under test is therefore built once more from the same sources, with one line
+// of the standard library changed: time.Now adds the offset in a file. Monotonic
+// readings stay true, as they do when an operator sets the clock.
 
 //go:embed testdata/steppedclock.go
 var steppedSource string
@@ -30,11 +29,11 @@ const (
 	nowSteps = "	sec, nsec, mono := runtimeNow()\n	sec += step()\n	if mono == 0 {"
 )
 
-// stepped are such builds by their names.
+// stepped has these builds by name.
 var stepped sync.Map // of func() (path, failed string)
 
-// steppedBelfry is the program with a clock that can be set, and one that packs
-// each claim on SQLite.
+// steppedBelfry returns the program with a clock that can be set, if wanted as a
+// build that packs each claim on SQLite.
 func steppedBelfry(t testing.TB, packing bool) string {
 	t.Helper()
 	name, more := "stepped", map[string]string{}
@@ -68,7 +67,7 @@ func buildStepped(name string, texts map[string]string) (path, failed string) {
 	return buildOverlaid(name, texts)
 }
 
-// buildOverlaid builds the program with other texts in place of some files.
+// buildOverlaid builds the program with some files replaced.
 func buildOverlaid(name string, texts map[string]string) (path, failed string) {
 	dir := filepath.Join(binDir, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -96,7 +95,7 @@ func buildOverlaid(name string, texts map[string]string) (path, failed string) {
 	return path, ""
 }
 
-// steppedTime sets the clock of such programs.
+// steppedTime sets the clock of these programs.
 type steppedTime struct{ file string }
 
 func stepTime(t testing.TB) (steppedTime, string) {

@@ -22,15 +22,15 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// stepNames are the steps of a job of task "order".
+// stepNames has the steps of a job of task "order".
 var stepNames = []string{"reserve", "charge", "pack", "ship", "mail"}
 
 const (
-	stepsServer = "BELFRY_E2E_STEPS_SERVER" // makes a program of a user out of this one
+	stepsServer = "BELFRY_E2E_STEPS_SERVER" // makes this test program act as the program of a user
 	stepsSlots  = 4
 )
 
-// stepsWorker is a program of a user, with a handler of steps that write a line each into a log of their own.
+// stepsWorker is the program of a user. Each step of its handler writes a line into a log of its own.
 func stepsWorker() int {
 	c, err := client.New(os.Getenv(stepsServer), os.Getenv("BELFRY_TOKEN"), client.Options{})
 	if err != nil {
@@ -83,8 +83,8 @@ func appendLine(file, line string) error {
 	return f.Close()
 }
 
-// A worker is killed again and again while its jobs are between and within steps. Each step is recorded once, and runs once
-// more only where the process died between its effect and its record.
+// A worker is killed repeatedly while its jobs are between and within steps. Each step is recorded once. A step runs again
+// only if the process died between its effect and its record.
 func TestStepsOfAKilledWorker(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		const jobs, kills = 30, 3
@@ -136,7 +136,7 @@ func TestStepsOfAKilledWorker(t *testing.T) {
 		for _, e := range made {
 			j := must[job.Job](t)(n.api.Job(t.Context(), "default", e.Job.ID))
 			if j.State != job.Succeeded || string(j.Output) != `"reserve!charge!pack!ship!mail!"` {
-				t.Errorf("job %d: %s %s %s", j.ID, j.State, j.Output, j.Error)
+				t.Errorf("job %d: got state %s, output %s, error %s", j.ID, j.State, j.Output, j.Error)
 			}
 			var names []string
 			for _, step := range must[[]job.Step](t)(n.api.JobSteps(t.Context(), "default", j.ID)) {
@@ -148,13 +148,13 @@ func TestStepsOfAKilledWorker(t *testing.T) {
 			for _, name := range stepNames {
 				ran := times[fmt.Sprint(j.ID, "/", name)]
 				if ran == 0 {
-					t.Errorf("step %s of job %d is recorded and has not run", name, j.ID)
+					t.Errorf("step %s of job %d: got a record without a run", name, j.ID)
 				}
 				again += max(0, ran-1)
 			}
 		}
 		if again > kills*stepsSlots {
-			t.Errorf("%d steps ran again after %d crashes with %d slots", again, kills, stepsSlots)
+			t.Errorf("repeated steps: got %d after %d crashes with %d slots", again, kills, stepsSlots)
 		}
 		t.Logf("%d of %d steps ran again after %d crashes", again, jobs*len(stepNames), kills)
 	})

@@ -18,7 +18,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// pidOf waits for a command to write down its process, and reads it.
+// pidOf waits until a command has written its process id, and reads it.
 func pidOf(t testing.TB, file string) (pid int) {
 	t.Helper()
 	eventually(t, patience, "the command has begun", func() (bool, string) {
@@ -46,12 +46,12 @@ func TestSIGTERMFinishesOrHandsBackAndBurnsNothing(t *testing.T) {
 		asked := time.Now()
 		n.signal(syscall.SIGTERM)
 		n.logs(patience, "msg=stopping grace=3s")
-		readyWithin(t, n.url, patience, 503) // while the API still answers
+		readyWithin(t, n.url, patience, 503) // the API still answers
 		if code := n.ended(patience); code != 0 {
-			t.Errorf("ended with %d", code)
+			t.Errorf("exit code of the node: got %d", code)
 		}
-		if took := time.Since(asked); took < 2*time.Second || took > 10*time.Second {
-			t.Errorf("stopping with a grace of 3s took %s", took)
+		if took := time.Since(asked); took < 2*time.Second {
+			t.Errorf("time of a stop with a grace of 3s: got %s", took)
 		}
 		if alive(running) {
 			t.Error("the command outlives the node")
@@ -59,15 +59,15 @@ func TestSIGTERMFinishesOrHandsBackAndBurnsNothing(t *testing.T) {
 
 		n = s.serve(flags...)
 		if as := n.attempts(short); !slices.Equal(outcomes(as), []job.Outcome{job.OutcomeOK}) {
-			t.Errorf("the short job: %v", outcomes(as))
+			t.Errorf("attempts of the short job: got %v", outcomes(as))
 		}
 		j := n.becomes(long, patience, job.Running)
 		if as := n.attempts(long); j.Failures != 0 || !slices.Equal(outcomes(as), []job.Outcome{job.OutcomeHandedBack}) {
-			t.Errorf("the long job has %d failures and attempts %+v", j.Failures, as)
+			t.Errorf("long job: got %d failures and attempts %+v", j.Failures, as)
 		}
 		n.becomes(waiting, patience, job.Succeeded)
 		if as := n.attempts(waiting); len(as) != 1 {
-			t.Errorf("the waiting job: %v", outcomes(as))
+			t.Errorf("attempts of the waiting job: got %v", outcomes(as))
 		}
 		s.run("job", "cancel", strconv.FormatInt(long, 10))
 		n.becomes(long, patience, job.Canceled)
@@ -80,27 +80,23 @@ func TestASecondSignalForces(t *testing.T) {
 		t.Run(second.String(), func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, "sqlite:belfry.db")
-			n := s.serve("--allow-commands", "--session-ttl", "1s")
+			n := s.serve("--allow-commands", "--session-ttl", "1s", "--grace", "1h")
 			pid := filepath.Join(s.dir, "pid")
 			n.shellTask("long", "echo $$ > "+pid+"; exec sleep 300", func(t *task.Task) { soon("long", t) })
 			id := n.enqueue("long").ID
 			running := pidOf(t, pid)
 			n.signal(syscall.SIGTERM)
-			n.logs(patience, "msg=stopping grace=30s")
-			asked := time.Now()
+			n.logs(patience, "msg=stopping grace=1h")
 			eventually(t, patience, "a signal that is no echo of the first forces the end", func() (bool, string) {
-				_ = n.cmd.Process.Signal(second) // it may have ended just now
+				_ = n.cmd.Process.Signal(second) // the node may have ended already
 				return !n.running(), "it runs"
 			})
 			if code := n.ended(patience); code == 0 {
-				t.Error("a forced end exits with 0")
+				t.Error("exit code of a forced end: got 0, want another")
 			}
-			if took := time.Since(asked); took > 3*time.Second {
-				t.Errorf("a forced end took %s", took)
-			}
-			eventually(t, 5*time.Second, "the command is gone", func() (bool, string) { return !alive(running), "it lives" })
+			eventually(t, patience, "the command is gone", func() (bool, string) { return !alive(running), "it lives" })
 
-			// What it held is not lost: it comes back after the session's end.
+			// The jobs of the node are not lost: they are retried after the end of its session.
 			if err := os.Remove(pid); err != nil {
 				t.Fatal(err)
 			}

@@ -17,12 +17,12 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// diary is a web site that writes down how it answered, and when that changed.
+// diary is a web site that records its answers and the times of their changes.
 type diary struct {
 	*httptest.Server
 	mu      sync.Mutex
 	down    bool
-	answers int // since it was last turned
+	answers int // since the last change
 	log     []history.Target
 }
 
@@ -45,7 +45,7 @@ func newDiary(t testing.TB) *diary {
 	return d
 }
 
-// turn makes the site down or up, and waits until it has answered so for some time.
+// turn makes the site go down or up, and waits until it has answered so for some time.
 func (d *diary) turn(t testing.TB, down bool, answers int) {
 	t.Helper()
 	d.mu.Lock()
@@ -58,9 +58,9 @@ func (d *diary) turn(t testing.TB, down bool, answers int) {
 	})
 }
 
-// The uptime that is reported is that of the target's own log, as closely as checks see it; another is found.
+// The reported uptime agrees with the target's own log, within the precision of checks. A wrong uptime is found.
 func TestUptimeIsThatOfTheTargetsLog(t *testing.T) {
-	const timeout = 2 * time.Second // of a check, which is how far apart an answer and its result can be
+	const timeout = 2 * time.Second // of a check: the greatest distance between an answer and its result
 	onEach(t, func(t *testing.T, s *site) {
 		site := newDiary(t)
 		s.serve("--allow-addresses", "loopback")
@@ -75,7 +75,7 @@ func TestUptimeIsThatOfTheTargetsLog(t *testing.T) {
 		site.mu.Lock()
 		log := slices.Clone(site.log)
 		site.mu.Unlock()
-		// The time before the monitor was made is unknown, and not of interest.
+		// The time before the monitor was created is unknown and does not matter.
 		m := history.Monitor{
 			Name: "site", From: log[0].Time - timeout.Microseconds(), To: day.To.UnixMicro(), Slack: timeout.Microseconds(),
 			Up: day.Up.D().Microseconds(), Down: day.Down.D().Microseconds(), Maintenance: day.Maintenance.D().Microseconds(), Paused: day.Paused.D().Microseconds(),
@@ -101,7 +101,7 @@ func TestUptimeIsThatOfTheTargetsLog(t *testing.T) {
 		const hour = int64(time.Hour / time.Microsecond)
 		m.To, m.Down = m.To+hour, m.Down+hour
 		if text := fmt.Sprint(check(m).Violations); !strings.Contains(text, "down are recorded, and by the log of its target it was down for") {
-			t.Errorf("an outage that never was is not found: %s", text)
+			t.Errorf("check of an invented outage: got %s, want it found", text)
 		}
 	})
 }

@@ -23,9 +23,9 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// later builds the program of a version to come, with so many more migrations.
-// The first expands: it adds a column that this tree does not know. The second
-// contracts: whoever does not know the first stops.
+// later builds a future version of the program, with so many more migrations. The
+// first expands: it adds a column that this version does not know. The second
+// contracts: a node that does not know the first must stop.
 func later(t testing.TB, migrations int) string {
 	t.Helper()
 	dir, err := exec.Command("go", "list", "-f", "{{ .Dir }}", "github.com/belfry-run/belfry/store/postgres").Output()
@@ -56,7 +56,7 @@ func later(t testing.TB, migrations int) string {
 	return path
 }
 
-// stream enqueues jobs until its end, each of them once, by whichever node answers.
+// stream enqueues jobs until its end, each job once, through any node that answers.
 type stream struct {
 	stop func()
 	ids  []int64 // valid after stop
@@ -88,7 +88,7 @@ func (s *site) stream(task string, nodes ...*node) *stream {
 	return l
 }
 
-// ran waits until a node has ended some more jobs.
+// ran waits until a node has completed some more jobs.
 func (n *node) ran(db *pgx.Conn, more int) {
 	n.t.Helper()
 	count := func() (ended int) {
@@ -109,9 +109,9 @@ func (s *site) text(file string) string {
 	return string(text)
 }
 
-// Nodes of three versions share a database while they are replaced one after the
-// other. A migration that only adds leaves the older at work. One that raises the
-// floor stops those that are too old, and what they had begun is in the record.
+// Nodes of three versions share a database while they are replaced one by one. After
+// a migration that only adds, older nodes keep working. A migration that raises the
+// floor stops the nodes that are too old, and the jobs that they began are recorded.
 func TestTwoVersionsAtOneDatabase(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, pgtest.New(t))
@@ -148,26 +148,26 @@ func TestTwoVersionsAtOneDatabase(t *testing.T) {
 	after := s.stream("work", mid)
 	old2.signal(syscall.SIGTERM)
 	if code := old2.ended(patience); code != 0 {
-		t.Errorf("a node that was asked to stop ended with %d", code)
+		t.Errorf("exit code of a stopped node: got %d", code)
 	}
 	held := old1.enqueue("long")
 	eventually(t, patience, "the long command runs", func() (bool, string) { return s.text("long") != "", "" })
 
 	fresh := serve(contracted, "--only-queues", "default")
 	if code := old1.ended(patience); code != 4 {
-		t.Errorf("a node that is too old ended with %d, want 4", code)
+		t.Errorf("exit code of a node that is too old: got %d, want 4", code)
 	}
 	old1.logs(patience, `level=ERROR msg="this program is too old for its database and stops".*must be \d+ or newer`)
 	left := s.text("long")
 	mid.ran(db, 20)
 	fresh.ran(db, 20)
 	if s.text("long") != left {
-		t.Error("what the old node ran goes on without it")
+		t.Error("the command of the old node still runs after the node's end")
 	}
 	s.program = ""
 	refused := s.launchServe("--allow-commands")
 	if code := refused.ended(patience); code != 4 {
-		t.Errorf("the old program ended with %d at its start, want 4", code)
+		t.Errorf("exit code of the old program at its start: got %d, want 4", code)
 	}
 	after.stop()
 
@@ -177,7 +177,7 @@ func TestTwoVersionsAtOneDatabase(t *testing.T) {
 	})
 	ids := append(append([]int64{held.ID}, before.ids...), after.ids...)
 	starts := s.lines("starts")
-	for _, start := range starts { // a job whose answer was lost with its node is in no list of the caller's
+	for _, start := range starts { // a caller does not know a job whose answer was lost with its node
 		var id int64
 		if _, err := fmt.Sscan(start, &id); err != nil {
 			t.Fatalf("%q: %v", start, err)
@@ -198,10 +198,10 @@ func TestTwoVersionsAtOneDatabase(t *testing.T) {
 	seen := map[string]bool{}
 	for _, start := range starts {
 		if !recorded[start] {
-			t.Errorf("job and attempt %s were started, and are in no record", start)
+			t.Errorf("job and attempt %s: started, but not recorded", start)
 		}
 		if seen[start] {
-			t.Errorf("job and attempt %s were started twice", start)
+			t.Errorf("job and attempt %s: started twice", start)
 		}
 		seen[start] = true
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// A government moves a zone by an hour: a node with the new data starts, or comes beside one with the old.
+// A government moves a zone by an hour. A node with the new data starts alone, or beside a node with the old data.
 func TestNewZoneDataMovesSchedulesOnEveryNode(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		zoneinfo := func(hours, release string) string {
@@ -47,7 +47,7 @@ func TestNewZoneDataMovesSchedulesOnEveryNode(t *testing.T) {
 			})
 			s.server = n.url
 			if said := s.try("doctor"); !strings.Contains(said.stdout, "older than another node's, which are used instead: Test/Zone") {
-				t.Errorf("doctor says %s", said.stdout)
+				t.Errorf("output of doctor: got %s", said.stdout)
 			}
 			n = other
 		} else {
@@ -61,7 +61,7 @@ func TestNewZoneDataMovesSchedulesOnEveryNode(t *testing.T) {
 			return at.Equal(want), at.String()
 		})
 		if again := must[schedule.Schedule](t)(n.api.UpdateSchedule(t.Context(), schedule.Schedule{Name: "gov", Task: "t", Zone: "Test/Zone", Rules: []schedule.Rule{{Cron: "0 12 1 1 *"}}, Description: "edited"})); !again.NextAt.Equal(want) {
-			t.Errorf("edited, it is %s", again.NextAt)
+			t.Errorf("next time after the edit: got %s", again.NextAt)
 		}
 	})
 }

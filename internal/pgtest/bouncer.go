@@ -18,7 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// bouncerEnv names the program to use, and no other.
+// bouncerEnv names the only program to use.
 const bouncerEnv = "BELFRY_PGBOUNCER"
 
 const installBouncer = `These tests need PgBouncer and are never skipped. They start it themselves; only the program
@@ -29,8 +29,8 @@ must be installed:
 or "make setup", or set ` + bouncerEnv + ` to the program.`
 
 // Bouncer starts PgBouncer in front of the server, in a pool mode such as
-// "transaction" or "session", and returns what gives the address of a database
-// through it. It ends with the test.
+// "transaction" or "session". It returns a function that gives the address of a
+// database through PgBouncer, which ends with the test.
 func (s *Server) Bouncer(t testing.TB, mode string, settings ...string) func(database string) string {
 	t.Helper()
 	address, err := s.bounce(t, mode, settings)
@@ -81,8 +81,8 @@ func (s *Server) bounce(t testing.TB, mode string, settings []string) (func(data
 	return address, awaitBouncer(address("postgres"), filepath.Join(dir, "log"))
 }
 
-// startBouncer starts the program and has it end with the test, or with this process: a shell ends it when its input
-// is closed.
+// startBouncer starts the program. It ends with the test, or with this process: a shell ends it when the shell's input is
+// closed.
 func (s *Server) startBouncer(t testing.TB, program, dir, ini string) error {
 	cmd := exec.Command("/bin/sh", "-c", `"$0" "$1" & pid=$!; read -r line; kill -INT $pid 2>/dev/null; wait $pid`, program, ini)
 	cmd.Dir, cmd.Env = dir, environment()
@@ -96,7 +96,7 @@ func (s *Server) startBouncer(t testing.TB, program, dir, ini string) error {
 	}
 	t.Cleanup(func() {
 		_ = in.Close()
-		_ = cmd.Wait() // the shell says how the last signal ended it
+		_ = cmd.Wait() // the error is only that of the last signal
 	})
 	return nil
 }

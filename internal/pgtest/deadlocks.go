@@ -8,23 +8,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// NoDeadlocks fails the test at its end if transactions in a database, which it names by its URL, have waited for each other
-// until the server ended one. A store begins that one again, so nothing else of the test may notice. What the test opens
-// after this has to be closed by a cleanup.
+// NoDeadlocks fails the test at its end if transactions of the database with this URL had a deadlock that the server ended.
+// A store retries such a transaction, so the rest of the test may not notice the deadlock. Connections that the test opens
+// after this call must be closed by a cleanup.
 func NoDeadlocks(t testing.TB, url string) {
 	t.Helper()
 	t.Cleanup(func() {
 		n, err := deadlocks(context.Background(), url)
 		if err != nil {
-			t.Errorf("pgtest: ask for deadlocks: %v", err)
+			t.Errorf("pgtest: count deadlocks: %v", err)
 		}
 		if n > 0 {
-			t.Errorf("%d times transactions waited for each other:%s", n, reports(url))
+			t.Errorf("deadlocks: got %d, want 0:%s", n, reports(url))
 		}
 	})
 }
 
-// deadlocks is how many there were in a database. What a session has counted is known when it has ended.
+// deadlocks returns the number of deadlocks in a database. A session reports its counts when it ends.
 func deadlocks(ctx context.Context, url string) (n int64, err error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -45,7 +45,7 @@ func deadlocks(ctx context.Context, url string) (n int64, err error) {
 	return n, conn.QueryRow(ctx, `select deadlocks from pg_stat_database where datname = $1`, name).Scan(&n)
 }
 
-// reports is what the server that tests share logged of the deadlocks in a database.
+// reports returns the shared server's log of the deadlocks in a database.
 func reports(url string) string {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil || shared.server == nil {
@@ -54,7 +54,7 @@ func reports(url string) string {
 	var out strings.Builder
 	in := false
 	for line := range strings.Lines(shared.server.logFrom(0)) {
-		if strings.HasPrefix(line, "20") { // each message begins with its time, and its further lines with a tab
+		if strings.HasPrefix(line, "20") { // a message begins with its time, and its further lines with a tab
 			_, what, _ := strings.Cut(line, "] ")
 			in = strings.HasPrefix(what, cfg.Database+" ERROR:  deadlock detected") || in && !strings.Contains(what, " LOG:") && !strings.Contains(what, " ERROR:")
 		}
@@ -65,8 +65,8 @@ func reports(url string) string {
 	return out.String()
 }
 
-// Deadlocks is how often a server has ended a transaction because it waited for another that waited for it, since it was
-// made. Unlike what it counts itself, that outlives its crashes.
+// Deadlocks returns the number of deadlocks since the server was made. Unlike the server's own count, this number survives
+// crashes.
 func Deadlocks(s *Server) int {
 	return strings.Count(s.logFrom(0), "deadlock detected")
 }

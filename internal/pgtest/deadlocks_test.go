@@ -17,7 +17,7 @@ func TestDeadlocksAreCounted(t *testing.T) {
 			other <- err
 		}()
 		if _, err := b.Exec(t.Context(), "update rooms set n = n where n = 1"); err == nil {
-			run(t, b, "commit") // it came before the other, which goes on
+			run(t, b, "commit") // the first of the two, so that the other continues
 		}
 		if err := <-other; err != nil {
 			t.Error(err)
@@ -29,6 +29,6 @@ func TestDeadlocksAreCounted(t *testing.T) {
 		ring()
 	}
 	if n, err := deadlocks(t.Context(), url); err != nil || n == 0 {
-		t.Errorf("%d deadlocks, %v", n, err)
+		t.Errorf("deadlocks: got %d, error %v", n, err)
 	}
 }

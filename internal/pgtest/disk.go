@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// SmallDisk mounts a file system of its own for a database, of a size such as "64m". Where mounts are not allowed, it says
-// why not.
+// SmallDisk mounts a separate file system for a database, of a size such as "64m". If mounts are not permitted, it returns
+// the reason.
 func SmallDisk(t testing.TB, size string) (dir, why string) {
 	t.Helper()
 	sweepDisks()
@@ -37,7 +37,7 @@ func SmallDisk(t testing.TB, size string) (dir, why string) {
 
 const diskPrefix = "belfry-small-"
 
-// sweepDisks takes away what tests have left behind that were killed.
+// sweepDisks removes the disks that killed tests have left behind.
 func sweepDisks() {
 	left, _ := filepath.Glob("/tmp/" + diskPrefix + "*") // fails only for a malformed pattern
 	for _, dir := range left {
@@ -56,14 +56,14 @@ func asRoot(argv ...string) ([]byte, error) {
 	return exec.Command(argv[0], argv[1:]...).CombinedOutput()
 }
 
-// FillDisk appends to a file until not a byte is left on its disk.
+// FillDisk appends to a file until its disk is full to the last byte.
 func FillDisk(t testing.TB, file string) {
 	t.Helper()
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // whatever it holds is thrown away
+	defer f.Close() //nolint:errcheck // the content does not matter
 	for size := 1 << 20; size > 0; size /= 2 {
 		for err = nil; err == nil; {
 			_, err = f.Write(make([]byte, size))

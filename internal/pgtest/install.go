@@ -14,10 +14,10 @@ import (
 	"syscall"
 )
 
-// binEnv names the folder to take the binaries from, and no other.
+// binEnv names the only folder to take the binaries from.
 const binEnv = "BELFRY_PG_BIN"
 
-// install is what a person does about a missing PostgreSQL.
+// install is how to install a missing PostgreSQL.
 const install = `These tests need PostgreSQL 15 or newer and are never skipped. They start a throwaway server
 themselves; only the programs must be installed:
 
@@ -25,7 +25,7 @@ themselves; only the programs must be installed:
 
 or "make setup", or set ` + binEnv + ` to the folder that holds postgres and initdb.`
 
-// MissingError says that no PostgreSQL was found, where it was looked for, and how to get it.
+// MissingError is the error if no PostgreSQL is found. It names the searched folders and the way to install it.
 type MissingError struct {
 	Looked []string // folders that do not hold both programs
 }
@@ -46,8 +46,8 @@ func findBinaries() (string, error) {
 	return "", &MissingError{Looked: folders}
 }
 
-// binFolders lists where to look, in order: what the user names, else PATH, else where Debian keeps
-// the servers (outside PATH, one folder per version, newest first).
+// binFolders lists the folders to search, in order: the one that the user names, else PATH, else
+// Debian's folders (outside PATH, one per version, newest first).
 func binFolders() []string {
 	if dir := os.Getenv(binEnv); dir != "" {
 		return []string{dir}
@@ -67,7 +67,7 @@ func binFolders() []string {
 }
 
 func debianVersion(bin string) int {
-	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(bin))) // what is not a number sorts last
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(bin))) // other names sort last
 	return n
 }
 
@@ -76,8 +76,8 @@ func executable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }
 
-// serverUser returns whom to run PostgreSQL as: nil means ourselves. PostgreSQL refuses to run as
-// root, so root lends it another account.
+// serverUser returns the user for PostgreSQL: nil means the present user. PostgreSQL refuses to run as
+// root, so root runs it under another account.
 func serverUser() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -111,9 +111,9 @@ func makeFolder(who *syscall.Credential, durable bool) (string, error) {
 	return dir, nil
 }
 
-// folderBase chooses where the folder goes: where the user says with TMPDIR, else in memory, else
-// on disk. A database is 300 files, which memory creates in 10 ms, and a slow disk in 250 ms.
-// The server's user must be able to get there, and the name of a unix socket must still fit.
+// folderBase chooses the parent of the folder: TMPDIR, else memory, else the disk. A database is 300
+// files, which memory creates in 10 ms, and a slow disk in 250 ms. The server's user must be able to
+// enter the folder, and the name of a unix socket must still fit.
 func folderBase(who *syscall.Credential, durable bool) string {
 	const (
 		memory  = "/dev/shm"
@@ -129,7 +129,7 @@ func folderBase(who *syscall.Credential, durable bool) string {
 	return "/tmp"
 }
 
-// freeBytes returns how much fits into the file system of dir, 0 if there is none.
+// freeBytes returns the free space in the file system of dir, 0 if dir does not exist.
 func freeBytes(dir string) uint64 {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {
@@ -138,7 +138,7 @@ func freeBytes(dir string) uint64 {
 	return fs.Bavail * uint64(fs.Bsize)
 }
 
-// reachable reports whether everybody may enter dir and the folders above it.
+// reachable reports whether every user may enter dir and the folders above it.
 func reachable(dir string) bool {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {

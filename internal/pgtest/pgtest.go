@@ -49,6 +49,12 @@ func New(t testing.TB) string {
 // takes a tenth of the time.
 func Migrated(t testing.TB, migrate func(ctx context.Context, url string) (from, to int64, err error)) string {
 	t.Helper()
+	return migrated(t, migrate).newLike(t, template)
+}
+
+// migrated is the server, with the database to copy.
+func migrated(t testing.TB, migrate func(ctx context.Context, url string) (from, to int64, err error)) *Server {
+	t.Helper()
 	s := server(t)
 	shared.schema.Do(func() {
 		if shared.failed = s.createDatabase(template, "template0"); shared.failed == nil {
@@ -58,7 +64,7 @@ func Migrated(t testing.TB, migrate func(ctx context.Context, url string) (from,
 	if shared.failed != nil {
 		t.Fatalf("pgtest: make the database to copy: %v", shared.failed)
 	}
-	return s.newLike(t, template)
+	return s
 }
 
 func server(t testing.TB) *Server {
@@ -74,7 +80,7 @@ func server(t testing.TB) *Server {
 func Main(m *testing.M) int {
 	defer func() {
 		if shared.server != nil {
-			_ = shared.server.Close() // the watchdog finishes what this could not
+			_ = shared.server.Close() // the watchdog ends the rest
 		}
 	}()
 	return m.Run()

@@ -71,7 +71,7 @@ func TestEveryTestHasItsOwnEmptyDatabase(t *testing.T) {
 			conn := connect(t, New(t))
 			run(t, conn, "create table rooms (n int)")
 			if n := ask[int](t, conn, "select count(*) from rooms"); n != 0 {
-				t.Errorf("a fresh table has %d rows", n)
+				t.Errorf("rows of a fresh table: got %d, want 0", n)
 			}
 		})
 	}
@@ -80,7 +80,7 @@ func TestEveryTestHasItsOwnEmptyDatabase(t *testing.T) {
 func TestOneTestMayHaveSeveralDatabases(t *testing.T) {
 	t.Parallel()
 	if a, b := New(t), New(t); a == b {
-		t.Errorf("both are %s", a)
+		t.Errorf("names of two databases: got %s twice", a)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestDatabasesAreDroppedWithWhoeverIsConnected(t *testing.T) {
 	}
 	left := ask[int](t, connect(t, New(t)), "select count(*) from pg_database where datname = '"+name+"'")
 	if left != 0 {
-		t.Errorf("database %s is still there", name)
+		t.Errorf("database %s: not removed", name)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestDatabaseNamesNeedNoQuotes(t *testing.T) {
 	} {
 		s.last.Store(0)
 		if got := s.databaseName(test); got != want {
-			t.Errorf("%s: %s, want %s", test, got, want)
+			t.Errorf("%s: got %s, want %s", test, got, want)
 		}
 	}
 }
@@ -127,11 +127,11 @@ func TestBothAddressesLeadToTheSameDatabase(t *testing.T) {
 	for _, url := range []string{s.URL("postgres"), s.SocketURL("postgres")} {
 		conn := connect(t, url)
 		if dir := ask[string](t, conn, "show data_directory"); dir != s.data() {
-			t.Errorf("%s leads to %s, want %s", url, dir, s.data())
+			t.Errorf("data folder at %s: got %s, want %s", url, dir, s.data())
 		}
 	}
 	if host, _, err := net.SplitHostPort(s.Addr()); err != nil || host != "127.0.0.1" {
-		t.Errorf("address %s, %v", s.Addr(), err)
+		t.Errorf("address: got %s, error %v", s.Addr(), err)
 	}
 }
 
@@ -146,13 +146,13 @@ func TestOptionsReachTheServer(t *testing.T) {
 		"fsync": "on", "full_page_writes": "on", "max_connections": "17", "application_name": "it's odd", "TimeZone": "UTC",
 	} {
 		if got := ask[string](t, conn, "show "+setting); got != want {
-			t.Errorf("%s is %q, want %q", setting, got, want)
+			t.Errorf("setting %s: got %q, want %q", setting, got, want)
 		}
 	}
 	usual := connect(t, New(t))
 	for setting, want := range map[string]string{"fsync": "off", "max_connections": "400"} {
 		if got := ask[string](t, usual, "show "+setting); got != want {
-			t.Errorf("usually %s is %q, want %q", setting, got, want)
+			t.Errorf("default of setting %s: got %q, want %q", setting, got, want)
 		}
 	}
 }
@@ -193,7 +193,7 @@ func TestCommittedRowsSurvive(t *testing.T) {
 				t.Error("the old connection still works")
 			}
 			if n := ask[int](t, connect(t, url), "select count(*) from kept"); n != i+1 {
-				t.Errorf("%d rows, want %d", n, i+1)
+				t.Errorf("rows: got %d, want %d", n, i+1)
 			}
 		})
 	}
@@ -222,12 +222,12 @@ func TestServerCanBeKilledUnderLoad(t *testing.T) {
 	writers.Wait()
 	total := acknowledged.Load()
 	if n := ask[int64](t, connect(t, url), "select count(*) from load"); n < total {
-		t.Errorf("%d rows are there, %d were acknowledged", n, total)
+		t.Errorf("rows: got %d, want the %d that were acknowledged", n, total)
 	}
 }
 
-// insertUntil inserts rows until the context ends, over ever new connections, and counts those that
-// were acknowledged.
+// insertUntil inserts rows until the context ends, each over a new connection, and counts the
+// acknowledged ones.
 func insertUntil(ctx context.Context, url string, acknowledged *atomic.Int64) {
 	for ctx.Err() == nil {
 		conn, err := pgx.Connect(ctx, url)
@@ -250,7 +250,7 @@ func awaitMore(t *testing.T, count *atomic.Int64, n int64) {
 	want := count.Load() + n
 	for deadline := time.Now().Add(patient); count.Load() < want; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("nothing is inserted: %d rows so far", count.Load())
+			t.Fatalf("rows are no longer inserted: got %d so far", count.Load())
 		}
 	}
 }
@@ -265,14 +265,14 @@ func TestCloseLeavesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(s.dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%s is still there: %v", s.dir, err)
+		t.Errorf("folder %s: not removed: %v", s.dir, err)
 	}
 	if err := s.Restart(); err == nil {
-		t.Error("a closed server was restarted")
+		t.Error("restart of a closed server: got no error, want one")
 	}
 }
 
-// TestServerEndsWithTheProcess lets another process start a server and die without a word.
+// TestServerEndsWithTheProcess lets another process start a server and die without cleaning up.
 func TestServerEndsWithTheProcess(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"kill", "panic", "exit"} {
@@ -295,7 +295,7 @@ func TestServerEndsWithTheProcess(t *testing.T) {
 			lines.Scan()
 			dir, addr, found := strings.Cut(lines.Text(), " ")
 			if !found {
-				t.Fatalf("the process says %q", lines.Text())
+				t.Fatalf("output of the process: got %q", lines.Text())
 			}
 			if _, err := os.Stat(filepath.Join(dir, "data", "postmaster.pid")); err != nil {
 				t.Error(err)
@@ -303,21 +303,21 @@ func TestServerEndsWithTheProcess(t *testing.T) {
 			if how == "kill" {
 				err = cmd.Process.Kill()
 			} else {
-				err = stdin.Close() // the word to die
+				err = stdin.Close() // makes the process die
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			if rest, err := io.ReadAll(stdout); err != nil || len(rest) > 0 {
-				t.Errorf("the process also says %q, %v", rest, err)
+				t.Errorf("further output of the process: got %q, error %v", rest, err)
 			}
-			_ = cmd.Wait() // that it fails is the point
+			_ = cmd.Wait() // fails, as the test wants
 			awaitGone(t, dir, addr)
 		})
 	}
 }
 
-// victim starts a server, tells where, and dies when its input ends.
+// victim starts a server, prints its address, and dies when its input ends.
 func victim(how string) {
 	s, err := Start()
 	if err != nil {
@@ -332,7 +332,7 @@ func victim(how string) {
 	os.Exit(3)
 }
 
-// awaitGone waits until nobody listens and the folder is gone.
+// awaitGone waits until the port is closed and the folder is removed.
 func awaitGone(t *testing.T, dir, addr string) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -357,7 +357,7 @@ func TestMissingPostgreSQLSaysHowToGetIt(t *testing.T) {
 	}
 	for _, want := range []string{dir, "apt-get install -y --no-install-recommends postgresql", "make setup", binEnv} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is not in: %v", want, err)
+			t.Errorf("error: want %q in it, got %v", want, err)
 		}
 	}
 }
@@ -369,7 +369,7 @@ func TestBinariesAreFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(other, "postgres"), nil, 0o755); err != nil { // initdb is not there
+	if err := os.WriteFile(filepath.Join(other, "postgres"), nil, 0o755); err != nil { // without initdb
 		t.Fatal(err)
 	}
 	t.Run("on PATH", func(t *testing.T) {
@@ -413,7 +413,7 @@ func TestFolderSuitsTheServersUser(t *testing.T) {
 			t.Setenv("TMPDIR", tmp)
 			s := NewServer(t, Options{})
 			if inside := strings.HasPrefix(s.dir, tmp); inside && (who != nil || name == "too long") {
-				t.Errorf("folder %s", s.dir)
+				t.Errorf("folder: got %s", s.dir)
 			}
 			connect(t, s.New(t))
 		})

@@ -213,7 +213,7 @@ func (s *Server) startLocked() error {
 	return s.awaitLocked(info.Size())
 }
 
-// awaitLocked waits until the server answers, or is found dead: then what it logged says why.
+// awaitLocked waits until the server answers. If it is dead, the error has the end of its log.
 func (s *Server) awaitLocked(logStart int64) error {
 	var err error
 	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
@@ -228,7 +228,7 @@ func (s *Server) awaitLocked(logStart int64) error {
 		s.endLocked(syscall.SIGKILL))
 }
 
-// errBusy says that another process holds the port, or that backends which outlived Kill hold the data.
+// errBusy reports that another process holds the port, or that backends which outlived Kill hold the data.
 var errBusy = errors.New("its port or its data is still in use")
 
 func (s *Server) startError(logStart int64) error {
@@ -254,17 +254,20 @@ func (s *Server) newLike(t testing.TB, template string) string {
 	if err := s.createDatabase(name, template); err != nil {
 		t.Fatalf("pgtest: create database %s: %v\n%s", name, err, s.Log())
 	}
-	t.Cleanup(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.pid == 0 {
-			return
-		}
-		if err := s.exec("drop database if exists " + name + " with (force)"); err != nil {
-			t.Errorf("pgtest: drop database %s: %v", name, err)
-		}
-	})
+	t.Cleanup(func() { drop(t, s, name) })
 	return s.URL(name)
+}
+
+func drop(t testing.TB, s *Server, name string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pid == 0 {
+		return
+	}
+	if err := s.exec("drop database if exists " + name + " with (force)"); err != nil {
+		t.Errorf("pgtest: drop database %s: %v", name, err)
+	}
 }
 
 func (s *Server) createDatabase(name, template string) error {
@@ -301,7 +304,7 @@ func (s *Server) SocketURL(database string) string {
 // Addr returns the host and port of the server, to put a proxy in front.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// Log returns the end of what the server has logged.
+// Log returns the end of the server's log.
 func (s *Server) Log() string {
 	const most = 16 << 10
 	info, err := os.Stat(s.logFile())
@@ -358,7 +361,7 @@ func (s *Server) Close() error {
 	return errors.Join(s.endLocked(syscall.SIGQUIT), s.dog.release())
 }
 
-// endLocked sends the signal and waits for the end, with harder signals for who does not listen.
+// endLocked sends the signal and waits for the end, with stronger signals if the server does not end.
 func (s *Server) endLocked(sig syscall.Signal) error {
 	for _, sig := range []syscall.Signal{sig, syscall.SIGQUIT, syscall.SIGKILL} {
 		if s.exitedLocked() {

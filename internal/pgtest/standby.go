@@ -16,8 +16,8 @@ import (
 )
 
 // Standby starts a copy of the server that follows it by streaming and answers
-// reads, until it is promoted or cut off. Its name is what the primary knows it
-// by in synchronous_standby_names.
+// reads, until it is promoted or cut off. The name is for the primary's
+// synchronous_standby_names.
 func (s *Server) Standby(t testing.TB, name string) *Server {
 	t.Helper()
 	standby, err := s.standby(name)
@@ -48,7 +48,7 @@ func (s *Server) standby(name string) (*Server, error) {
 	return c, nil
 }
 
-// copyFrom fills the empty folder with what the primary has, and starts to follow it.
+// copyFrom fills the empty folder with a copy of the primary, and starts to follow it.
 func (s *Server) copyFrom(primary *Server, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,16 +75,16 @@ func (s *Server) copyFrom(primary *Server, name string) error {
 	return err
 }
 
-// Promote makes a primary of a standby, as pg_ctl promote does, and returns when
-// it takes writes. The primary that it followed is left alone: it goes on as a
-// zombie if it runs.
+// Promote makes a primary of a standby, as pg_ctl promote does, and returns when the
+// new primary accepts writes. The old primary is not changed: if it runs, it
+// continues as a stale primary.
 func (s *Server) Promote() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.run("pg_ctl", "promote", "--pgdata", s.data(), "--wait", "--timeout", strconv.Itoa(int(patient/time.Second)))
 }
 
-// CutOff keeps a standby from following its primary any further.
+// CutOff stops a standby from following its primary.
 func (s *Server) CutOff() error {
 	if err := s.Exec("alter system set primary_conninfo = ''"); err != nil {
 		return err
@@ -95,8 +95,8 @@ func (s *Server) CutOff() error {
 	return s.until("select count(*) = 0 from pg_stat_wal_receiver")
 }
 
-// Replicate makes the primary wait with each commit for the standby of that name,
-// and returns when the standby takes part. An empty name waits for none.
+// Replicate makes each commit of the primary wait for the standby of this name, and
+// returns when the standby takes part. With an empty name, commits wait for none.
 func (s *Server) Replicate(name string) error {
 	if err := s.Exec("alter system set synchronous_standby_names = '" + name + "'"); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (s *Server) Exec(statement string) error {
 	return nil
 }
 
-// until returns when a query answers true. It waits in the server.
+// until waits in the server until a query returns true.
 func (s *Server) until(query string) error {
 	return s.Exec(fmt.Sprintf(`
 		do $$
@@ -142,7 +142,7 @@ func (s *Server) run(program string, args ...string) error {
 	return nil
 }
 
-// programOf is the path of a program of PostgreSQL. The folder of the server may have a link to the server alone.
+// programOf returns the path of a program of PostgreSQL. The folder of the server may have only a link to the server.
 func programOf(bin, name string) string {
 	if path := filepath.Join(bin, name); executable(path) {
 		return path
@@ -153,8 +153,8 @@ func programOf(bin, name string) string {
 	return name
 }
 
-// Snapshot stops the server, copies all that it has, and starts it again. What it returns goes back to that copy, as a
-// volume does that is restored: the server knows nothing of it.
+// Snapshot stops the server, copies its data, and starts it again. The returned function restores this copy, like a
+// restored volume: the server does not know of the restore.
 func (s *Server) Snapshot() (restore func() error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +175,7 @@ func (s *Server) Snapshot() (restore func() error, err error) {
 	}, nil
 }
 
-// replace makes a folder what another is, and starts the server. The caller holds s.mu.
+// replace replaces a folder with a copy of another, and starts the server. The caller holds s.mu.
 func (s *Server) replace(from, to string) error {
 	cmd := exec.Command("/bin/sh", "-c", `rm -rf "$1" && cp -a "$0" "$1"`, from, to)
 	cmd.SysProcAttr = s.sysProcAttr()

@@ -30,10 +30,10 @@ func TestAStandbyFollowsAndIsPromoted(t *testing.T) {
 	run(t, promoted, "create table after (n int)")
 	const names = "select string_agg(relname, ' ' order by relname) from pg_class where relname in ('kept', 'lost', 'after')"
 	if got := ask[string](t, promoted, names); got != "after kept" {
-		t.Errorf("the promoted server has %s", got)
+		t.Errorf("rows of the promoted server: got %s", got)
 	}
 	if got := ask[string](t, zombie, names); got != "kept lost" {
-		t.Errorf("the old primary has %s", got)
+		t.Errorf("rows of the old primary: got %s", got)
 	}
 }
 
@@ -42,13 +42,13 @@ func TestABouncerPoolsByTransaction(t *testing.T) {
 	s := NewServer(t, Options{})
 	conn := connect(t, s.Bouncer(t, "transaction")("postgres"))
 	if pid := ask[uint32](t, conn, "select pg_backend_pid()"); pid == conn.PgConn().PID() {
-		t.Errorf("the connection leads to process %d of the server itself", pid)
+		t.Errorf("connection: got process %d of the server, want PgBouncer", pid)
 	}
 }
 
 func TestAMissingBouncerSaysHowToGetIt(t *testing.T) {
 	t.Setenv(bouncerEnv, filepath.Join(t.TempDir(), "nowhere"))
 	if _, err := findBouncer(); err == nil || !strings.Contains(err.Error(), "apt-get install") {
-		t.Errorf("error %v", err)
+		t.Errorf("missing PgBouncer: got error %v", err)
 	}
 }

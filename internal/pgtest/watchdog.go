@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// bark is what the watchdog runs. Each line it reads is the process to stop when its input
-// ends, 0 for none. SIGQUIT lets PostgreSQL end its backends and give its shared memory back, which
-// SIGKILL would leave behind until a reboot. The lock file is asked too, because in a container
-// without an init the ended server stays a zombie that can be signalled for ever.
+// bark is the script of the watchdog. Each line of its input names the process to stop when the
+// input ends, 0 for none. SIGQUIT lets PostgreSQL end its backends and release its shared memory,
+// which SIGKILL would leave behind until a reboot. The script checks the lock file too: in a
+// container without an init, the ended server stays a zombie that accepts signals for ever.
 const bark = `
 trap '' HUP INT TERM
 pid=0
@@ -28,16 +28,16 @@ while [ -e "$1" ] && [ $n -lt 50 ]; do rm -rf "$1" || sleep 0.1; n=$((n + 1)); d
 [ ! -e "$1" ]
 `
 
-// watchdog cleans up after this process, dead or alive. It needs no cooperation from the dying:
-// the kernel closes the pipe. (Pdeathsig would not do: it fires when the thread that started the
-// child ends, which in Go is any time.)
+// watchdog cleans up after this process, also after a crash: the kernel closes the pipe of a dead
+// process. (Pdeathsig does not work here: it fires when the thread that started the child ends,
+// which in Go may happen at any time.)
 type watchdog struct {
 	cmd  *exec.Cmd
 	pipe *os.File
 }
 
-// watch starts the watchdog of the folder, as who: it can then hurt nothing but that user's own.
-// It has a session of its own, so that Ctrl-C at a terminal does not end it before its work.
+// watch starts the watchdog of the folder as user who, so that it can affect only this user's files
+// and processes. It has a session of its own, so Ctrl-C at a terminal does not end it too early.
 func watch(dir string, who *syscall.Credential) (*watchdog, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -55,7 +55,7 @@ func watch(dir string, who *syscall.Credential) (*watchdog, error) {
 	return &watchdog{cmd: cmd, pipe: w}, nil
 }
 
-// guard names the process to stop, instead of the one named before.
+// guard replaces the process to stop.
 func (d *watchdog) guard(pid int) error {
 	if _, err := fmt.Fprintln(d.pipe, pid); err != nil {
 		return fmt.Errorf("pgtest: tell the watchdog: %w", err)
@@ -63,7 +63,7 @@ func (d *watchdog) guard(pid int) error {
 	return nil
 }
 
-// release lets the watchdog do its work now, and waits until it is done.
+// release runs the clean-up now, and waits for its end.
 func (d *watchdog) release() error {
 	d.pipe.Close()
 	if err := d.cmd.Wait(); err != nil {

@@ -1,5 +1,5 @@
-// Visitor is a program that the tests upload. Its first argument is a mark by
-// which its processes are found, the second says what it does.
+// Visitor is a program that the tests upload. Its first argument is a mark that
+// identifies its processes, the second the action.
 package main
 
 import (
@@ -22,7 +22,7 @@ func main() {
 	case "fail":
 		fmt.Fprintln(os.Stderr, "it does not add up")
 		os.Exit(3)
-	case "linger": // with a child that has left its session
+	case "linger": // waits, with a child in a session of its own
 		child := exec.Command("/proc/self/exe", os.Args[1], "sleep")
 		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := child.Start(); err != nil {
@@ -31,7 +31,7 @@ func main() {
 		}
 		fmt.Println("lingers")
 		time.Sleep(time.Hour)
-	case "await": // a signal, and end well
+	case "await": // waits for a signal and succeeds
 		signalled := make(chan os.Signal, 1)
 		signal.Notify(signalled, syscall.SIGUSR1)
 		fmt.Println("awaits")
@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// report shows all that it was given, and leaves two files.
+// report prints its input and environment, and writes two files.
 func report() {
 	input, err := io.ReadAll(os.Stdin)
 	if err != nil {

@@ -1,0 +1,156 @@
+//go:build linux || darwin
+
+package pgtest
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Reused are databases that serve one test after another, with the connections to them: a new database, and what
+// connections must learn of it, cost more than most tests. After each test a database is made equal to a new one. It is
+// dropped instead if the test has changed its tables, or still uses a connection.
+type Reused struct {
+	Migrate   func(ctx context.Context, url string) (from, to int64, err error) // as in [Migrated]
+	Configure func(*pgxpool.Config)
+
+	mu   sync.Mutex
+	free []*reused
+}
+
+type reused struct {
+	name string
+	pool *pgxpool.Pool
+	uses int64 // of the pool, up to the end of the last test
+}
+
+// Pool returns connections to a database that no other test has at this moment. What the test opens after this has to be
+// closed by a cleanup.
+func (r *Reused) Pool(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	d := r.take()
+	if d == nil {
+		d = r.create(t)
+	}
+	if d.pool.Stat().AcquireCount() != d.uses {
+		t.Errorf("pgtest: database %s was used between two tests: an earlier one has left something running", d.name)
+	}
+	t.Cleanup(func() {
+		if again, err := d.empty(); err != nil {
+			t.Errorf("pgtest: empty database %s: %v", d.name, err)
+		} else if again {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.free = append(r.free, d)
+			return
+		}
+		go d.pool.Close() // which waits for what the test still uses
+		drop(t, shared.server, d.name)
+	})
+	return d.pool
+}
+
+func (r *Reused) take() *reused {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last := len(r.free) - 1
+	if last < 0 {
+		return nil
+	}
+	d := r.free[last]
+	r.free = r.free[:last]
+	return d
+}
+
+func (r *Reused) create(t testing.TB) *reused {
+	t.Helper()
+	s := migrated(t, r.Migrate)
+	d := &reused{name: s.databaseName("reused")}
+	err := s.createDatabase(d.name, template)
+	if err == nil {
+		d.pool, err = r.connect(s.SocketURL(d.name))
+	}
+	if err == nil {
+		_, err = d.pool.Exec(context.Background(), noteSQL)
+	}
+	if err != nil {
+		t.Fatalf("pgtest: create database %s: %v", d.name, err)
+	}
+	d.uses = d.pool.Stat().AcquireCount()
+	return d
+}
+
+func (r *Reused) connect(url string) (*pgxpool.Pool, error) {
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	r.Configure(cfg)
+	return pgxpool.NewWithConfig(context.Background(), cfg)
+}
+
+// empty makes the database equal to a new one, and reports whether it could.
+func (d *reused) empty() (done bool, err error) {
+	for deadline := time.Now().Add(time.Second); d.pool.Stat().AcquiredConns() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			return false, nil
+		}
+	}
+	if err := d.pool.QueryRow(context.Background(), `select pgtest.empty()`).Scan(&done); err != nil {
+		return false, err
+	}
+	d.uses = d.pool.Stat().AcquireCount()
+	return done, nil
+}
+
+// noteSQL notes in a new database its rows, the places of its sequences and its tables, and makes the function that goes
+// back to them: pgtest.empty, which is false where the tables are others. Few rows are deleted, because a table that is
+// truncated is another file and needs new plans.
+const noteSQL = `
+create schema pgtest;
+create view pgtest.tables as
+	select c.oid, c.oid::regclass::text as name, 'pgtest.rows_' || c.oid as rows, pg_relation_size(c.oid) as size
+	from pg_class c join pg_namespace n on n.oid = relnamespace
+	where relkind = 'r' and nspname not in ('pg_catalog', 'information_schema', 'pgtest');
+create view pgtest.shape as
+	select md5(string_agg(concat_ws(' ', c.oid, relname, relkind, relnatts, relchecks), ',' order by c.oid)) as hash
+	from pg_class c join pg_namespace n on n.oid = relnamespace
+	where c.oid >= 16384 and nspname not in ('pg_toast', 'pgtest');
+
+create table pgtest.first_shape as table pgtest.shape;
+create table pgtest.first_numbers as
+	select format('%I.%I', schemaname, sequencename)::regclass as sequence, coalesce(last_value, start_value) as value, last_value is not null as called
+	from pg_sequences;
+do $$ declare t record; begin
+	for t in select * from pgtest.tables where size > 0 loop
+		execute 'create table ' || t.rows || ' as table ' || t.name;
+	end loop;
+end $$;
+
+do $do$ begin
+	execute 'create procedure pgtest.empty_tables() language plpgsql as $$ begin ' || (
+		select string_agg(case when to_regclass(rows) is null then format('delete from %s;', name) else format(
+			'if exists ((table %1$s except all table %2$s) union all (table %2$s except all table %1$s)) then
+				delete from %1$s;
+				insert into %1$s overriding system value table %2$s;
+			end if;', name, rows) end, ' ')
+		from pgtest.tables) || ' end $$';
+end $do$;
+
+create function pgtest.empty() returns boolean language plpgsql as $$ declare large text; begin
+	if (select hash from pgtest.shape) <> (select hash from pgtest.first_shape) then
+		return false;
+	end if;
+	select string_agg(name, ', ') into large from pgtest.tables where size > 64 * 1024;
+	if large is not null then
+		execute 'truncate ' || large;
+	end if;
+	call pgtest.empty_tables();
+	perform setval(sequence, value, called) from pgtest.first_numbers;
+	return true;
+end $$;
+`
