@@ -1,5 +1,5 @@
-// Package arrows holds the layout to one ordered list: a package imports only what stands above it. Test files are free to
-// import what they need.
+// Package arrows enforces one ordered list of packages: a package imports only packages above it. Test files may import any
+// package.
 package arrows
 
 import (
@@ -74,7 +74,7 @@ var benchmarks = [][]string{
 	{"benchtest", "cmd/claims", "cmd/node", "cmd/pages"},
 }
 
-// pure is how many lines of [order] import nothing from other modules, nor a group of the lines behind them.
+// pure is the number of lines of [order] whose groups import no other modules, and no group of the lines after them.
 const pure = 11
 
 // lineOf returns the place of a group in [order], or -1.
@@ -84,8 +84,8 @@ func place(list [][]string, name string) int {
 	return slices.IndexFunc(list, func(line []string) bool { return slices.Contains(line, name) })
 }
 
-// nouns are the packages of package store, in the order in which they know each other; store itself, which plugs them into
-// each other, stands below them all.
+// nouns has the packages below store, in the order of their imports. store itself, which connects them, is below all of
+// them.
 var nouns = []string{
 	"schemas", "base", "locks", "shifts", "titles", "documents", "tokens", "keys", "windows", "quotas", "queues", "bounds", "turns", "tasks", "marks", "limits", "newjobs", "jobs", "leftovers", "links", "steps", "workers", "programs", "remote", "cycles", "workflows", "schedules", "search", "history", "samples", "monitors",
 	"subscribers", "trials", "incidents", "announcements", "uptime", "alerts", "hooks", "zones", "views", "definitions", "",
@@ -103,7 +103,7 @@ func nounOf(folder string) int {
 	return slices.Index(nouns, noun)
 }
 
-// apart are packages which may not import each other though their group could.
+// apart has packages that may not import each other, although their groups may.
 var apart = map[string][]string{
 	"store/sqlite":   {"store/postgres", "store/storetest"},
 	"store/postgres": {"store/sqlite", "store/storetest"},
@@ -155,7 +155,7 @@ func verdict(from, to string) error {
 	return insideVerdict("app/httpapi/internal/", endpoints, from, folder)
 }
 
-// insideVerdict is the verdict about two packages below a folder that has a layout of its own.
+// insideVerdict is the verdict for two packages below a folder with a layout of its own.
 func insideVerdict(below string, layout [][]string, from, to string) error {
 	name, inside := strings.CutPrefix(from, below)
 	if !inside {
@@ -171,7 +171,7 @@ func insideVerdict(below string, layout [][]string, from, to string) error {
 	return nil
 }
 
-// isProduct reports whether a folder is of another module than the library.
+// isProduct reports whether a folder belongs to another module than the library.
 func isProduct(folder string) bool {
 	first, _, _ := strings.Cut(folder, "/")
 	return first == "app" || first == "cmd" || strings.HasPrefix(folder+"/", "internal/bench/") || strings.HasPrefix(folder+"/", "internal/e2e/")
@@ -197,7 +197,7 @@ func folderOf(importPath string) (folder string, ours bool) {
 	return strings.CutPrefix(importPath, module+"/")
 }
 
-// isStandard knows the standard library by its first element, which has no dot.
+// isStandard reports whether a path is of the standard library: its first element has no dot.
 func isStandard(importPath string) bool {
 	first, _, _ := strings.Cut(importPath, "/")
 	return !strings.Contains(first, ".")
@@ -209,7 +209,7 @@ func TestArrowsPointDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := imports["."]; !ok {
-		t.Error("no Go file in the root: was anything read?")
+		t.Error("Go files in the root: got none")
 	}
 	for _, folder := range slices.Sorted(maps.Keys(imports)) {
 		for importPath, file := range imports[folder] {
@@ -220,9 +220,9 @@ func TestArrowsPointDown(t *testing.T) {
 	}
 }
 
-// readImports returns, for each folder of the project, what its files other than tests import, and in
-// which file. It reads the files itself: "go list" would see those of one platform only, and go test
-// would not notice that its answer is out of date.
+// readImports returns, for each folder of the project, the imports of its files other than tests, each with a file that
+// has it. It reads the files itself: "go list" reads those of one platform only, and go test would not notice that a cached
+// result is out of date.
 func readImports(root string) (map[string]map[string]string, error) {
 	imports := make(map[string]map[string]string)
 	err := shape.Walk(root, func(relative, name string) error {
@@ -336,7 +336,7 @@ func TestVerdict(t *testing.T) {
 	for from, paths := range refused {
 		for _, to := range paths {
 			if verdict(from, to) == nil {
-				t.Errorf("%s may import %s", from, to)
+				t.Errorf("import of %[2]s in %[1]s: got it permitted, want it refused", from, to)
 			}
 		}
 	}
@@ -374,12 +374,12 @@ func TestAreasOfTheConsoleAreApart(t *testing.T) {
 		{"app/ui/console/internal/frame", "app/ui/console/tasks", true},
 	} {
 		if got := verdict(test.from, module+"/"+test.to) != nil; got != test.apart {
-			t.Errorf("%s and %s: %v", test.from, test.to, got)
+			t.Errorf("verdict for %s and %s: got %v", test.from, test.to, got)
 		}
 	}
 }
 
-// A program that imports the library has these modules, and what they name, in its graph.
+// A program that imports the library has the modules of its go.mod in its own module graph.
 func TestTheLibraryNeedsFewModules(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../go.mod")
@@ -387,6 +387,6 @@ func TestTheLibraryNeedsFewModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(string(text), "\n\t"); n == 0 || n > 25 {
-		t.Errorf("the library needs %d modules, must be 1 to 25: what the server alone needs is module app", n)
+		t.Errorf("modules of the library: got %d, want 1 to 25: modules that only the server needs belong to module app", n)
 	}
 }

@@ -1,4 +1,5 @@
-// Package badge draws a label and a value side by side, for pages of others.
+// Package badge draws a label and a value side by side as an SVG image, for pages of others. The text is escaped and bounded,
+// so any name gives a valid image.
 package badge
 
 import (

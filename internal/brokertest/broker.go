@@ -1,6 +1,6 @@
-// Package brokertest is a broker in memory for tests of workers. It keeps the
-// contract of [job.Leaser] and decides with [job.Settle], and it fails,
-// stalls and loses sessions on command.
+// Package brokertest has a broker in memory for tests of workers. The broker
+// keeps the contract of [job.Leaser] and decides with [job.Settle]. On command
+// it fails, stalls and loses sessions.
 package brokertest
 
 import (
@@ -20,14 +20,14 @@ import (
 // Broker keeps jobs in memory. Set the fields before its first use.
 type Broker struct {
 	TTL   time.Duration  // of sessions; default: 30s
-	Slots map[string]int // of queues whose slots the worker leaves open; default: 10
-	// Before is asked before each call does anything, with the call's name. It
-	// may block, and its error is the call's.
+	Slots map[string]int // of queues for which the worker sets no slots; default: 10
+	// Before runs at the begin of each call, with the name of the call. It may
+	// block, and its error becomes the error of the call.
 	Before func(ctx context.Context, call string) error
-	// After is asked when a call has done its work and before it answers.
+	// After runs when a call has done its work, before it returns.
 	After func(ctx context.Context, call string) error
 
-	// Leased is shown each job that a claim gives out, to add to it.
+	// Leased gets each claimed job and may change it.
 	Leased func(*job.LeasedJob)
 
 	mu       sync.Mutex
@@ -44,7 +44,7 @@ type Broker struct {
 	refused  []string
 	steps    map[int64][]job.Step
 	signals  map[signalKey]json.RawMessage
-	waiting  map[job.Ref]int // numbers of steps that attempts were told to wait for
+	waiting  map[job.Ref]int // numbers of the steps for which attempts wait
 }
 
 type session struct {
@@ -64,14 +64,14 @@ func New() *Broker {
 	}
 }
 
-// AddTask makes a task known.
+// AddTask adds a task.
 func (b *Broker) AddTask(t task.Task) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.tasks[t.Name] = t.WithDefaults()
 }
 
-// Enqueue makes a job.
+// Enqueue adds a job.
 func (b *Broker) Enqueue(n job.NewJob) job.Job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,7 +104,7 @@ func enqueue(b *Broker, n job.NewJob) job.Job {
 	return *j
 }
 
-// MakeTicket makes a ticket of a job. Those it had stay good.
+// MakeTicket makes a ticket of a job. Its earlier tickets stay valid.
 func (b *Broker) MakeTicket(id int64) job.Ticket {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -125,7 +125,7 @@ func (b *Broker) Job(_ context.Context, _ string, id int64) (job.Job, error) {
 	return *j, nil
 }
 
-// Cancel asks for a running job to end, and nudges its worker.
+// Cancel requests the end of a running job, and nudges its worker.
 func (b *Broker) Cancel(id int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -137,7 +137,7 @@ func (b *Broker) Cancel(id int64) {
 	}
 }
 
-// Lose gives all sessions up.
+// Lose gives up all sessions.
 func (b *Broker) Lose() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -146,7 +146,7 @@ func (b *Broker) Lose() {
 	}
 }
 
-// Drain sets or takes back every session's drain.
+// Drain sets or unsets the drain of every session.
 func (b *Broker) Drain(on bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -157,14 +157,14 @@ func (b *Broker) Drain(on bool) {
 	}
 }
 
-// Log is all that an attempt wrote, in the order of its numbers.
+// Log returns the log of an attempt in the order of its numbers.
 func (b *Broker) Log(ref job.Ref) []job.LogPiece {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.logs[ref])
 }
 
-// Text is the log of a job's only attempt, or of its last.
+// Text returns the log of a job's last attempt as text.
 func (b *Broker) Text(id int64) (text string) {
 	b.mu.Lock()
 	ref := job.Ref{JobID: id, Lease: b.jobs[id].Lease}
@@ -175,28 +175,28 @@ func (b *Broker) Text(id int64) (text string) {
 	return text
 }
 
-// Attempts is what was recorded for a job.
+// Attempts returns the recorded attempts of a job.
 func (b *Broker) Attempts(id int64) []job.Finish {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.attempts[id])
 }
 
-// Batches is what each Finish call carried.
+// Batches returns the content of each Finish call.
 func (b *Broker) Batches() [][]job.Finish {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.batches)
 }
 
-// Calls counts the calls of that name.
+// Calls returns the number of calls of this name.
 func (b *Broker) Calls(name string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.calls[name]
 }
 
-// Breaches lists what workers did that they must not.
+// Breaches lists the workers' breaches of the contract.
 func (b *Broker) Breaches() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -240,7 +240,7 @@ func (b *Broker) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Session
 	return out, nil
 }
 
-// served is the slots of a worker's queues.
+// served returns the slots of a worker's queues.
 func served(b *Broker, w job.WorkerInfo) map[string]int {
 	all := maps.Clone(w.Queues)
 	for q, n := range all {
@@ -314,7 +314,7 @@ func (b *Broker) claim(r job.ClaimRequest) (c job.Claim, changed <-chan struct{}
 			continue
 		}
 		if slots[j.Queue]--; slots[j.Queue] < 0 && !j.MayWait(b.tasks[j.Task].Retry) {
-			r.Want[j.Queue] = 0 // it waits for a slot, and all behind it with it
+			r.Want[j.Queue] = 0 // this job waits for a slot, and so do all jobs after it
 			continue
 		}
 		r.Want[j.Queue]--
@@ -335,7 +335,7 @@ func isOpen(j *job.Job) bool {
 	return j.State == job.Ready || j.State == job.Scheduled
 }
 
-// shown sorts tickets into jobs that may be claimed and those that are void.
+// shown sorts tickets into claimable jobs and void tickets.
 func (b *Broker) shown(ts []job.Ticket, c *job.Claim) (ids []int64) {
 	if len(ts) > job.MaxTickets {
 		b.refused = append(b.refused, "more tickets than a claim may have")
@@ -381,13 +381,13 @@ func (b *Broker) finish(f job.Finish) job.Finished {
 	return job.Finished{Ref: f.Ref, State: j.State}
 }
 
-// recorded reports that a worker said the same of the attempt before.
+// recorded reports that a worker has reported the same end of the attempt before.
 func (b *Broker) recorded(f job.Finish) bool {
 	told := f.Outcome == job.OutcomeOK || f.Outcome == job.OutcomeError || f.Outcome == job.OutcomeSnoozed
 	return told && slices.ContainsFunc(b.attempts[f.JobID], func(was job.Finish) bool { return was.Ref == f.Ref && was.Outcome == f.Outcome })
 }
 
-// FinishTx settles like a store's, for a handler's own transaction.
+// FinishTx settles in a handler's own transaction, as a store does.
 func (b *Broker) FinishTx(f job.Finish) job.Finished {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -430,7 +430,7 @@ func (b *Broker) append(l job.LogPiece) {
 	j := b.jobs[l.JobID]
 	have := b.logs[l.Ref]
 	if j.State != job.Running || j.Lease != l.Lease || len(have) > 0 && l.Seq <= have[len(have)-1].Seq {
-		return // stale, or seen before
+		return // stale or repeated
 	}
 	b.logs[l.Ref] = append(have, l)
 }
@@ -448,7 +448,7 @@ func (b *Broker) CloseSession(ctx context.Context, id string) error {
 	return nil
 }
 
-// end needs the lock, as do all below.
+// end ends a session and settles its jobs. The caller holds the lock, here and for all functions below.
 func (b *Broker) end(id string, s *session, outcome job.Outcome) {
 	if s.over {
 		return
@@ -469,7 +469,7 @@ func (b *Broker) releaseLost() {
 	}
 }
 
-// Nudging is the broker with the optional ability.
+// Nudging is the broker with the optional [job.CancelNotifier].
 type Nudging struct{ *Broker }
 
 // Nudged implements [job.CancelNotifier].

@@ -39,7 +39,7 @@ func (b *Broker) reconcile(id string, has job.Holdings, r *job.Renewal) {
 			continue
 		}
 		settled := time.Since(j.ClaimedAt) > job.ClaimSettled
-		if settled { // of each session alone, and its numbers rise with time
+		if settled { // by session, with numbers that rise with time
 			r.Settled = max(r.Settled, j.Lease)
 		}
 		if i < 0 && settled && j.Lease <= has.Settled {

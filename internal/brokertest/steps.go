@@ -74,13 +74,13 @@ func saveStep(b *Broker, session string, ref job.Ref, n job.NewStep) (out job.Sa
 	return job.SavedStep{Step: s}, nil
 }
 
-// holds needs the lock.
+// holds needs the caller to hold the lock.
 func holds(b *Broker, session string, ref job.Ref) bool {
 	j := b.jobs[ref.JobID]
 	return j != nil && j.State == job.Running && j.Lease == ref.Lease && j.Session == session
 }
 
-// Recorded are the steps of a job.
+// Recorded returns the recorded steps of a job.
 func (b *Broker) Recorded(id int64) []job.Step {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,7 +103,7 @@ func (b *Broker) SaveProgress(ctx context.Context, session string, ps []job.Atte
 	return b.after(ctx, "progress")
 }
 
-// LinkSignal implements [job.StepKeeper]. Its links lead nowhere.
+// LinkSignal implements [job.StepKeeper]. Its links have no target.
 func (b *Broker) LinkSignal(ctx context.Context, session string, ref job.Ref, l job.Link) (out job.NewLink, err error) {
 	if err := b.before(ctx, "link"); err != nil {
 		return out, err
@@ -124,7 +124,7 @@ type signalKey struct {
 	name string
 }
 
-// SignalJob gives a signal to a job as a store does.
+// SignalJob sends a signal to a job as a store does.
 func (b *Broker) SignalJob(id int64, sig job.Signal) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -137,7 +137,7 @@ func (b *Broker) SignalJob(id int64, sig job.Signal) {
 	b.wake()
 }
 
-// wakeWaits looks at the open waits of a job. It needs the lock.
+// wakeWaits ends the waits of a job that are over. The caller holds the lock.
 func wakeWaits(b *Broker, id int64, which func(s job.Step) bool) {
 	all := b.steps[id]
 	for i := range all {
@@ -151,7 +151,7 @@ func wakeWaits(b *Broker, id int64, which func(s job.Step) bool) {
 	}
 }
 
-// look ends a wait if it is over. It needs the lock.
+// look ends a wait if it is over. The caller holds the lock.
 func look(b *Broker, s *job.Step, ref job.Ref) {
 	if j := b.jobs[s.Child]; s.Kind == job.StepAwait && s.EndedAt.IsZero() {
 		if j.State.Final() {

@@ -1,10 +1,10 @@
-// Package exchange bounds calls over HTTP: when the context of a request ends,
-// the exchange ends and its connection is closed, whatever the other side does.
+// Package exchange bounds calls over HTTP. When the context of a request ends, the
+// exchange ends and its connection is closed, whatever the server does.
 //
-// [net/http] gives no such promise. A connection on which the other side has
-// switched protocols (101) belongs to the reader of the body from then on, and
-// no context ends it. So a peer that switches unasked is refused before
-// its body is read, and every body is closed when its request's context ends.
+// [net/http] does not guarantee that: after a server has switched protocols (101),
+// the reader of the body owns the connection, and no context ends it. So an
+// unrequested switch is refused before its body is read, and every body is closed
+// when the context of its request ends.
 package exchange
 
 import (
@@ -14,7 +14,7 @@ import (
 	"net/http"
 )
 
-// ErrSwitched says that the other side switched protocols unasked.
+// ErrSwitched means that the server switched protocols without a request to.
 var ErrSwitched = errors.New("it switched protocols (101 Switching Protocols) without being asked to")
 
 // Transport is an [http.RoundTripper] whose exchanges are bounded by [RoundTrip].
@@ -25,7 +25,7 @@ func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return RoundTrip(t.RoundTripper, req)
 }
 
-// CloseIdleConnections closes those of the transport below, if it has any.
+// CloseIdleConnections closes idle connections of the wrapped transport, if it can.
 func (t Transport) CloseIdleConnections() {
 	if c, has := t.RoundTripper.(interface{ CloseIdleConnections() }); has {
 		c.CloseIdleConnections()
@@ -33,8 +33,8 @@ func (t Transport) CloseIdleConnections() {
 }
 
 // RoundTrip makes one exchange through a transport. The end of the request's
-// context ends it, the reading of the body too. Where the request asks for no
-// upgrade, an answer of 101 is [ErrSwitched].
+// context ends the exchange, including the reading of the body. An answer of 101
+// to a request without an upgrade is [ErrSwitched].
 func RoundTrip(through http.RoundTripper, req *http.Request) (*http.Response, error) {
 	resp, err := through.RoundTrip(req)
 	if err != nil {
@@ -48,8 +48,8 @@ func RoundTrip(through http.RoundTripper, req *http.Request) (*http.Response, er
 	return resp, nil
 }
 
-// tied is a body that is closed when the context ends. One that can be written
-// to, after an upgrade, still can.
+// tied returns a body that is closed when the context ends. If the body is
+// writable, after an upgrade, the result is as well.
 func tied(ctx context.Context, from io.ReadCloser) io.ReadCloser {
 	b := &body{ReadCloser: from, ctx: ctx}
 	b.stop = context.AfterFunc(ctx, func() { _ = from.Close() })
@@ -70,8 +70,8 @@ type duplex struct {
 	io.Writer
 }
 
-// Read tells the end of the context by its cause: the end of the connection is
-// but what follows from it.
+// Read returns the cause of the context after its end: the closed connection is
+// only a consequence of it.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) && b.ctx.Err() != nil {

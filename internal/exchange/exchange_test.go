@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// switching answers every request with 101 and holds the connection until the
-// other side has gone.
+// switching is a server that answers every request with 101 and holds the connection
+// until the client has closed it.
 func switching(t *testing.T) (s *httptest.Server, gone chan struct{}) {
 	t.Helper()
 	gone = make(chan struct{}, 10)

@@ -1,5 +1,5 @@
-// Package expression is the language of conditions and workflows:
-// github.com/expr-lang/expr, cut down to what can be bounded. An expression reads
-// what it is given, and neither a file, a variable of the environment nor a clock.
-// Each has a number of steps, an amount of memory and a time that it may take.
+// Package expression is the language of conditions and workflows: the part of
+// github.com/expr-lang/expr whose work can be bounded. An expression reads only
+// its input: no file, environment variable or clock. Its steps, memory and time
+// are limited.
 package expression

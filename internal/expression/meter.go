@@ -17,28 +17,28 @@ import (
 	"github.com/expr-lang/expr/vm/runtime"
 )
 
-// Limits of what the expressions of one answer may take together.
+// Limits of all expressions of one answer together.
 const (
-	// Limit is their time.
+	// Limit is the longest time.
 	Limit = 500 * time.Millisecond
-	// maxSteps is their work: one for each round of a predicate, and one for
-	// every 64 bytes of text that is made.
+	// maxSteps is the most steps: one for each round of a predicate, and one for
+	// every 64 bytes of created text.
 	maxSteps = 1_000_000
-	// Memory is what the language counts itself, in elements of lists.
+	// Memory is the memory limit of the language, in elements of lists.
 	Memory = 1_000_000
 )
 
-// ErrSpent says that an expression is too much work.
+// ErrSpent means that an expression exceeds the limits of work.
 var ErrSpent = errors.New("takes too long: the expression is too much work for this answer")
 
-// Meter counts work. The language bounds the memory of lists, and neither the
-// rounds of nested predicates nor the text that is put together.
+// Meter counts work. The language itself limits only the memory of lists, not the
+// rounds of nested predicates or the length of concatenated text.
 type Meter struct {
 	spent int
-	Until time.Time // when the work has to be done
+	Until time.Time // deadline of the work
 }
 
-// Spend counts n steps, and fails when they are too many or time is up.
+// Spend counts n steps. It fails if they exceed the limit or the time is up.
 func (m *Meter) Spend(n int) error {
 	before := m.spent
 	m.spent += n
@@ -51,17 +51,17 @@ func (m *Meter) Spend(n int) error {
 
 func (m *Meter) text(n int) error { return m.Spend(1 + n/64) }
 
-// Names of functions that [Options] puts into expressions.
+// Names of functions that the options of expr put into expressions.
 const (
 	TickName = "__tick"
 	AddName  = "__add"
 	LessName = "__less"
 	MulName  = "__mul"
 	SumName  = "__sum"
-	wholeEnd = "_whole" // of the names of those for two whole numbers
+	wholeEnd = "_whole" // suffix of the functions for two whole numbers
 )
 
-// Function is a function of the language that counts what it does.
+// Function is a function of the language that counts its work.
 type Function struct {
 	Is   types.Type
 	Make func(m *Meter) any
@@ -71,7 +71,7 @@ func counted[T any](make func(m *Meter) T) Function {
 	return Function{Is: types.TypeOf(make(new(Meter))), Make: func(m *Meter) any { return make(m) }}
 }
 
-// Metered are the functions that count what they do.
+// Metered are the functions that count their work.
 var Metered = map[string]Function{
 	TickName: counted(func(m *Meter) func() (bool, error) {
 		return func() (bool, error) { return true, m.Spend(1) }
@@ -129,7 +129,7 @@ func (m *Meter) add(a, b any) (_ any, err error) {
 	return calculate(runtime.Add, a, b)
 }
 
-// errTooLarge stands for a result that the language would answer with another number.
+// errTooLarge is the error for a whole number that would overflow.
 var errTooLarge = errors.New("the result is too large for a whole number: write one side with float()")
 
 func wholes(a, b any) (x, y int, whole bool) {
@@ -196,7 +196,7 @@ func call(f func(any) any, v any) (any, error) {
 }
 
 func calculate(op func(a, b any) any, a, b any) (_ any, err error) {
-	defer func() { // it panics for what is not a number
+	defer func() { // the function panics for a value that is not a number
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%v", v)
 		}
@@ -204,8 +204,8 @@ func calculate(op func(a, b any) any, a, b any) (_ any, err error) {
 	return op(a, b), nil
 }
 
-// metering makes predicates count their rounds, sums of texts their
-// length, and whole numbers refuse results that they cannot hold. It runs once over the tree, before it is compiled.
+// metering makes predicates count their rounds and concatenations their length, and makes whole numbers refuse an
+// overflow. It changes the tree once, before it is compiled.
 type metering struct{}
 
 // Visit implements [ast.Visitor].
@@ -233,7 +233,8 @@ func (metering) Visit(node *ast.Node) {
 	}
 }
 
-// calculateBy lets a function of ours do what may be too large: all but fractions and times, whose kinds are known.
+// calculateBy replaces an operator that may overflow by a function of this package, except for fractions and times of
+// known kinds.
 func calculateBy(name string, node *ast.Node, left, right ast.Node) {
 	switch {
 	case isWhole(left) && isWhole(right):
@@ -249,7 +250,7 @@ func isWhole(n ast.Node) bool {
 	return written || n.Type() != nil && n.Type() == reflect.TypeFor[int]()
 }
 
-// operators are those that [Metered] does itself, where the kinds of both sides are not known to be numbers.
+// operators are the operators that a [Metered] function replaces if the kinds of both sides are not known to be numbers.
 var operators = map[string]string{"+": AddName, "-": LessName, "*": MulName}
 
 func isNumber(t reflect.Type) bool {
@@ -263,20 +264,19 @@ func isNumber(t reflect.Type) bool {
 	return false
 }
 
-// builtins of the language that need no more than their arguments' size.
-// Those that make big values of small ones, and those that read the clock, are
-// left out; upper, lower, split and string are our own, because they count, and abs and int, because they refuse
-// what a whole number cannot hold.
+// builtins are the functions of the language whose work is bounded by their arguments. Left out are functions that make
+// large values from small ones or read the clock. This package has its own upper, lower, split and string, which count
+// their work, and abs and int, which refuse an overflow.
 var builtins = []string{
 	"all", "any", "none", "one", "filter", "map", "find", "findIndex", "count", "sum", "len",
 	"ceil", "floor", "round", "float", "trim", "trimPrefix", "trimSuffix",
 	"indexOf", "lastIndexOf", "hasPrefix", "hasSuffix", "max", "min", "mean", "duration", "first", "last", "type",
 }
 
-// maxNodes bounds the size of an expression beside its length.
+// maxNodes is the most nodes of an expression.
 const maxNodes = 1000
 
-// Compile makes a program that may name what is in env, and counts its work.
+// Compile compiles an expression to a program that can use the names in env and counts its work.
 func Compile(text string, env types.Map, options ...expr.Option) (*vm.Program, error) {
 	for name, f := range Metered {
 		env[name] = f.Is
@@ -305,7 +305,7 @@ func Run(on *vm.VM, p *vm.Program, env map[string]any) (any, error) {
 	return nil, err
 }
 
-// Plain is an error of [Run] in words for people.
+// Plain rewrites an error of [Run] for people.
 func Plain(err error) error {
 	if errors.Is(err, ErrSpent) {
 		return err
@@ -316,8 +316,8 @@ func Plain(err error) error {
 	return errors.New("a part of it is not there, or of another kind than it is used as")
 }
 
-// Sentence is an error without the drawing of where it is, which does not fit
-// into one line.
+// Sentence returns an error without the marked source text, which does not fit into
+// one line.
 func Sentence(err error) string {
 	var at *file.Error
 	if errors.As(err, &at) {

@@ -25,7 +25,7 @@ func TestNumbersArePassedOnAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestNothingIsCalculatedWrong(t *testing.T) {
+func TestNumbersThatOverflowAreRefused(t *testing.T) {
 	t.Parallel()
 	s, err := NewScope(json.RawMessage(`{"max":9223372036854775807,"min":-9223372036854775808,"huge":9223372036854775808,"one":1,"half":0.5,"text":"a","far":1e300,"list":[9223372036854775807,1],"parts":[{"n":9223372036854775807},{"n":1}]}`), nil)
 	if err != nil {

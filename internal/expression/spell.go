@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Spell writes numbers as the language knows them: 500ms becomes
-// duration("500ms"), and an integer that it has no room for, which begin at
-// 2**63, one with a fraction of 0. Strings and comments stay as they are.
+// Spell rewrites numbers for the language: 500ms becomes duration("500ms"), and an
+// integer from 2**63 on, which would overflow, gets a fraction of 0. Strings and
+// comments stay unchanged.
 func Spell(text string) string {
 	var b strings.Builder
 	for len(text) > 0 {
@@ -39,10 +39,10 @@ var (
 	lengthRule   = regexp.MustCompile(`^(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h))+\b`)
 	digitsRule   = regexp.MustCompile(`^[0-9][0-9_]*$`)
 	fractionRule = regexp.MustCompile(`^\.[0-9]`)
-	wordRule     = regexp.MustCompile(`^[\pL\pN_$]+`) // so that a5s is one word
+	wordRule     = regexp.MustCompile(`^[\pL\pN_$]+`) // with digits, so that a5s is one word
 )
 
-// verbatim is the length of a string or a comment that text begins with.
+// verbatim returns the length of a string or comment at the start of text.
 func verbatim(text string) int {
 	end := func(from int, mark string) int {
 		if i := strings.Index(text[from:], mark); i >= 0 {

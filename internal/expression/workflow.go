@@ -23,19 +23,19 @@ import (
 
 // Names that expressions of workflows may use.
 const (
-	inputName = "input" // of the workflow's job
-	stepsName = "steps" // that have ended
-	itemName  = "item"  // of for_each and matrix
-	indexName = "index" // its place, from 0
+	inputName = "input" // input of the workflow's job
+	stepsName = "steps" // ended steps
+	itemName  = "item"  // item of for_each or matrix
+	indexName = "index" // index of the item, from 0
 )
 
-// facts of a step that has ended.
+// stepFacts are the readable fields of an ended step.
 var stepFacts = []string{"output", "state", "error"}
 
-// Refs are the steps that an expression reads.
+// Refs lists the steps that an expression reads.
 type Refs struct {
-	Outputs []string // whose output
-	Ends    []string // whose state or error
+	Outputs []string // steps whose output is read
+	Ends    []string // steps whose state or error is read
 }
 
 func parse(text string) (*parser.Tree, error) {
@@ -45,8 +45,9 @@ func parse(text string) (*parser.Tree, error) {
 	return parser.Parse(Spell(text))
 }
 
-// RefsOf finds the steps that an expression reads. Each is named as steps.NAME.output,
-// steps.NAME.state or steps.NAME.error, so that it is known before anything runs.
+// RefsOf returns the steps that an expression reads. Each must be written as
+// steps.NAME.output, steps.NAME.state or steps.NAME.error, so that the steps are known
+// before any of them runs.
 func RefsOf(text string) (r Refs, err error) {
 	tree, err := parse(text)
 	if err != nil {
@@ -67,11 +68,11 @@ func RefsOf(text string) (r Refs, err error) {
 	return w.Refs, err
 }
 
-// refs counts how steps are named: each steps as steps.NAME, and each of those with a fact.
+// refs counts the uses of steps: each must be of the form steps.NAME with a field.
 type refs struct {
 	Refs
 	bare, steps, facts int
-	whole              bool // all names together, the steps among them
+	whole              bool // the expression reads all names together, including steps
 	fault              string
 }
 
@@ -119,7 +120,7 @@ func unchained(n ast.Node) ast.Node {
 	return n
 }
 
-// compileFor makes a program of a workflow's expression.
+// compileFor compiles an expression of a workflow.
 func compileFor(text string, item bool, options ...expr.Option) (*vm.Program, error) {
 	env := types.Map{inputName: types.Any, stepsName: types.Any}
 	if item {
@@ -128,8 +129,8 @@ func compileFor(text string, item bool, options ...expr.Option) (*vm.Program, er
 	return Compile(Spell(text), env, options...)
 }
 
-// VetWorkflow says which expressions of a workflow cannot be compiled, or read a step that has not
-// ended whenever they are evaluated.
+// VetWorkflow returns the expressions of a workflow that cannot be compiled, or that read a step that
+// may not have ended at their evaluation.
 func VetWorkflow(w task.Workflow) []core.FieldError {
 	var faults []core.FieldError
 	vet := func(field, text string, item bool, before map[string]bool, hint string) {
@@ -181,15 +182,15 @@ func VetWorkflow(w task.Workflow) []core.FieldError {
 	return faults
 }
 
-// Ended is what expressions can read of a step that has ended.
+// Ended has the readable fields of an ended step.
 type Ended struct {
 	Output any
 	State  string
 	Error  string
 }
 
-// Scope is what expressions of a workflow are evaluated over. It is for one goroutine, and what is
-// evaluated in it has [Limit] together.
+// Scope has the data for expressions of a workflow. It is for one goroutine. All evaluations in a scope
+// share one [Limit].
 type Scope struct {
 	env      map[string]any
 	meter    Meter
@@ -197,7 +198,7 @@ type Scope struct {
 	programs map[string]*vm.Program
 }
 
-// NewScope makes a scope of a workflow's input and the steps that are read.
+// NewScope returns a scope with a workflow's input and the steps that are read.
 func NewScope(input json.RawMessage, steps map[string]Ended) (*Scope, error) {
 	s := &Scope{env: map[string]any{}, programs: map[string]*vm.Program{}}
 	s.meter.Until = time.Now().Add(Limit)
@@ -216,7 +217,7 @@ func NewScope(input json.RawMessage, steps map[string]Ended) (*Scope, error) {
 	return s, nil
 }
 
-// Work is the part of what may be evaluated in the scope, in work or in time, that was: 1 is all of it.
+// Work returns the used share of the limits of the scope, in steps or time: 1 is all.
 func (s *Scope) Work() float64 {
 	left := float64(time.Until(s.meter.Until)) / float64(Limit)
 	return max(float64(s.meter.spent)/maxSteps, 1-left)
@@ -241,7 +242,7 @@ func (s *Scope) eval(text string, item bool) (any, error) {
 	return out, nil
 }
 
-// Holds says whether a condition holds.
+// Holds reports whether a condition holds.
 func (s *Scope) Holds(text string) (bool, error) {
 	out, err := s.eval(text, false)
 	if err != nil {
@@ -254,7 +255,7 @@ func (s *Scope) Holds(text string) (bool, error) {
 	return holds, nil
 }
 
-// List is the value of for_each.
+// List evaluates for_each.
 func (s *Scope) List(text string) ([]any, error) {
 	out, err := s.eval(text, false)
 	if err != nil {
@@ -263,7 +264,7 @@ func (s *Scope) List(text string) ([]any, error) {
 	if list, is := out.([]any); is {
 		return list, nil
 	}
-	v := reflect.ValueOf(out) // a range is of whole numbers, and split answers texts
+	v := reflect.ValueOf(out) // a range has whole numbers as items, and split has texts
 	if v.Kind() != reflect.Slice {
 		return nil, fmt.Errorf("is %s and not a list", typeOf(out))
 	}
@@ -274,8 +275,8 @@ func (s *Scope) List(text string) ([]any, error) {
 	return list, nil
 }
 
-// Product is the value of matrix: each combination of an item of every list. Names are taken in the order of the
-// alphabet, and the last changes fastest.
+// Product evaluates matrix: it returns every combination of one item of each list. Names are in alphabetical order, and
+// the last one changes fastest.
 func (s *Scope) Product(lists map[string]string, most int) ([]any, error) {
 	all := []any{map[string]any{}}
 	for _, name := range slices.Sorted(maps.Keys(lists)) {
@@ -300,7 +301,7 @@ func (s *Scope) Product(lists map[string]string, most int) ([]any, error) {
 	return all, nil
 }
 
-// Object evaluates an expression for each field. With item, it is one of a list.
+// Object evaluates an expression for each field. With an index of at least 0, expressions can use item and index.
 func (s *Scope) Object(fields map[string]string, item any, index int) (json.RawMessage, error) {
 	inItem := index >= 0
 	if inItem {
@@ -318,9 +319,8 @@ func (s *Scope) Object(fields map[string]string, item any, index int) (json.RawM
 	return JSON(out)
 }
 
-// Decode reads JSON as expressions know it: a number without a fraction is an integer, as large as
-// the language has them. A number that neither integers nor floats hold is passed on as it is written, and nothing can be
-// calculated with it. Nothing is null.
+// Decode decodes JSON for expressions. A number without a fraction becomes an integer if it fits. A number that fits
+// neither an integer nor a float is kept as written, and cannot be used in calculations. Empty input is null.
 func Decode(raw json.RawMessage) (v any, err error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -356,7 +356,7 @@ func numbers(v any) any {
 	return v
 }
 
-// JSON is a value as JSON. Numbers without a fraction stay whole.
+// JSON encodes a value as JSON. Numbers without a fraction stay whole.
 func JSON(v any) (json.RawMessage, error) {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package gather makes one of the calls of Enqueue that come at the same moment: one transaction in a store, one request in a
-// client.
+// Package gather combines concurrent calls of Enqueue: into one transaction in a store, into one request in a client.
 package gather
 
 import (
@@ -12,49 +11,48 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Calls are calls of Enqueue that are carried out together when they come at the same moment. A caller that finds a free place
-// carries out what has gathered, its own first; those that come meanwhile wait, and the first of them is the next. So
-// a lone call is not held up, and many cost little more than one.
+// Calls combines concurrent calls of Enqueue into batches. A caller that finds a free place carries out the waiting calls as one
+// batch, its own call first. Calls that come meanwhile wait, and the caller of the first of them carries out the next batch. So
+// a lone call is not delayed, and many calls cost little more than one.
 type Calls struct {
-	Most    int  // bytes of inputs that are carried out together; 0: any
-	places  int  // how many may be at it
-	Late    bool // calls still join when the transaction begins
-	Rallies bool // callers that have just been answered are waited for: see [Calls.rally]
+	Most    int  // largest bytes of inputs in a batch; 0: no limit
+	slots   int  // batches that may be carried out at the same time
+	Late    bool // calls can still join a batch when its transaction begins
+	Rallies bool // a batch waits for callers that have just been answered: see [Calls.rally]
 	mu      sync.Mutex
-	atIt    int
+	running int // batches being carried out
 	waiting []*Call
 
-	answered int           // how many calls were answered together the last time
-	took     time.Duration // how long that took
-	rallying chan struct{} // closed when as many wait again; nil: they are not waited for
+	answered int           // calls in the last batch
+	took     time.Duration // duration of the last batch
+	rallying chan struct{} // closed when as many calls wait as the last batch had; nil: no batch waits for calls
 }
 
-// New is for a database or a server across a wire, or a database in this process. Across a
-// wire the next can travel while one waits for the disk. In this process one
-// writes at a time, so a second would only make two halves of what one takes; and
-// its transaction may wait for others, in which time more calls come: they still
-// join when it begins.
+// New returns the calls of a store or client; far is set for a database or server across a network. Across a network, two
+// batches are under way at the same time: one travels while the other waits for the disk. In this process there is one writer,
+// so two batches would only share the same calls. The transaction of a batch may have to wait for the writer; calls that come
+// meanwhile can still join when it begins.
 func New(far bool) Calls {
 	if far {
-		return Calls{places: 2}
+		return Calls{slots: 2}
 	}
-	return Calls{places: 1, Late: true}
+	return Calls{slots: 1, Late: true}
 }
 
 // Call is one call.
 type Call struct {
 	actor string
 	Jobs  []job.NewJob
-	bytes int // of their inputs
+	bytes int // of the inputs of Jobs
 	out   []job.Enqueued
 	err   error
 	done  chan struct{}
-	turn  chan struct{} // closed when its caller is to carry out what has gathered
+	lead  chan struct{} // closed when the caller of this call has to carry out the next batch
 }
 
-// NewCall is a call that has not begun.
+// NewCall returns a call that has not begun.
 func NewCall(actor string, jobs []job.NewJob) *Call {
-	a := &Call{actor: actor, Jobs: jobs, done: make(chan struct{}), turn: make(chan struct{})}
+	a := &Call{actor: actor, Jobs: jobs, done: make(chan struct{}), lead: make(chan struct{})}
 	for _, n := range jobs {
 		a.bytes += len(n.Input)
 	}
@@ -67,40 +65,40 @@ func (a *Call) Answer(out []job.Enqueued, err error) {
 	close(a.done)
 }
 
-// Wait is for the end of a call.
+// Wait waits for the answer of a call.
 func (a *Call) Wait() ([]job.Enqueued, error) {
 	<-a.done
 	return a.out, a.err
 }
 
-// Left is that the context of a call ended before anybody had begun with it.
+// Left is the error of a call whose context ended before the call began.
 type Left struct{ Err error }
 
 func (l Left) Error() string { return l.Err.Error() }
 func (l Left) Unwrap() error { return l.Err }
 
-const maxGathered = core.MaxBatch // jobs of calls that are carried out together
+const maxGathered = core.MaxBatch // jobs in a batch
 
-// Do has a call carried out, by itself or by the caller that carries out what has gathered. The end of its context ends it as long
-// as it has not begun.
+// Do carries out a call: in a batch of its own caller, or in the batch of another caller. If ctx ends before the call has begun,
+// the call ends with [Left].
 func (g *Calls) Do(ctx context.Context, actor string, jobs []job.NewJob, together func(ctx context.Context, calls []*Call)) ([]job.Enqueued, error) {
 	a := NewCall(actor, jobs)
 	if !g.join(a) {
 		select {
 		case <-a.done:
-			g.leave(a) // it may have got the turn just before
+			g.leave(a) // passes on the turn, which the call may have got just before
 			return a.out, a.err
 		case <-ctx.Done():
 			if g.leave(a) {
 				return nil, Left{ctx.Err()}
 			}
-			return a.Wait() // it is being made, and the answer says whether it was
-		case <-a.turn:
+			return a.Wait() // the call has begun, and its answer says whether the jobs were made
+		case <-a.lead:
 		}
 	}
 	g.rally(ctx)
 	if calls := g.take(); len(calls) > 0 {
-		if len(calls) > 1 || calls[0] != a { // its end does not concern others
+		if len(calls) > 1 || calls[0] != a { // the end of this caller's context must not end the calls of others
 			ctx = context.WithoutCancel(ctx)
 		}
 		begun := time.Now()
@@ -111,29 +109,29 @@ func (g *Calls) Do(ctx context.Context, actor string, jobs []job.NewJob, togethe
 	return a.Wait()
 }
 
-// join adds a call, and reports whether its caller is to carry it out at once.
+// join adds a call, and reports whether its caller has to carry out a batch at once.
 func (g *Calls) join(a *Call) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.atIt >= g.places || g.rallying != nil {
+	if g.running >= g.slots || g.rallying != nil {
 		g.waiting = append(g.waiting, a)
 		g.rung()
 		return false
 	}
-	g.atIt++
+	g.running++
 	g.waiting = append([]*Call{a}, g.waiting...)
 	return true
 }
 
-// How long others are waited for: for a part of what the last calls took, and no longer than that.
+// The longest wait for other callers: 1/rallyShare of the duration of the last batch, and at most rallyMost.
 const (
 	rallyShare = 8
 	rallyMost  = 5 * time.Millisecond
 )
 
-// rally waits until as many calls have gathered as were answered together the last time, or for a small part of what that
-// took. Callers that ask for one job after the other come back at once: without it the first of them goes alone, and the
-// others wait for its answer. A lone caller waits for no other.
+// rally waits until as many calls wait as the last batch had, or for a small part of the duration of that batch. Callers that
+// enqueue one job after the other call again at once. Without rally, the first of them would be a batch alone, and the others
+// would wait for its answer. A lone caller does not wait.
 func (g *Calls) rally(ctx context.Context) {
 	g.mu.Lock()
 	if !g.Rallies || g.rallying != nil || len(g.waiting) >= g.answered {
@@ -155,13 +153,13 @@ func (g *Calls) rally(ctx context.Context) {
 	g.rallying = nil
 }
 
-// rung ends a wait for as many calls as there are now.
+// rung ends a rally if enough calls wait.
 func (g *Calls) rung() {
 	if g.rallying == nil || len(g.waiting) < g.answered {
 		return
 	}
 	select {
-	case <-g.rallying: // it has ended
+	case <-g.rallying: // already closed
 	default:
 		close(g.rallying)
 	}
@@ -173,7 +171,7 @@ func (g *Calls) noteAnswered(calls int, took time.Duration) {
 	g.answered, g.took = calls, took
 }
 
-// leave takes back a call that has not begun, and passes on its turn.
+// leave removes a call that has not begun, and passes on its turn. It reports whether the call had not begun.
 func (g *Calls) leave(a *Call) bool {
 	g.mu.Lock()
 	i := slices.Index(g.waiting, a)
@@ -182,48 +180,47 @@ func (g *Calls) leave(a *Call) bool {
 	}
 	g.mu.Unlock()
 	select {
-	case <-a.turn: // just now; another caller has to
+	case <-a.lead: // the call was to lead the next batch; another caller has to
 		g.pass()
 	default:
 	}
 	return i >= 0
 }
 
-// pass gives the turn to the first who waits.
+// pass ends a batch, and gives its place to the first waiting call.
 func (g *Calls) pass() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.atIt--
+	g.running--
 	g.next()
 }
 
-// next gives a turn that is free to the first that waits. A rallied call is taken by the caller that waits for it.
+// next gives a free place to the first waiting call. During a rally it does nothing: the caller that rallies takes the calls.
 func (g *Calls) next() {
-	if g.atIt >= g.places || g.rallying != nil {
+	if g.running >= g.slots || g.rallying != nil {
 		return
 	}
 	for _, next := range g.waiting {
 		select {
-		case <-next.turn: // has it from the other already
+		case <-next.lead: // this call leads the next batch already
 		default:
-			close(next.turn)
-			g.atIt++
+			close(next.lead)
+			g.running++
 			return
 		}
 	}
 }
 
-// take is the next calls to carry out together: those of one actor, in their
-// order.
+// take returns the next batch: calls of one actor, in their order.
 func (g *Calls) take() []*Call {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	calls := g.more(nil)
-	g.next() // of those for whom there is no room
+	g.next() // of the calls that did not fit
 	return calls
 }
 
-// Joined is calls that are being carried out, and those that can still join them.
+// Joined returns the calls of a batch, with the waiting calls that can still join it.
 func (g *Calls) Joined(calls []*Call) []*Call {
 	if !g.Late {
 		return calls
@@ -233,7 +230,7 @@ func (g *Calls) Joined(calls []*Call) []*Call {
 	return g.more(calls)
 }
 
-// more adds to calls the first of those that wait, as far as they fit together.
+// more adds the first waiting calls to a batch, as far as they fit.
 func (g *Calls) more(calls []*Call) []*Call {
 	together, jobs, bytes := calls, 0, 0
 	for _, a := range calls {
@@ -252,9 +249,9 @@ func (g *Calls) more(calls []*Call) []*Call {
 	return together
 }
 
-// Share gives each of some calls its part of what they were answered together. If they were refused, nothing was made, and
-// alone asks for each by itself, beside each other. Any other fault is the answer to all: what was asked for may have
-// happened, and must not be repeated.
+// Share gives each call of a batch its part of the answer. If the batch was refused, no job was made, and alone enqueues each
+// call separately, concurrently. Any other error is the answer to all calls: the jobs may have been made, so the calls must not
+// be repeated.
 func Share(together []*Call, out []job.Enqueued, err error, alone func(jobs []job.NewJob) ([]job.Enqueued, error)) {
 	apart := len(together) > 1 && core.Refused(err)
 	var each sync.WaitGroup

@@ -11,8 +11,8 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Callers that have been answered together and come back at once go together again. One that comes back alone is not held up
-// for long, and the next not at all.
+// Callers that were answered in one batch and call again at once form a batch again. A lone caller after that waits for a
+// bounded time, and the next lone caller not at all.
 func TestCallersThatComeBackGoTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -40,13 +40,13 @@ func TestCallersThatComeBackGoTogether(t *testing.T) {
 		for range 8 {
 			all.Go(func() {
 				call()
-				time.Sleep(time.Nanosecond) // until what those before took is noted
+				time.Sleep(time.Nanosecond) // until the duration of the batch before is recorded
 				call()
 			})
 		}
 		all.Wait()
 		if want := []int{1, 1, 8, 8}; !slices.Equal(sizes, want) {
-			t.Errorf("carried out together: %v, want %v", sizes, want)
+			t.Errorf("sizes of batches: got %v, want %v", sizes, want)
 		}
 		for _, want := range []time.Duration{rallyMost, 0} {
 			begun := time.Now()

@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// keywords stand for ranges in ParseAllow.
+// keywords are words for ranges in ParseAllow.
 var keywords = map[string][]netip.Prefix{
 	"loopback":   prefixes("127.0.0.0/8", "::1/128"),
 	"private":    prefixes("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),
@@ -24,7 +24,7 @@ func prefixes(texts ...string) []netip.Prefix {
 
 const allowHint = "a range such as 10.0.0.0/8, an address, or one of private, loopback, link-local"
 
-// ParseAllow reads ranges, addresses, and the words private, loopback and
+// ParseAllow parses ranges, addresses, and the words private, loopback and
 // link-local.
 func ParseAllow(texts []string) ([]netip.Prefix, error) {
 	var allow []netip.Prefix

@@ -11,19 +11,17 @@ import (
 	"time"
 )
 
-// Options of a guard. The zero value reaches the public internet and nothing
-// else.
+// Options configures a guard. The zero value allows only the public internet.
 type Options struct {
-	// Allow is what may be reached besides the public internet, see
-	// [ParseAllow].
+	// Allow are the allowed ranges besides the public internet: see [ParseAllow].
 	Allow []netip.Prefix
-	// Resolver of names. Default: the system's.
+	// Resolver resolves names. Default: the system's.
 	Resolver *net.Resolver
-	// ConnectTimeout bounds one connection. Default: 10s.
+	// ConnectTimeout is the timeout for opening one connection. Default: 10s.
 	ConnectTimeout time.Duration
-	// ProxyFromEnvironment sends requests through HTTPS_PROXY and HTTP_PROXY.
-	// The guard then sees the proxy's address and not the target's: the proxy
-	// must guard. Default: these variables are ignored.
+	// ProxyFromEnvironment sends requests through HTTPS_PROXY and HTTP_PROXY. The
+	// guard then checks only the address of the proxy, which must guard the
+	// targets itself. Default: these variables are ignored.
 	ProxyFromEnvironment bool
 }
 
@@ -33,7 +31,7 @@ type Dialer struct {
 	dialer net.Dialer
 }
 
-// NewDialer makes a dialer.
+// NewDialer returns a dialer.
 func NewDialer(o Options) *Dialer {
 	if o.ConnectTimeout <= 0 {
 		o.ConnectTimeout = 10 * time.Second
@@ -43,8 +41,8 @@ func NewDialer(o Options) *Dialer {
 	return d
 }
 
-// DialContext connects like [net.Dialer], to allowed addresses. Networks other
-// than tcp and udp are refused.
+// DialContext connects like [net.Dialer], but only to allowed addresses. It
+// refuses networks other than tcp and udp.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if !strings.HasPrefix(network, "tcp") && !strings.HasPrefix(network, "udp") {
 		return nil, fmt.Errorf("network %q is not guarded, and so refused", network)
@@ -52,8 +50,8 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	return d.dialer.DialContext(ctx, network, address)
 }
 
-// control is called with the socket and the very address it is about to
-// connect to: there is no time between check and use.
+// control is called with the address to which the socket is about to connect. So
+// there is no time between check and use.
 func (d *Dialer) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -62,12 +60,12 @@ func (d *Dialer) control(_ context.Context, _, address string, _ syscall.RawConn
 	return Check(ap.Addr(), d.allow)
 }
 
-// Transport makes an HTTP transport that goes through the guard.
+// Transport returns an HTTP transport that goes through the guard.
 //
-// It keeps connections, because a job that posts every second would spend
-// most of its time in handshakes, but few and for a short time: the address
-// was checked when the connection was made, so a kept one is as safe as a new
-// one, and half a minute is less than what most servers keep.
+// It keeps connections, because a job that posts every second would otherwise
+// spend most of its time in handshakes. A kept connection is as safe as a new one,
+// because its address was checked. Few are kept, and for half a minute only, which
+// is shorter than most servers keep them.
 func Transport(o Options) *http.Transport {
 	t := &http.Transport{
 		DialContext:            NewDialer(o).DialContext,

@@ -1,14 +1,14 @@
-// Package guard is the one door through which bytes go to addresses that
-// users gave. It looks at the address that is really dialed, after names were
-// resolved and for every hop, so neither a redirect nor a name that resolves
-// differently the second time leads past it.
+// Package guard guards all connections to addresses of users. It checks the
+// address that is actually dialed, after name resolution and for every hop. So
+// neither a redirect nor a name that resolves differently the second time can
+// bypass it.
 //
-// Denied is everything that is not the public internet: loopback, private,
-// link-local, carrier-grade NAT, multicast, reserved and documentation ranges,
-// the metadata services of clouds, and all of these inside IPv6 forms that
-// carry an IPv4 address. An operator can allow ranges; a metadata service only
-// by naming its address alone, so that allowing a network never gives away a
-// machine's identity by accident.
+// Only the public internet is allowed. Denied are loopback, private, link-local,
+// carrier-grade NAT, multicast, reserved and documentation ranges, the metadata
+// services of clouds, and all of these inside IPv6 forms that contain an IPv4
+// address. An operator can allow ranges. A metadata service can be allowed only by
+// its single address, so that allowing a network never exposes the identity of a
+// machine by accident.
 package guard
 
 import (
@@ -17,7 +17,7 @@ import (
 	"slices"
 )
 
-// Denied says that an address may not be dialed.
+// Denied is the error for an address that may not be dialed.
 type Denied struct {
 	Addr netip.Addr
 	Why  string // such as "is private"
@@ -28,8 +28,8 @@ func (d *Denied) Error() string {
 	return fmt.Sprintf("address %s %s, and this worker may not reach it (its operator can allow it: --allow-addresses %s)", d.Addr, d.Why, way)
 }
 
-// Check says whether addr may be dialed when these ranges are allowed besides
-// the public internet.
+// Check returns a [Denied] error if addr may not be dialed. allow are the allowed
+// ranges besides the public internet.
 func Check(addr netip.Addr, allow []netip.Prefix) error {
 	addr = addr.WithZone("").Unmap()
 	inner, embedded := embeddedIPv4(addr)
@@ -66,9 +66,9 @@ func denied(addr netip.Addr) (why string) {
 	return ""
 }
 
-// embeddedIPv4 is the address that a gateway would reach for addr. (Go takes
-// IPv4-mapped addresses for IPv4 itself; Teredo and IPv4-compatible addresses
-// are denied as a whole.)
+// embeddedIPv4 returns the address that a gateway would reach for addr. (Go treats
+// IPv4-mapped addresses as IPv4; Teredo and IPv4-compatible addresses are denied
+// as a whole.)
 func embeddedIPv4(addr netip.Addr) (netip.Addr, bool) {
 	b := addr.As16()
 	for _, c := range Carriers {
@@ -87,7 +87,7 @@ var (
 	nat64      = netip.MustParsePrefix("64:ff9b::/96")
 )
 
-// metadata services, which hand out the machine's credentials.
+// metadata are the addresses of metadata services, which return credentials of the machine.
 var metadata = addrs(
 	"169.254.169.254", // AWS, Google Cloud, Azure, and most others
 	"fd00:ec2::254",   // AWS over IPv6
@@ -105,7 +105,7 @@ type deniedRange struct {
 	why    string
 }
 
-// ranges of the IANA special-purpose registries (RFC 6890 and its updates).
+// ranges are from the IANA special-purpose registries (RFC 6890 and its updates).
 var ranges = []deniedRange{
 	{netip.MustParsePrefix("0.0.0.0/8"), "is unspecified"},
 	{netip.MustParsePrefix("10.0.0.0/8"), "is private"},
@@ -127,7 +127,7 @@ var ranges = []deniedRange{
 	{netip.MustParsePrefix("fc00::/7"), "is private"},
 	{netip.MustParsePrefix("fe80::/10"), "is link-local"},
 	{netip.MustParsePrefix("ff00::/8"), "is multicast"},
-	{netip.MustParsePrefix("2001::/23"), "is reserved"}, // Teredo among them
+	{netip.MustParsePrefix("2001::/23"), "is reserved"}, // includes Teredo
 	{netip.MustParsePrefix("2001:db8::/32"), "is for documentation"},
 	{netip.MustParsePrefix("3fff::/20"), "is for documentation"},
 }

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestWhatMayBeDialed(t *testing.T) {
+func TestDialableAddresses(t *testing.T) {
 	t.Parallel()
 	for addr, why := range map[string]string{
 		"93.184.216.34":           "",
@@ -75,7 +75,7 @@ func TestWhatMayBeDialed(t *testing.T) {
 	}
 }
 
-func TestWhatAnOperatorAllows(t *testing.T) {
+func TestAddressesThatAnOperatorAllows(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		allow, addr string
@@ -88,14 +88,14 @@ func TestWhatAnOperatorAllows(t *testing.T) {
 		{"private", "fd12::1", true},
 		{"private", "127.0.0.1", false},
 		{"loopback", "::1", true},
-		{"private", "fd00:ec2::254", false}, // a network does not give metadata away
+		{"private", "fd00:ec2::254", false}, // an allowed network does not allow metadata services
 		{"link-local", "169.254.169.254", false},
 		{"0.0.0.0/0", "169.254.169.254", false},
 		{"0.0.0.0/0", "127.0.0.1", true},
 		{"169.254.169.254", "169.254.169.254", true},
 		{"169.254.169.254/32", "169.254.169.254", true},
 		{"::/0", "::1", true},
-		{"::/0", "64:ff9b::7f00:1", false}, // through the gateway it is IPv4
+		{"::/0", "64:ff9b::7f00:1", false}, // reaches IPv4 through the gateway
 	} {
 		allow, err := guard.ParseAllow([]string{c.allow})
 		if err != nil {
@@ -172,8 +172,8 @@ func TestANameThatResolvesToALocalAddressIsDenied(t *testing.T) {
 	}
 }
 
-// A name that resolves to a public address when it is looked at, and to
-// loopback when it is dialed, finds that both are the same moment here.
+// A name that resolves to a public address first and to loopback later cannot bypass
+// the guard, because the dialed address itself is checked.
 func TestANameThatChangesItsAddressIsDenied(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.NotFoundHandler())
@@ -259,8 +259,8 @@ func fakeDNS(t *testing.T, answer func() netip.Addr) *net.Resolver {
 	}}
 }
 
-// dnsReply turns a question into its answer: the header, the question, and for
-// type A one record that points back at the name.
+// dnsReply returns the answer to a question: the header, the question, and for type A
+// one record that refers to the name.
 func dnsReply(q []byte, answer func() netip.Addr) []byte {
 	end := 12
 	for q[end] != 0 {

@@ -2,16 +2,16 @@ package guard
 
 import "net/netip"
 
-// Rule says of a range whether it may be reached.
+// Rule allows or denies a range.
 type Rule struct {
 	Prefix netip.Prefix
 	Allow  bool
 }
 
-// Rules is [Check] as a table, for a machine that cannot call it: the first rule
-// whose range holds an address decides, and the last of each family holds them
-// all. An IPv6 address that carries an IPv4 address ([Carriers]) must pass by
-// the rules of both.
+// Rules returns [Check] as tables, for code that cannot call it. The first rule
+// whose range contains an address decides; the last rule of each family contains
+// all addresses. An IPv6 address that contains an IPv4 address ([Carriers]) must
+// be allowed by both tables.
 func Rules(allow []netip.Prefix) (ipv4, ipv6 []Rule) {
 	add := func(p netip.Prefix, allow bool) {
 		if p.Addr().Is4() {
@@ -37,14 +37,14 @@ func Rules(allow []netip.Prefix) (ipv4, ipv6 []Rule) {
 	return ipv4, ipv6
 }
 
-// Carrier is a range of IPv6 addresses that carry an IPv4 address.
+// Carrier is a range of IPv6 addresses that contain an IPv4 address.
 type Carrier struct {
 	Prefix netip.Prefix
 	At     int  // bytes before the IPv4 address
 	Alone  bool // only the IPv4 address counts
 }
 
-// Carriers are all of them.
+// Carriers lists all such ranges.
 var Carriers = []Carrier{
 	{sixToFour, 2, false},
 	{nat64, 12, false},

@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/internal/guard"
 )
 
-// byRules is what a machine does that has only the tables.
+// byRules decides by the tables alone.
 func byRules(addr netip.Addr, ipv4, ipv6 []guard.Rule) bool {
 	first := func(rules []guard.Rule, a netip.Addr) bool {
 		for _, r := range rules {
@@ -33,7 +33,7 @@ func byRules(addr netip.Addr, ipv4, ipv6 []guard.Rule) bool {
 	return first(ipv6, addr)
 }
 
-func TestTheRulesSayWhatCheckSays(t *testing.T) {
+func TestRulesAndCheckAgree(t *testing.T) {
 	t.Parallel()
 	for _, words := range [][]string{
 		nil, {"private"}, {"loopback", "10.1.2.3", "fd12::/16"}, {"0.0.0.0/0"}, {"::/0"}, {"169.254.169.254", "fd00:ec2::/32"}, {"link-local", "168.63.129.16/32"},
@@ -51,8 +51,8 @@ func TestTheRulesSayWhatCheckSays(t *testing.T) {
 	}
 }
 
-// interesting are the addresses at the edges of ranges, as they are and inside
-// of each carrier, and some from anywhere.
+// interesting returns the addresses at the edges of ranges, directly and inside of
+// each carrier, and some random ones.
 func interesting(rules []guard.Rule) (all []netip.Addr) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, r := range rules {

@@ -11,19 +11,19 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// Report is what a check found.
+// Report is the result of a check.
 type Report struct {
 	Source     string      `json:"source"`
 	Counts     Counts      `json:"counts"`
 	Violations []Violation `json:"violations"`
 }
 
-// Counts is what was checked.
+// Counts has the numbers of checked objects.
 type Counts struct {
 	Lines       int `json:"lines"`
 	Jobs        int `json:"jobs"`
 	Operations  int `json:"operations"`
-	Failed      int `json:"failed"`  // operations that were answered with an error
+	Failed      int `json:"failed"`  // operations that got an error
 	Unknown     int `json:"unknown"` // operations whose answer was lost
 	Executions  int `json:"executions"`
 	Schedules   int `json:"schedules"`
@@ -31,11 +31,11 @@ type Counts struct {
 	Occurrences int `json:"occurrences"`
 	Monitors    int `json:"monitors"`
 	Limited     int `json:"limited,omitempty"` // jobs in groups of limits and sequences
-	Runs        int `json:"runs,omitempty"`    // of workflows
-	Undecided   int `json:"undecided"`         // jobs with too many operations at once to decide
+	Runs        int `json:"runs,omitempty"`    // runs of workflows
+	Undecided   int `json:"undecided"`         // jobs with too many concurrent operations to decide
 }
 
-// Violation is a promise that the history breaks.
+// Violation is a promise that the history violates.
 type Violation struct {
 	Promise string `json:"promise"`
 	Text    string `json:"text"`
@@ -56,7 +56,7 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s (%s %s)", v.Text, word, strings.Join(lines, ", "))
 }
 
-// The promises, by name.
+// The names of the promises.
 const (
 	PromiseAcked     = "acknowledged job"
 	PromiseKey       = "idempotency key"
@@ -74,13 +74,13 @@ const (
 	PromiseWorkflow  = "workflow"
 )
 
-// Nothing reports that the history proves nothing: there was nothing to check.
+// Nothing reports whether the history proves nothing, because it has nothing to check.
 func (r *Report) Nothing() bool {
 	c := r.Counts
 	return c.Jobs+c.Nominal+c.Occurrences+c.Monitors == 0
 }
 
-// Err is nil when something was checked and nothing was found. It is a conflict where promises are broken.
+// Err returns nil if something was checked, all jobs were decided, and no promise is violated.
 func (r *Report) Err() error {
 	switch {
 	case r.Nothing():
@@ -93,16 +93,16 @@ func (r *Report) Err() error {
 	return nil
 }
 
-// checker is a check under way.
+// checker is a check in progress.
 type checker struct {
 	h       *History
 	stories map[int64]*story
 	keys    map[string][]*Operation
 	report  Report
-	blamed  map[int64]bool // jobs that broke a promise
+	blamed  map[int64]bool // jobs with a violation
 }
 
-// Check judges a history. It is a pure function.
+// Check checks a history. It is a pure function.
 func Check(h *History) Report {
 	c := &checker{h: h, stories: stories(h), keys: askedKeys(h), blamed: map[int64]bool{}}
 	c.report = Report{Source: h.Header.Source, Violations: []Violation{}, Counts: Counts{
@@ -137,7 +137,7 @@ func Check(h *History) Report {
 	return c.report
 }
 
-// broken notes a violation, once for the same words.
+// broken records a violation, once for the same text.
 func (c *checker) broken(promise string, lines []int, format string, args ...any) {
 	lines = slices.DeleteFunc(slices.Clone(lines), func(n int) bool { return n == 0 })
 	slices.Sort(lines)
@@ -149,7 +149,7 @@ func (c *checker) blame(id int64, promise string, lines []int, format string, ar
 	c.broken(promise, lines, "job %d: "+format, append([]any{id}, args...)...)
 }
 
-// job looks at one job without searching.
+// job checks one job without a search for an order.
 func (c *checker) job(s *story) {
 	c.acknowledged(s)
 	if s.record != nil {
@@ -179,7 +179,7 @@ func (c *checker) acknowledged(s *story) {
 	}
 }
 
-// recorded looks at what the installation says of the job.
+// recorded checks the record of the installation about the job.
 func (c *checker) recorded(s *story) {
 	r, at := s.record.V, []int{s.record.Line}
 	oks := 0
@@ -207,7 +207,7 @@ func (c *checker) recorded(s *story) {
 	}
 }
 
-// executed compares what handlers saw with each other and with the record.
+// executed compares the executions that handlers logged with each other and with the record.
 func (c *checker) executed(s *story) {
 	by := map[int64]At[Execution]{}
 	for _, e := range s.executions {
@@ -259,7 +259,7 @@ func final(state string) bool {
 	return state == "succeeded" || state == "failed" || state == "canceled" || state == "skipped"
 }
 
-// finished looks at finishes: one under a lease that is not the newest is stale.
+// finished checks finishes: a finish under a lease that is not the newest must be stale.
 func (c *checker) finished(s *story) {
 	for _, p := range s.finishes {
 		if p.Type != OK || p.got.Stale {
@@ -288,7 +288,7 @@ func (c *checker) finished(s *story) {
 	}
 }
 
-// failed wants what was answered with an error to have had no effect, as far as an idempotency key tells.
+// failed checks that operations with an error had no effect, as far as idempotency keys show it.
 func (c *checker) failed() {
 	by := map[string][]At[Job]{}
 	for _, j := range c.h.Jobs {
@@ -300,7 +300,7 @@ func (c *checker) failed() {
 		}
 		for _, a := range o.Args.Jobs {
 			if a.Key == "" || len(c.keys[a.Key]) > 0 {
-				continue // another call may have made it
+				continue // another call may have created the job
 			}
 			for _, j := range by[a.Key] {
 				if !c.blamed[j.V.ID] {
@@ -311,7 +311,7 @@ func (c *checker) failed() {
 	}
 }
 
-// order looks for one order of all operations on a job that explains every answer.
+// order searches for one order of all operations on a job that explains every answer.
 func (c *checker) order(s *story) {
 	steps := s.steps(c.h, c.keys)
 	good, undecided := Explained(steps)
@@ -321,7 +321,7 @@ func (c *checker) order(s *story) {
 	if good || undecided {
 		return
 	}
-	// The evidence: the steps of which one less would be explained, in the order of their lines.
+	// The evidence: a set of steps that would be explained with any one left out, in the order of their lines.
 	var rests []Step
 	for i, p := range steps {
 		if p.Line == 0 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// file puts a header and an end around lines.
+// file adds a header and an end to lines.
 func file(complete string, lines ...string) string {
 	all := append([]string{`{"belfry_history":1,"source":"by hand","clock":"steps"}`}, lines...)
 	all = append(all, fmt.Sprintf(`{"line":"end","lines":%d,"complete":[%s]}`, len(all)+1, complete))
@@ -33,7 +33,7 @@ func failed(process string, id, time int, op string) string {
 	return fmt.Sprintf(`{"line":"event","process":%q,"id":%d,"type":"fail","op":%q,"error":"refused","time":%d}`, process, id, op, time)
 }
 
-// asked are jobs from 1 to n, acknowledged one after the other.
+// asked returns the lines of jobs 1 to n, acknowledged one after the other.
 func asked(n int) (lines []string) {
 	for id := 1; id <= n; id++ {
 		lines = append(lines, asks("c", id, 10*id, "enqueue", `{"jobs":[{"task":"t"}]}`), told("c", id, 10*id+1, "enqueue", fmt.Sprintf(`{"jobs":[{"id":%d}]}`, id)))
@@ -41,7 +41,7 @@ func asked(n int) (lines []string) {
 	return lines
 }
 
-// inGroup is the record of a job of a group that succeeded, and item that of an item of a step.
+// inGroup returns the record of a succeeded job of a group, and item that of an item of a step.
 func inGroup(id int, attempts ...string) string {
 	return record(id, "succeeded", `,"group":"g"`, append(attempts, try(len(attempts)+1, id*10, "ok"))...)
 }
@@ -59,7 +59,7 @@ const (
 
 func runAt(id, start, end int) string { return ran(id, id*10, 1, start, end, "ok") }
 
-// made is job 1, acknowledged from 1 to 2.
+// made returns the lines of job 1, acknowledged from 1 to 2.
 func made(extra string) []string {
 	return []string{
 		asks("c", 1, 1, "enqueue", `{"jobs":[{"task":"t"`+extra+`}]}`),
@@ -79,7 +79,7 @@ func try(number, lease int, outcome string) string {
 	return fmt.Sprintf(`{"number":%d,"lease":%d,"outcome":%q}`, number, lease, outcome)
 }
 
-// claimed is a claim of job 1 by a worker that records, from time to time+1.
+// claimed returns the lines of a claim of job 1 by a recording worker, from time to time+1.
 func claimed(id, time, lease int) []string {
 	return []string{
 		asks("w", id, time, "claim", `{"session":"s"}`),
@@ -87,7 +87,7 @@ func claimed(id, time, lease int) []string {
 	}
 }
 
-// reported is its finish.
+// reported returns the lines of the finish of job 1.
 func reported(id, time, lease int, stale bool) []string {
 	return []string{
 		asks("w", id, time, "finish", fmt.Sprintf(`{"session":"s","jobs":[{"id":1,"lease":%d,"outcome":"ok"}]}`, lease)),
@@ -95,7 +95,7 @@ func reported(id, time, lease int, stale bool) []string {
 	}
 }
 
-// said is a call about job 1.
+// said returns the lines of a call about job 1.
 func said(op string, id, time int, result string) []string {
 	return []string{asks("p", id, time, op, `{"jobs":[{"id":1}]}`), told("p", id, time+1, op, result)}
 }

@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// Limit is what the jobs of a task have to keep to, one group of them at a time. It was in force all the while.
+// Limit is a limit or sequence of a task, which applies to each group of its jobs. It was in force during the whole history.
 type Limit struct {
 	Task     string `json:"task"`
-	Running  int    `json:"running,omitempty"`  // most at once in each group; 0: any number
-	Sequence bool   `json:"sequence,omitempty"` // one at a time, in the order of their ids
+	Running  int    `json:"running,omitempty"`  // most running jobs of each group; 0: any number
+	Sequence bool   `json:"sequence,omitempty"` // one job at a time, in the order of their IDs
 }
 
-// Workflow is the graph of a task's runs. It was in force all the while.
+// Workflow is the graph of a task's runs. It was in force during the whole history.
 type Workflow struct {
 	Task  string         `json:"task"`
 	Steps []WorkflowStep `json:"steps"`
@@ -23,8 +23,8 @@ type Workflow struct {
 // WorkflowStep is a step that runs a task.
 type WorkflowStep struct {
 	Name   string   `json:"name"`
-	Needs  []string `json:"needs,omitempty"`   // steps whose jobs have ended before one of this begins
-	AtOnce int      `json:"at_once,omitempty"` // most items at the same time; 0: any number
+	Needs  []string `json:"needs,omitempty"`   // steps whose jobs end before a job of this step begins
+	AtOnce int      `json:"at_once,omitempty"` // most running items; 0: any number
 }
 
 func (r *reader) limit(l Limit) error {
@@ -46,15 +46,15 @@ func (r *reader) workflow(w Workflow) error {
 	return nil
 }
 
-// stretch is a time in which a handler certainly ran under a lease that was not taken from it.
+// stretch is a period in which a handler certainly ran under a valid lease.
 type stretch struct {
 	job      int64
 	from, to int64
 	line     int
 }
 
-// stretches are those of a job. An attempt that was lost, or handed back, freed its place at a time that is not known: its
-// handler is not counted.
+// stretches returns the stretches of a job. The handler of an attempt that was lost or handed back is not counted, because
+// the time at which it freed its place is unknown.
 func (c *checker) stretches(s *story) (all []stretch) {
 	if s.record == nil {
 		return nil
@@ -71,7 +71,7 @@ func (c *checker) stretches(s *story) (all []stretch) {
 	return all
 }
 
-// atOnce looks that no more than so many overlap.
+// atOnce checks that at most that many stretches overlap.
 func (c *checker) atOnce(promise, what string, stretches []stretch, most int) {
 	slices.SortFunc(stretches, func(a, b stretch) int { return cmp.Compare(a.from, b.from) })
 	var open []stretch
@@ -88,7 +88,7 @@ func (c *checker) atOnce(promise, what string, stretches []stretch, most int) {
 	}
 }
 
-// sorted are the stories with a record, by id.
+// sorted returns the stories with a record, by ID.
 func (c *checker) sorted() (all []*story) {
 	for _, id := range slices.Sorted(maps.Keys(c.stories)) {
 		if s := c.stories[id]; s.record != nil {
@@ -98,7 +98,7 @@ func (c *checker) sorted() (all []*story) {
 	return all
 }
 
-// limits looks at limits and sequences.
+// limits checks limits and sequences.
 func (c *checker) limits() {
 	for _, l := range c.h.Limits {
 		groups := map[string][]*story{}
@@ -123,7 +123,7 @@ func (c *checker) limits() {
 	}
 }
 
-// sequence looks that no job begins before one in front of it has ended.
+// sequence checks that no job begins before the jobs in front of it have ended.
 func (c *checker) sequence(what string, jobs []*story) {
 	lasts := make([]stretch, len(jobs))
 	latest := int64(0)
@@ -144,7 +144,8 @@ func (c *checker) sequence(what string, jobs []*story) {
 	}
 }
 
-// first is the handler of some jobs that began first, at the latest then; one that began never if there is none.
+// first returns the handler of the jobs that began first, by its latest possible begin. Without a handler it returns one
+// that never began.
 func (c *checker) first(jobs []*story) stretch {
 	first := stretch{from: never}
 	for _, s := range jobs {
@@ -157,7 +158,7 @@ func (c *checker) first(jobs []*story) stretch {
 	return first
 }
 
-// last is the handler of some jobs that ended last, of those that are counted.
+// last returns the counted handler of the jobs that ended last.
 func (c *checker) last(jobs []*story) (last stretch) {
 	for _, s := range jobs {
 		for _, x := range c.stretches(s) {
@@ -169,12 +170,12 @@ func (c *checker) last(jobs []*story) (last stretch) {
 	return last
 }
 
-// mayHaveComeBack reports that a job may have been retried by hand, behind others.
+// mayHaveComeBack reports whether a job may have been retried by hand, and then came after other jobs.
 func mayHaveComeBack(s *story) bool {
 	return slices.ContainsFunc(s.asked, func(p part) bool { return p.Op == OpRetry && (p.Type == Unknown || p.Type == OK && !p.got.Left) })
 }
 
-// certainlyBefore reports that a job was acknowledged before another was asked for.
+// certainlyBefore reports whether job a was acknowledged before job b was requested.
 func certainlyBefore(a, b *story) bool {
 	if len(a.acks) == 0 || len(b.acks) == 0 {
 		return false
@@ -189,13 +190,13 @@ func certainlyBefore(a, b *story) bool {
 	return end < begin
 }
 
-// stepItem is an item of a step of a run.
+// stepItem identifies an item of a step of a run.
 type stepItem struct {
 	step string
 	item int
 }
 
-// workflows looks at the steps of runs.
+// workflows checks the steps of runs.
 func (c *checker) workflows() {
 	graphs := map[string]Workflow{}
 	for _, w := range c.h.Workflows {

@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// story is all that a history says of one job.
+// story has all lines of a history about one job.
 type story struct {
 	id         int64
 	record     *At[Job]
-	acks       []part // enqueue and run_again that were answered with the job
+	acks       []part // enqueue and run_again whose answer has the job
 	asked      []part // cancel, retry and read
 	claims     []part
 	finishes   []part
 	executions []At[Execution]
 }
 
-// part is an operation and what of it is about one job.
+// part is the part of an operation that concerns one job.
 type part struct {
 	*Operation
 	args JobArgs
 	got  JobResult
 }
 
-// stories sorts a history by jobs.
+// stories groups a history by jobs.
 func stories(h *History) map[int64]*story {
 	all := map[int64]*story{}
 	of := func(id int64) *story {
@@ -71,7 +71,7 @@ func stories(h *History) map[int64]*story {
 	return all
 }
 
-// answer is what was told about one of the jobs that were asked about.
+// answer returns the answer about one of the jobs of the request.
 func (o *Operation) answer(a JobArgs, i int) JobResult {
 	if o.Op == OpFinish {
 		if i < len(o.Result.Jobs) {
@@ -87,21 +87,21 @@ func (o *Operation) answer(a JobArgs, i int) JobResult {
 	if o.Op == OpRead {
 		return JobResult{ID: a.ID, State: "not_found"}
 	}
-	return JobResult{ID: a.ID, Left: true} // of cancel and retry: it was not done
+	return JobResult{ID: a.ID, Left: true} // for cancel and retry: the job was not changed
 }
 
-// attempt is what is known of one attempt.
+// attempt is the known data of one attempt.
 type attempt struct {
 	lease   int64
 	outcome string
-	ended   bool     // it must have ended: the record has it
-	claim   [2]int64 // when it was claimed, at the earliest and the latest
+	ended   bool     // it must have ended, because it is in the record
+	claim   [2]int64 // earliest and latest time of its claim
 	settle  [2]int64
 	line    int
 	text    string
 }
 
-// attempts puts together what the record, claims, executions and finishes say.
+// attempts combines the data from the record, claims, executions and finishes.
 func (s *story) attempts(precision int64) []attempt {
 	by := map[int64]*attempt{}
 	of := func(lease int64, line int) *attempt {
@@ -125,7 +125,7 @@ func (s *story) attempts(precision int64) []attempt {
 		x := of(e.V.Lease, e.Line)
 		x.claim[1] = min(x.claim[1], e.V.Start+precision)
 		if x.outcome == "ok" || x.outcome == "error" && e.V.Outcome == "error" {
-			// Its worker reported what the handler saw. An attempt that was lost or handed back may have ended before it began.
+			// The worker reported after the handler ended. An attempt that was lost or handed back may end before its handler begins.
 			x.settle[0] = max(x.settle[0], e.V.Start, e.V.End)
 		}
 	}
@@ -145,7 +145,7 @@ func (s *story) attempts(precision int64) []attempt {
 	return all
 }
 
-// Steps is a job's history for the sequential model.
+// steps returns a job's history for the sequential model.
 func (s *story) steps(h *History, keys map[string][]*Operation) []Step {
 	var all []Step
 	add := func(p Step) { all = append(all, p) }
@@ -158,7 +158,7 @@ func (s *story) steps(h *History, keys map[string][]*Operation) []Step {
 		fresh = fresh || answer == Done
 		add(Step{Verb: Create, Answer: answer, Invoked: p.Invoked, Ended: p.Ended, Line: p.Line, Text: fmt.Sprintf("%s answered that the job is %s", p.Op, newText(p.got.Existing))})
 	}
-	if !fresh { // it was made by a schedule, by a client that records nothing, or in a call whose answer was lost
+	if !fresh { // created by a schedule, by a client without a record, or in a call whose answer was lost
 		add(Step{Verb: Create, Answer: Unheard, Optional: true, Invoked: s.madeAfter(keys), Ended: never, Text: "the job was made by another client"})
 	}
 	for _, p := range s.asked {
@@ -188,7 +188,7 @@ func newText(existing bool) string {
 	return "new"
 }
 
-// madeAfter is when a job can have been made at the earliest: with an idempotency key, at the first request for it.
+// madeAfter returns the earliest time at which a job can have been created: with an idempotency key, the first request for it.
 func (s *story) madeAfter(keys map[string][]*Operation) int64 {
 	if s.record == nil || s.record.V.Key == "" || len(keys[s.record.V.Key]) == 0 {
 		return 0
@@ -200,7 +200,7 @@ func (s *story) madeAfter(keys map[string][]*Operation) int64 {
 	return first
 }
 
-// step is an operation on one job for the model, unless it says nothing of it.
+// step returns an operation on one job for the model. The boolean is false if it says nothing about the job.
 func (p part) step() (Step, bool) {
 	step := Step{Answer: Done, Invoked: p.Invoked, Ended: p.Ended, Line: p.Line, Attempts: -1, Text: p.Op + " was acknowledged"}
 	switch {
@@ -222,7 +222,7 @@ func (p part) step() (Step, bool) {
 	return step, true
 }
 
-// JobSteps is each job's history for the sequential model, for a second checker.
+// JobSteps returns the history of each job for the sequential model, for a second checker.
 func JobSteps(h *History) map[int64][]Step {
 	keys, all := askedKeys(h), map[int64][]Step{}
 	for id, s := range stories(h) {
@@ -231,7 +231,7 @@ func JobSteps(h *History) map[int64][]Step {
 	return all
 }
 
-// askedKeys are the calls that may have made a job under an idempotency key.
+// askedKeys returns the calls that may have created a job, by idempotency key.
 func askedKeys(h *History) map[string][]*Operation {
 	keys := map[string][]*Operation{}
 	for _, o := range h.Operations {

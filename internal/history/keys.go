@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// window is how long a key is remembered if nothing is said, in microseconds.
+// window is how long a key is remembered by default, in microseconds.
 const window = int64(24 * time.Hour / time.Microsecond)
 
-// idempotencyKeys wants one job for a key within its window.
+// idempotencyKeys checks that a key has one job within its window.
 func (c *checker) idempotencyKeys() {
 	type made struct {
 		id       int64
 		at       part
-		at0, at1 int64 // when it was made
+		at0, at1 int64 // earliest and latest time of its creation
 	}
 	by := map[string][]made{}
 	for _, id := range slices.Sorted(maps.Keys(c.stories)) {
@@ -43,7 +43,7 @@ func (c *checker) idempotencyKeys() {
 	c.recordedKeys()
 }
 
-// recordedKeys finds two jobs of a key of which clients heard at most one. All calls for the key must have been within the window.
+// recordedKeys finds two recorded jobs of a key, even if clients got at most one. All calls for the key must be within the window.
 func (c *checker) recordedKeys() {
 	by := map[string]At[Job]{}
 	for _, j := range c.h.Jobs {
@@ -75,16 +75,16 @@ func (c *checker) recordedKeys() {
 	}
 }
 
-// life is a time in which a job certainly lived.
+// life is a period in which a job was certainly live.
 type life struct {
 	id         int64
 	from, to   int64
 	fromL, toL int
-	madeFrom   int64 // and when it was made: not before this
+	madeFrom   int64 // earliest time of its creation
 	madeTo     int64
 }
 
-// activeKeys wants no job to be made under an active key while another certainly lives.
+// activeKeys checks that no job is created under an active key while another is certainly live.
 func (c *checker) activeKeys() {
 	by := map[string][]life{}
 	for _, id := range slices.Sorted(maps.Keys(c.stories)) {
@@ -103,8 +103,8 @@ func (c *checker) activeKeys() {
 	}
 }
 
-// life is the active key of a job, and from when to when it certainly lived: from its acknowledgement as new to the last
-// start, read or claim that shows it alive. A retry by hand makes it unknown.
+// life returns the active key of a job and the period in which it was certainly live: from its acknowledgement as new to the
+// last start, read or claim that shows it live. After a retry by hand the period is unknown.
 func (s *story) life() (key string, l life, ok bool) {
 	for _, p := range s.acks {
 		if p.args.ActiveKey != "" && !p.got.Existing {
@@ -139,9 +139,10 @@ func (s *story) life() (key string, l life, ok bool) {
 	return key, l, true
 }
 
-// pauses wants no claim of a queue to begin after a pause was acknowledged and to be answered before a resume was asked for.
+// pauses checks that no claim gets jobs of a paused queue: it begins after the pause was acknowledged, and is answered before
+// a resume was requested.
 func (c *checker) pauses() {
-	by := map[string][]*Operation{} // pauses and resumes that count, by queue
+	by := map[string][]*Operation{} // pauses and resumes that may have taken effect, by queue
 	for _, o := range c.h.Operations {
 		if o.Op == OpPauseQueue && o.Type == OK || o.Op == OpResumeQueue && o.Type != Fail {
 			by[o.Args.Name] = append(by[o.Args.Name], o)
@@ -163,7 +164,7 @@ func (c *checker) pauses() {
 	}
 }
 
-// pausedAt is the pause of a queue that a claim should have seen, or nil.
+// pausedAt returns the pause of a queue that a claim must respect, or nil.
 func pausedAt(ops []*Operation, claim *Operation) (pause *Operation) {
 	for _, o := range ops {
 		if o.Op == OpPauseQueue && o.Ended < claim.Invoked && (pause == nil || o.Ended > pause.Ended) {
@@ -178,7 +179,7 @@ func pausedAt(ops []*Operation, claim *Operation) (pause *Operation) {
 	return pause
 }
 
-// batches wants a batch whose answer was lost to have been made whole or not at all, as far as keys of its own tell.
+// batches checks that a batch whose answer was lost was created completely or not at all, as far as its unique keys show it.
 func (c *checker) batches() {
 	if !c.h.complete(KindJob) {
 		return

@@ -3,15 +3,15 @@ package history
 // State is a job in the sequential model. The zero value is a job that does not exist.
 type State struct {
 	Exists bool
-	Final  string // empty while it lives
-	Dead   bool   // it lives, or its last attempt was its last: only what comes later tells
-	Lease  int64  // of the attempt that runs; 0: none
-	Newest int64  // the largest lease so far
-	Asked  bool   // it was asked to end while it ran
-	Next   int    // how many attempts have ended
+	Final  string // empty while the job is live
+	Dead   bool   // the job is live or exhausted: only later steps show which
+	Lease  int64  // lease of the running attempt; 0: none
+	Newest int64  // largest lease so far
+	Asked  bool   // a cancel was requested while it ran
+	Next   int    // number of ended attempts
 }
 
-// Verb is what a step does.
+// Verb is the kind of a step.
 type Verb string
 
 // The steps of a job.
@@ -19,40 +19,40 @@ const (
 	Create   Verb = "create"
 	Cancel   Verb = "cancel"
 	Retry    Verb = "retry"
-	Withdraw Verb = "withdraw" // the installation ends what has not begun, with a reason
+	Withdraw Verb = "withdraw" // the installation ends a job that has not begun, with a reason
 	Claim    Verb = "claim"
 	Settle   Verb = "settle"
 	Look     Verb = "look"
 )
 
-// Answer is what a client was told of a step.
+// Answer is the answer to a step that a client got.
 type Answer string
 
 // The answers.
 const (
 	Done    Answer = "done"
-	Already Answer = "already" // of a creation: the job existed
+	Already Answer = "already" // for a creation: the job existed
 	Left    Answer = "left"
 	Unheard Answer = "unheard" // the answer is unknown
 )
 
-// Step is one operation on one job, which took effect at one moment from Invoked to Ended.
+// Step is one operation on one job, which took effect at one instant between Invoked and Ended.
 type Step struct {
 	Verb     Verb
 	Answer   Answer
-	Lease    int64  // of claim and settle
-	Index    int    // of claim and settle: which attempt, from 0
-	Outcome  string // of settle; empty: not known
-	State    string // of look and withdraw
-	Attempts int    // of look: how many have ended; -1: not told
-	Optional bool   // it may have no effect, now or later
+	Lease    int64  // for claim and settle
+	Index    int    // for claim and settle: index of the attempt, from 0
+	Outcome  string // for settle; empty: unknown
+	State    string // for look and withdraw
+	Attempts int    // for look: number of ended attempts; -1: unknown
+	Optional bool   // it may take no effect, now or later
 	Invoked  int64
 	Ended    int64
 	Text     string
 	Line     int
 }
 
-// Apply is the sequential model: what a step makes of a job, and whether its answer fits.
+// Apply is the sequential model: it returns the state after a step, and whether its answer is possible.
 func (s State) Apply(p Step) (State, bool) {
 	switch p.Verb {
 	case Create:
@@ -106,7 +106,7 @@ func (s State) cancel(a Answer) (State, bool) {
 	return s, true
 }
 
-// settle ends the attempt that runs. A success counts even after a request to cancel.
+// settle ends the running attempt. A success counts even after a cancel request.
 func (s State) settle(p Step) (State, bool) {
 	fits := s.Lease == p.Lease && p.Index == s.Next
 	s.Lease = 0
@@ -144,25 +144,25 @@ func (s State) look(p Step) (State, bool) {
 	return s, s.Final == p.State
 }
 
-// maxStates bounds the search for one job.
+// maxStates is the most states of the search for one job.
 const maxStates = 300_000
 
-// search looks for an order of steps that the model explains: each takes effect between its invocation and its end. It is
-// the search of Wing and Gong with Lowe's memory of what was tried.
+// search searches for an order of steps that the model explains: each takes effect between its invocation and its end. It is
+// the algorithm of Wing and Gong with Lowe's cache of visited states.
 type search struct {
 	steps []Step
 	seen  map[place]bool
-	most  int  // places to look at
-	full  bool // there were more
+	most  int  // limit of visited places
+	full  bool // the limit was exceeded
 }
 
-// place is where a search stands: which steps have had their effect, and what they made.
+// place is a state of the search: the steps that have taken effect, and the resulting state of the job.
 type place struct {
 	had   string
 	state State
 }
 
-// Explained reports whether an order of the steps explains all answers. It is undecided where the search was given up.
+// Explained reports whether an order of the steps explains all answers. undecided means that the search was given up.
 func Explained(steps []Step) (yes, undecided bool) { return explained(steps, maxStates) }
 
 func explained(steps []Step, most int) (yes, undecided bool) {

@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// world makes histories that are true: one operation after the other, on jobs as the model has them. Answers are lost at random,
-// and operations may seem to take longer than they did.
+// world generates true histories: one operation after the other, on jobs of the model. Answers are lost at random, and
+// operations may seem to take longer than they did.
 type world struct {
 	r     *rand.Rand
 	wide  bool // operations seem to overlap
 	loses bool // answers are lost
 	now   int64
-	next  int64 // id of the next operation
+	next  int64 // ID of the next operation
 	jobs  []*truth
 	lines []timed
 }
@@ -26,12 +26,12 @@ type timed struct {
 	line any
 }
 
-// truth is a job as it is.
+// truth is the actual state of a job.
 type truth struct {
 	Job
 	state   State
 	running Execution
-	vague   bool // something about it is not known to clients
+	vague   bool // clients do not know everything about the job
 }
 
 func newWorld(seed uint64, wide, loses bool) *world {
@@ -40,7 +40,7 @@ func newWorld(seed uint64, wide, loses bool) *world {
 
 func (x *world) tick() int64 { x.now += 10; return x.now }
 
-// call is one operation whose effect was at the present moment. It reports whether it has an effect.
+// call is one operation that takes effect now. It reports whether it has an effect.
 func (x *world) call(op string, args Args, effect func() Result) {
 	at := x.tick()
 	before, after := int64(2), int64(2)
@@ -75,7 +75,7 @@ func (x *world) add(at int64, line any) { x.lines = append(x.lines, timed{at, li
 
 func (x *world) draw() *truth { return x.jobs[x.r.IntN(len(x.jobs))] }
 
-// act is one thing that happens.
+// act makes one random event happen.
 func (x *world) act() {
 	if len(x.jobs) == 0 || x.r.IntN(6) == 0 {
 		x.enqueue()
@@ -98,7 +98,7 @@ func (x *world) act() {
 	case 0:
 		x.call(OpCancel, one, func() Result {
 			if j.state.Dead {
-				return Result{} // it is treated as failed below
+				return Result{} // treated as failed below
 			}
 			return change(Step{Verb: Cancel, Answer: Done}, true)
 		})
@@ -142,7 +142,7 @@ func (x *world) enqueue() {
 	})
 }
 
-// work is a claim, or the end of what runs.
+// work claims a job, or ends the running attempt.
 func (x *world) work(j *truth) {
 	if j.state.Lease == 0 {
 		lease := x.now + 1
@@ -179,7 +179,7 @@ func (x *world) settle(j *truth, outcome string) {
 	if outcome == "lost" {
 		x.tick()
 		apply()
-		j.vague = true // when, no client was told
+		j.vague = true // no client knows the time
 		return
 	}
 	x.call(OpFinish, Args{Session: "s", Jobs: []JobArgs{{ID: j.ID, Lease: lease, Outcome: outcome}}}, func() Result {
@@ -188,14 +188,14 @@ func (x *world) settle(j *truth, outcome string) {
 		}
 		return Result{Jobs: []JobResult{{ID: j.ID, Lease: lease}}}
 	})
-	if j.state.Lease == lease { // the report was lost, and so is the attempt in the end
+	if j.state.Lease == lease { // the report was lost, so the attempt is lost in the end
 		outcome = "lost"
 		x.tick()
 		apply()
 	}
 }
 
-// history ends what runs and writes all of it.
+// history ends all running attempts and writes the history.
 func (x *world) history(t *testing.T) *History {
 	t.Helper()
 	for _, j := range x.jobs {
@@ -246,7 +246,7 @@ func run(seed uint64, wide, loses bool) *world {
 
 const seeds = 600
 
-// Whatever happens to jobs, and whatever answers are lost, a true history is explained.
+// A true history passes, whatever happens to jobs and whichever answers are lost.
 func TestTrueHistoriesPass(t *testing.T) {
 	t.Parallel()
 	unknown, jobs := 0, 0
@@ -263,8 +263,8 @@ func TestTrueHistoriesPass(t *testing.T) {
 	}
 }
 
-// corruptions change one thing in a history, and report whether there was one to change. What they choose is what a history
-// tells: see docs/reference/history.md, "What a history cannot tell".
+// corruptions change one detail of a history, and report whether there was one to change. They choose only details that a
+// history determines: see docs/reference/history.md, "What a history cannot tell".
 var corruptions = map[string]func(r *rand.Rand, x *world, h *History) bool{
 	"a job is lost": func(r *rand.Rand, _ *world, h *History) bool {
 		return drop(r, &h.Jobs, func(j Job) bool { return acked(h, j.ID) })
@@ -359,7 +359,7 @@ var corruptions = map[string]func(r *rand.Rand, x *world, h *History) bool{
 	},
 }
 
-// answer changes one answer about a job of which everything is known.
+// answer changes one answer about a job whose whole state is known.
 func answer(x *world, h *History, op string, change func(*Operation) bool) bool {
 	for _, o := range h.Operations {
 		if o.Op != op || o.Type != OK || x.jobs[o.Args.Jobs[0].ID-1].vague {
@@ -374,7 +374,7 @@ func answer(x *world, h *History, op string, change func(*Operation) bool) bool 
 	return false
 }
 
-// endedBefore reports that a success was acknowledged to its worker before a moment.
+// endedBefore reports whether a success was acknowledged to its worker before an instant.
 func endedBefore(h *History, id, at int64) bool {
 	return slices.ContainsFunc(h.Operations, func(o *Operation) bool {
 		return o.Op == OpFinish && o.Type == OK && o.Args.Jobs[0].ID == id && o.Args.Jobs[0].Outcome == "ok" && o.Ended < at
@@ -425,7 +425,7 @@ func drop[T any](r *rand.Rand, all *[]At[T], good func(T) bool) bool {
 	return false
 }
 
-// One thing that is changed in a true history is found.
+// A single change in a true history is found.
 func TestACorruptionIsFound(t *testing.T) {
 	t.Parallel()
 	for name, corrupt := range corruptions {

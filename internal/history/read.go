@@ -13,10 +13,10 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// maxLine bounds a line, in bytes.
+// maxLine is the longest line, in bytes.
 const maxLine = 16 << 20
 
-// reader is a file under way.
+// reader is the state of reading a file.
 type reader struct {
 	h    *History
 	line int
@@ -41,7 +41,7 @@ func Read(in io.Reader) (*History, error) {
 			return r.h, r.end()
 		}
 		if r.line++; r.line == 1 {
-			text = bytes.TrimPrefix(text, []byte("\ufeff")) // a byte order mark, as editors write it
+			text = bytes.TrimPrefix(text, []byte("\ufeff")) // a byte order mark, which some editors write
 		}
 		if err != nil {
 			return nil, r.fault("the line does not end: the file was cut", "record again; the writer was stopped, or the file was copied while it was written")
@@ -97,7 +97,7 @@ func (r *reader) take(text []byte) error {
 	return r.fault(fmt.Sprintf("line must be one of %s, and is %q", list(kinds), row.Line), formatHint)
 }
 
-// cmpErr goes on after no error.
+// cmpErr returns err, or the result of next if err is nil.
 func cmpErr(err error, next func() error) error {
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func keep[T any](r *reader, text []byte, all *[]At[T], check func(T) error) erro
 	return check(v)
 }
 
-// decode refuses fields that are not of the format: what is misspelled would not be checked.
+// decode decodes a line. It refuses unknown fields, because a misspelled field would not be checked.
 func (r *reader) decode(text []byte, v any) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
@@ -250,7 +250,7 @@ func (r *reader) target(t Target) error {
 	return nil
 }
 
-// last looks at the end line.
+// last checks the end line.
 func (r *reader) last() error {
 	if r.h.End.Lines != r.line {
 		return r.fault(fmt.Sprintf("the end says that there are %d lines, and there are %d: the file was cut or put together", r.h.End.Lines, r.line), "record again, or check the files one at a time")
@@ -263,7 +263,7 @@ func (r *reader) last() error {
 	return nil
 }
 
-// end is after the last byte.
+// end checks the whole file after its last byte.
 func (r *reader) end() error {
 	r.h.Lines = r.line
 	switch {

@@ -60,7 +60,7 @@ func TestFilesThatAreNotHistories(t *testing.T) {
 	}
 }
 
-// Many processes record at once, and what is recorded can be read.
+// Many processes record at the same time, and the result can be read.
 func TestTheWriterIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -83,7 +83,7 @@ func TestTheWriterIsSafeForConcurrentUse(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w.Invoke("late", OpRead, Args{}).Unknown(errors.New("after the end")) // is not part of it
+	w.Invoke("late", OpRead, Args{}).Unknown(errors.New("after the end")) // is not part of the history
 	h, err := Read(strings.NewReader(out.String()))
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestTheWriterIsSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotALineIsRefused(t *testing.T) {
+func TestMalformedLinesAreRefused(t *testing.T) {
 	t.Parallel()
 	w := NewWriter(&strings.Builder{}, Header{Source: "s"}, nil)
 	w.Add(7)

@@ -10,7 +10,7 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// policies are the reasons that only certain policies give. A reason that is not here can stand under any.
+// policies maps reasons to the policies under which they are possible. Other reasons are possible under any policy.
 var policies = map[core.Reason]func(schedule.Schedule) bool{
 	schedule.ReasonCatchupNone:   func(s schedule.Schedule) bool { return s.Catchup == schedule.CatchupNone },
 	schedule.ReasonCatchupWindow: func(s schedule.Schedule) bool { return s.Catchup != schedule.CatchupNone },
@@ -29,7 +29,7 @@ var policies = map[core.Reason]func(schedule.Schedule) bool{
 	schedule.ReasonMaxRuns:  func(s schedule.Schedule) bool { return s.MaxRuns > 0 },
 }
 
-// known are all reasons of occurrences.
+// known lists all reasons of occurrences.
 var known = []core.Reason{schedule.ReasonPaused, schedule.ReasonEdited, schedule.ReasonDeleted, schedule.ReasonCanceled, schedule.ReasonQuota, schedule.ReasonQueueFull}
 
 // schedules matches the nominal times of each schedule with its occurrences.
@@ -77,7 +77,7 @@ func (c *checker) schedule(s At[Schedule], rows []At[Occurrence], jobs []At[Job]
 	}
 	var p core.Problems
 	plan, err := d.PlanFor(&p, time.Time{})
-	if err != nil || plan.Times == nil { // counted from the finish: no time is planned
+	if err != nil || plan.Times == nil { // only rules from the finish: no planned times
 		return
 	}
 	c.nominal(s, rows, func(after int64) int64 {
@@ -89,7 +89,7 @@ func (c *checker) schedule(s At[Schedule], rows []At[Occurrence], jobs []At[Job]
 	})
 }
 
-// nominal walks the planned times and the rows side by side.
+// nominal compares the planned times with the rows, both in order.
 func (c *checker) nominal(s At[Schedule], rows []At[Occurrence], next func(after int64) int64) {
 	name, i := s.V.Definition.Name, 0
 	missed, from := 0, int64(0)
@@ -102,7 +102,7 @@ func (c *checker) nominal(s At[Schedule], rows []At[Occurrence], next func(after
 		}
 		missed = 0
 	}
-	within := 0 // planned times in the row
+	within := 0 // planned times within the row
 	leave := func() {
 		o := rows[i]
 		if inside := o.V.Nominal >= s.V.From && o.V.last() <= s.V.To; inside {
@@ -142,7 +142,7 @@ func (c *checker) nominal(s At[Schedule], rows []At[Occurrence], next func(after
 	}
 }
 
-// rows looks at the occurrences of a schedule without its rules.
+// rows checks the occurrences of a schedule without its rules.
 func (c *checker) rows(name string, rows []At[Occurrence], jobs []At[Job]) {
 	slices.SortStableFunc(rows, func(a, b At[Occurrence]) int { return cmp.Compare(a.V.Nominal, b.V.Nominal) })
 	for i, o := range rows {
@@ -158,7 +158,7 @@ func (c *checker) rows(name string, rows []At[Occurrence], jobs []At[Job]) {
 			c.jobOf(name, o)
 		}
 	}
-	has := map[int64]bool{} // jobs that an occurrence names
+	has := map[int64]bool{} // jobs of occurrences
 	for _, o := range rows {
 		has[o.V.Job] = true
 	}
@@ -174,7 +174,7 @@ func (c *checker) rows(name string, rows []At[Occurrence], jobs []At[Job]) {
 	}
 }
 
-// jobOf wants the job of an occurrence to be there and for its nominal time.
+// jobOf checks that the job of an occurrence exists and has its nominal time.
 func (c *checker) jobOf(name string, o At[Occurrence]) {
 	s := c.stories[o.V.Job]
 	switch {
@@ -185,8 +185,8 @@ func (c *checker) jobOf(name string, o At[Occurrence]) {
 	}
 }
 
-// overlaps wants no two runs of a schedule to be under way at the same time, unless its policy lets them. Only runs of which
-// the worker reported the end count: one that was given up may live on for a moment.
+// overlaps checks that no two runs of a schedule run at the same time, unless its policy allows that. Only runs whose worker
+// reported the end count: a run that was given up may go on for a moment.
 func (c *checker) overlaps(d schedule.Schedule, jobs []At[Job]) {
 	if d.Overlap == schedule.OverlapAllow || d.Overlap == schedule.OverlapTerminateOther {
 		return
@@ -207,7 +207,7 @@ func (c *checker) overlaps(d schedule.Schedule, jobs []At[Job]) {
 			c.broken(PromiseOverlap, []int{a.Line, b.Line}, "schedule %s: job %d began before job %d had ended, and its overlap policy is %s", d.Name, b.V.Job, a.V.Job, d.Overlap)
 		}
 		if a.V.End > b.V.End {
-			runs[i] = a // the later end stays in view
+			runs[i] = a // keep the run with the later end
 		}
 	}
 }

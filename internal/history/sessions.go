@@ -1,6 +1,6 @@
 package history
 
-// sessions wants nothing to be given to, or taken from, a session that was told that it is over.
+// sessions checks that a session which was told of its end gets no jobs, and that its results are not accepted.
 func (c *checker) sessions() {
 	over := map[string]*Operation{}
 	for _, o := range c.h.Operations {

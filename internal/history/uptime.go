@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// uptimes compares the uptime of each monitor with what its target logged.
+// uptimes compares the uptime of each monitor with the log of its target.
 func (c *checker) uptimes() {
 	changes := map[string][]At[Target]{}
 	for _, t := range c.h.Targets {
@@ -46,7 +46,7 @@ func (c *checker) uptime(at At[Monitor], log []At[Target]) {
 			}
 		}
 	}
-	// A time that was not observed, and each change for as long as it may be seen late, may count either way.
+	// Unobserved time may count either way, and so may each change for as long as it may be seen late.
 	unseen := m.Maintenance + m.Paused + m.Unknown + changes*m.Slack
 	if first := log[0].V.Time; first > m.From {
 		unseen += min(first, m.To) - m.From

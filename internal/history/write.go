@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// Writer records a history. It is safe for concurrent use. An error of writing is kept and returned by [Writer.Close].
+// Writer records a history. It is safe for concurrent use. [Writer.Close] returns the first write error.
 type Writer struct {
 	now func() int64
 
 	mu    sync.Mutex
 	out   *bufio.Writer
 	lines int
-	last  map[string]int64 // id of the last operation of a process
+	last  map[string]int64 // ID of the last operation, by process
 	err   error
 
-	closed bool // what comes later is not part of the history
+	closed bool // later lines are not part of the history
 }
 
-// NewWriter writes the header. The clock gives microseconds and must never be set; nil is the monotonic clock of this
-// process.
+// NewWriter returns a writer and writes the header. clock returns microseconds and must never be set; nil means the monotonic
+// clock of this process.
 func NewWriter(out io.Writer, h Header, clock func() int64) *Writer {
 	if clock == nil {
 		began := time.Now()
@@ -34,16 +34,16 @@ func NewWriter(out io.Writer, h Header, clock func() int64) *Writer {
 	text, err := encode("", h)
 	w.err = err
 	if err == nil {
-		// The header has no kind: its version takes that place.
+		// The header has its version instead of a kind.
 		w.write(append([]byte{'{'}, text[len(`{"line":"",`):]...))
 	}
 	return w
 }
 
-// Now is the clock of the history, in microseconds.
+// Now returns the time by the clock of the history, in microseconds.
 func (w *Writer) Now() int64 { return w.now() }
 
-// write needs the lock, or a w that is not shared yet.
+// write writes a line. It needs the lock, or a w that is not shared yet.
 func (w *Writer) write(text []byte) {
 	if w.err == nil && !w.closed {
 		_, w.err = w.out.Write(text)
@@ -86,13 +86,13 @@ func kindOf(v any) Kind {
 	return ""
 }
 
-// Call is an operation under way. End it with one of OK, Fail and Unknown, or not at all, which is unknown too.
+// Call is an operation under way. End it with OK, Fail or Unknown. Without an end it is unknown as well.
 type Call struct {
 	w  *Writer
 	of Event
 }
 
-// Invoke records that a process asks for something. Call it before the request is sent.
+// Invoke records a request of a process. Call it before the request is sent.
 func (w *Writer) Invoke(process, op string, args Args) Call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,7 +104,7 @@ func (w *Writer) Invoke(process, op string, args Args) Call {
 	return c
 }
 
-// event takes the time under the lock, so that lines are in the order of their times.
+// event reads the clock under the lock, so that lines are in the order of their times.
 func (w *Writer) event(e Event) {
 	e.Time = w.now()
 	text, err := encode(KindEvent, e)
@@ -132,14 +132,14 @@ func (c Call) Fail(err error) {
 	c.end(e)
 }
 
-// Unknown records that the effect is not known.
+// Unknown records that the effect of the operation is unknown.
 func (c Call) Unknown(err error) {
 	e := c.of
 	e.Type, e.Error = Unknown, err.Error()
 	c.end(e)
 }
 
-// Close writes the last line. Complete names the kinds of which the history has all that there is.
+// Close writes the last line. complete names the kinds whose lines are complete.
 func (w *Writer) Close(complete ...Kind) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -82,8 +82,8 @@ func closeAll(homes []*Home) (err error) {
 	return err
 }
 
-// Close lets go of the folder and leaves what is in it for a later process.
-// One that is empty is removed.
+// Close unlocks the folder and leaves its contents to a later process. An empty
+// folder is removed.
 func (h *Home) Close() error {
 	if err := os.Remove(h.Dir); err == nil || errors.Is(err, os.ErrNotExist) {
 		_ = os.Remove(h.lock.Path())

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Peer is a way to be hostile. Talk ends when it cannot write any more, or when
+// Peer is a way to be hostile. Talk ends when it can no longer write, or when
 // the connection ends.
 type Peer struct {
 	Name string

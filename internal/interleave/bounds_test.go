@@ -12,8 +12,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// beginFull makes the same state anew: a full queue whose oldest jobs two schedules have made, which are due again and make
-// another when that one has ended.
+// beginFull creates the initial state: a full queue whose oldest jobs are of two schedules, which are due again and create
+// another job when theirs has ended.
 func (w *world) beginFull() {
 	w.t.Helper()
 	w.clear()
@@ -40,7 +40,7 @@ func (w *world) beginFull() {
 	w.clock.Move(time.Minute)
 }
 
-// overflowing are the transitions that meet there.
+// overflowing are the transitions for this state.
 var overflowing = []transition{
 	{"fire", func(ctx context.Context, _ *world, st *store.Store) (any, error) {
 		_, err := st.FireDue(ctx)
@@ -72,7 +72,7 @@ var overflowing = []transition{
 func TestInterleavingsOfFullQueues(t *testing.T) {
 	everyPair(t, overflowing, func(w *world) {
 		w.start, w.more = w.beginFull, ``
-		w.rest = func() { // a schedule that another had is fired with the next pass
+		w.rest = func() { // a schedule that the other transition had locked is fired in the next pass
 			w.t.Helper()
 			_, err := w.nodes[0].FireDue(w.ctx)
 			w.must(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// beginDebounced makes the same state anew: a job that waits for its window, and one whose window has ended and that is not
-// ready yet.
+// beginDebounced creates the initial state: a job that waits for its window, and a job whose window has ended but that is
+// not ready yet.
 func (w *world) beginDebounced() {
 	w.t.Helper()
 	w.clear()
@@ -34,7 +34,7 @@ func (w *world) beginDebounced() {
 	w.other = w.open("two")
 }
 
-// debouncedRows are rows of debounces, and what their jobs were asked for.
+// debouncedRows selects rows of debounces, and the inputs of their jobs.
 const debouncedRows = `
 	union all
 	select d.job_id, concat_ws(' ', 'joined', d.joined, j.input, j.due_at > (select max(renewed_at) from belfry.sessions)) from belfry.debounced d left join belfry.jobs j on j.id = d.job_id
@@ -56,7 +56,7 @@ func join(name string, inputs ...string) transition {
 	}}
 }
 
-// debounces are the transitions that meet there.
+// debounces are the transitions for this state.
 var debounces = []transition{
 	join("join", `{"k":"waits","n":1}`),
 	join("join again", `{"k":"waits","n":2}`),

@@ -1,4 +1,4 @@
-// Package interleave has two transitions of the store meet on a real PostgreSQL in every order that matters. Each
-// statement waits at a gate, and a scheduler lets one through at a time. What is answered and what the rows are in the
-// end must be what one of the two serial orders makes of them. It has tests alone.
+// Package interleave runs two transitions of the store at the same time on a real PostgreSQL, in every relevant order. Each
+// statement waits at a gate, and a scheduler admits one at a time. The answers and final rows must equal those of one of
+// the two serial orders. The package has only tests.
 package interleave

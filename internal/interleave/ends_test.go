@@ -18,8 +18,8 @@ import (
 	"github.com/belfry-run/belfry/workflow"
 )
 
-// beginEnds makes the same state anew: runs of a workflow, of one within another, and of a cycle, each of which ends with the
-// job that runs, a job that waits for the end of one that it has enqueued, and a run that has failed.
+// beginEnds creates the initial state: runs of a workflow, of a nested workflow and of a cycle, each of which ends with the
+// running job; a job that waits for a job that it has enqueued; and a failed run.
 func (w *world) beginEnds() {
 	w.t.Helper()
 	w.clear()
@@ -27,7 +27,7 @@ func (w *world) beginEnds() {
 		delete from belfry.workflow_runs; delete from belfry.workflow_items; delete from belfry.workflow_inputs; delete from belfry.workflow_signals;
 		delete from belfry.limit_jobs; delete from belfry.limit_keys; delete from belfry.limit_left; delete from belfry.cycle_runs; delete from belfry.steps; delete from belfry.member_timing where task_id > 0`)
 	w.must(err)
-	w.clock.Move(w.clock.Now().Truncate(time.Hour).Add(2 * time.Hour).Sub(w.clock.Now())) // schedules fire as often each time
+	w.clock.Move(w.clock.Now().Truncate(time.Hour).Add(2 * time.Hour).Sub(w.clock.Now())) // so that schedules fire equally often each time
 	st := w.nodes[0]
 	once := task.Retry{MaxAttempts: 1}
 	for _, t := range []task.Task{
@@ -103,10 +103,10 @@ func (w *world) beginEnds() {
 	w.other = w.open("two")
 }
 
-// hourly is a member of a cycle that is not due again for an hour.
+// hourly returns a member of a cycle with an interval of one hour.
 func hourly(name string) task.Member { return task.Member{Task: name, Every: core.Duration(time.Hour)} }
 
-// lines is a workflow that goes on in two sequences, one after the other.
+// lines returns a workflow with steps in two sequences, one after the other.
 func lines(keys ...string) *task.Workflow {
 	steps := []task.Step{{Name: "first", Task: "t"}}
 	for _, key := range keys {
@@ -115,7 +115,7 @@ func lines(keys ...string) *task.Workflow {
 	return &task.Workflow{Steps: steps}
 }
 
-// take has the session claim one job, which is called so from then on.
+// take claims one job for the session, and gives it a role name.
 func (w *world) take(role string) {
 	w.t.Helper()
 	ref := w.claim(w.nodes[0])
@@ -126,7 +126,7 @@ func (w *world) refOf(role string) job.Ref {
 	return job.Ref{JobID: w.jobs[role], Lease: w.leases[role]}
 }
 
-// goOn does what an engine does by itself.
+// goOn makes the passes of an engine.
 func (w *world) goOn() {
 	w.t.Helper()
 	w.clock.Move(time.Second)
@@ -146,7 +146,7 @@ func (w *world) goOn() {
 	}
 }
 
-// endRows are rows of what follows from ends.
+// endRows selects rows of the consequences of ends.
 const endRows = `
 	union all
 	select r.job_id, concat_ws(' ', 'step', s->>'name', s->>'state', s->>'begun', s->>'ok', s->>'failed', s->>'canceled', r.ended_at > 0)
@@ -180,7 +180,7 @@ func endOf(roles ...string) transition {
 	}}
 }
 
-// endsOf is a batch in which one job succeeded and another failed.
+// endsOf returns a transition that ends one job with success and another with failure.
 func endsOf(well, badly string) transition {
 	return transition{"end of " + well + " and failure of " + badly, func(ctx context.Context, w *world, st *store.Store) (any, error) {
 		out, err := st.Finish(ctx, w.session, []job.Finish{{Ref: w.refOf(well), Outcome: job.OutcomeOK}, {Ref: w.refOf(badly), Outcome: job.OutcomeError, Error: "no"}})
@@ -213,7 +213,7 @@ var fire = transition{"fire", func(ctx context.Context, _ *world, st *store.Stor
 	return nil, err
 }}
 
-// endPairs are an end, and what changes what follows from it in another order.
+// endPairs are pairs of an end and a transition that changes its consequences if it comes first.
 var endPairs = [][2]transition{
 	{endOf("only"), cancelOf("run")},
 	{endOf("only"), cancelOf("run", "only")},
@@ -234,7 +234,7 @@ var endPairs = [][2]transition{
 			return len(s.IDs), err
 		}},
 		{"retry of a run", func(ctx context.Context, w *world, st *store.Store) (any, error) {
-			return core.CodeOf(st.RetryWorkflow(ctx, "default", w.jobs["failed"], workflow.Retrying{})), nil // it is refused in two ways
+			return core.CodeOf(st.RetryWorkflow(ctx, "default", w.jobs["failed"], workflow.Retrying{})), nil // there are two possible refusals
 		}},
 	},
 }
@@ -243,8 +243,8 @@ func TestInterleavingsOfEndsAndCancels(t *testing.T) {
 	pairsMeet(t, endPairs, func(w *world) { w.start, w.rest, w.more = w.beginEnds, w.goOn, endRows })
 }
 
-// A fire has schedules before it ends their earlier runs; an end has runs before schedules. The fire may leave the schedule of
-// a run that another transaction is changing for a later pass, so the rows differ from those of a serial order.
+// A fire locks schedules before the earlier runs that it ends; an end locks runs before schedules. The fire may leave the
+// schedule of a run that another transaction changes to a later pass, so the rows may differ from those of a serial order.
 func TestInterleavingsOfAFireThatEndsRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/belfry-run/belfry/workflow"
 )
 
-// keyed is a task with a limit by key.
+// keyed returns a task with a limit by key.
 func keyed(running int) task.Task {
 	t := task.Task{Name: "k", Kind: task.KindFunc, Queue: "flow", Retry: task.Retry{MaxAttempts: 3, Delay: core.Duration(time.Hour), Backoff: task.BackoffFixed}}
 	if running > 0 {
@@ -26,7 +26,7 @@ func keyed(running int) task.Task {
 	return t
 }
 
-// graph has steps that begin with the end of the first, two of them under the limit, and others behind a signal and an approval.
+// graph has steps that begin after the first one, two of them under the limit, and others after a signal and an approval.
 var graph = task.Workflow{Steps: []task.Step{
 	{Name: "first", Task: "t"},
 	{Name: "each", Task: "k", Needs: []string{"first"}, ForEach: "[1, 2]", Input: map[string]string{"k": `"a"`}},
@@ -36,9 +36,9 @@ var graph = task.Workflow{Steps: []task.Step{
 	{Name: "clean", Task: "t", Cleanup: true},
 }}
 
-// beginFlow makes the same state anew: a run of a workflow whose first step runs, one that was stopped, one that has not begun,
-// a job that runs under a limit and two that wait for it, and the same for a sequence. One of the two has a higher priority, with which the other is
-// level by now.
+// beginFlow creates the initial state: a run of a workflow whose first step runs, a stopped run, a run that has not begun, a
+// running job under a limit with two waiting jobs, and the same for a sequence. One of the two has a higher priority, with
+// which the other is level by ageing.
 func (w *world) beginFlow() {
 	w.t.Helper()
 	w.clear()
@@ -94,12 +94,13 @@ func (w *world) beginFlow() {
 	w.other = w.openFor("two", "flow")
 }
 
-// restFlow does what an engine does when both have ended: who could not be let in then, because the other had a key, is now.
+// restFlow makes the passes of an engine after both transitions: it admits jobs that were not admitted because the other
+// transition had locked a key.
 func (w *world) restFlow() {
 	w.t.Helper()
 	w.clock.Move(time.Second)
 	st := w.nodes[0]
-	_, err := st.AgeJobs(w.ctx) // who was being changed by the other
+	_, err := st.AgeJobs(w.ctx) // jobs that the other transition was changing
 	w.must(err)
 	for range 20 {
 		p, err := st.Promote(w.ctx)
@@ -114,7 +115,7 @@ func (w *world) restFlow() {
 	}
 }
 
-// flowRows are rows of limits and workflows.
+// flowRows selects rows of limits and workflows.
 const flowRows = `
 	union all
 	select j.job_id, concat_ws(' ', 'under', k.name, k.value, 'stage', j.stage) from belfry.limit_jobs j join belfry.limit_keys k on k.id = j.key_id
@@ -128,7 +129,7 @@ const flowRows = `
 	union all
 	select s.run_id, concat_ws(' ', 'signal', s.name, s.step) from belfry.workflow_signals s`
 
-// flows are the transitions that meet there.
+// flows are the transitions for this state.
 var flows = []transition{
 	signal("signal", "run", workflow.Signal{Name: "go", ID: "1"}),
 	signal("approve", "run", workflow.Signal{Name: "gate", ID: "1"}),
@@ -138,11 +139,11 @@ var flows = []transition{
 	{"cancel a run that stops", func(ctx context.Context, w *world, st *store.Store) (any, error) { return w.cancel(ctx, st, "stopped") }},
 	{"start workflows", func(ctx context.Context, _ *world, st *store.Store) (any, error) {
 		_, err := st.StartWorkflows(ctx)
-		return nil, err // it steps over a job that another has locked: what became of it is in the rows
+		return nil, err // it skips a job that the other has locked: the rows show the result
 	}},
 	{"wake workflows", func(ctx context.Context, _ *world, st *store.Store) (any, error) {
 		_, err := st.WakeWorkflows(ctx)
-		return nil, err // it counts those that were due, of which another may have taken some: what became of them is in the rows
+		return nil, err // it counts due jobs, some of which the other may have taken: the rows show the result
 	}},
 	edit("raise limit", 2),
 	edit("drop limit", 0),
@@ -166,7 +167,7 @@ var flows = []transition{
 	{"release lost", func(ctx context.Context, _ *world, st *store.Store) (any, error) { return st.ReleaseLost(ctx) }},
 	{"promote", func(ctx context.Context, _ *world, st *store.Store) (any, error) {
 		_, err := st.Promote(ctx)
-		return nil, err // whom it lets in is in the rows
+		return nil, err // the rows show which jobs it admits
 	}},
 	{"age", func(ctx context.Context, _ *world, st *store.Store) (any, error) {
 		_, err := st.AgeJobs(ctx)
@@ -178,7 +179,7 @@ var flows = []transition{
 	}},
 }
 
-// beginnings are the transitions that meet at a run that has not begun.
+// beginnings are the transitions for a run that has not begun.
 var beginnings = []transition{
 	signal("signal before the begin", "second run", workflow.Signal{Name: "go", ID: "1"}),
 	{"cancel before the begin", func(ctx context.Context, w *world, st *store.Store) (any, error) {
@@ -221,11 +222,11 @@ func TestInterleavingsOfFlows(t *testing.T) { everyPair(t, flows, (*world).flowi
 
 func TestInterleavingsOfBeginnings(t *testing.T) { everyPair(t, beginnings, (*world).flowing) }
 
-// These alone are enough to find that runs are not locked before their items.
+// These two transitions suffice to find that runs are not locked before their items.
 func TestInterleavingsOfACancelAndASettle(t *testing.T) {
 	few := slices.DeleteFunc(slices.Clone(flows), func(tr transition) bool { return tr.name != "cancel run" && tr.name != "settle that starts steps" })
 	everyPair(t, few, (*world).flowing)
 }
 
-// flowing has pairs meet in the state of beginFlow.
+// flowing prepares pairs for the state of beginFlow.
 func (w *world) flowing() { w.start, w.rest, w.more = w.beginFlow, w.restFlow, flowRows }

@@ -12,14 +12,14 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// actor takes one transition. Its statements wait at the gate.
+// actor runs one transition. Its statements wait at the gate.
 type actor struct {
 	name   string
 	do     func(ctx context.Context) (answer string)
-	at     chan string // the statement that waits; closed at the end
+	at     chan string // the waiting statement; closed at the end
 	turn   chan struct{}
-	pid    atomic.Uint32 // of its backend
-	ring   atomic.Bool   // the server found that it waits in a ring
+	pid    atomic.Uint32 // process ID of its backend
+	ring   atomic.Bool   // the server found a deadlock
 	state  state
 	next   string
 	answer string
@@ -29,14 +29,14 @@ type actor struct {
 type state int
 
 const (
-	held    state = iota // at the gate
-	blocked              // in the server, for a lock of the other
+	held    state = iota // waits at the gate
+	blocked              // waits in the server for a lock of the other actor
 	done
 )
 
 type actorKey struct{}
 
-// gate is told of each statement before it is sent.
+// gate is called with each statement before it is sent.
 type gate struct{}
 
 func (gate) TraceQueryStart(ctx context.Context, conn *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
@@ -79,20 +79,20 @@ func note(ctx context.Context, err error) {
 	}
 }
 
-// order is who begins, and before which steps the other one goes on.
+// order is which actor begins, and before which steps the other continues.
 type order struct {
 	first    int
 	switches []int
 }
 
-// played is what came of an order.
+// played is the result of an order.
 type played struct {
 	steps    int
 	trace    []string
 	deadlock bool
 }
 
-// stepsOf are the steps of an actor.
+// stepsOf returns the steps of an actor.
 func (p played) stepsOf(name string) (own []string) {
 	for _, step := range p.trace {
 		if strings.HasPrefix(step, name+": ") {
@@ -102,7 +102,7 @@ func (p played) stepsOf(name string) (own []string) {
 	return own
 }
 
-// play takes two transitions in an order. One that waits for a lock lets the other go on.
+// play runs two transitions in an order. If one waits for a lock, the other continues.
 func play(ctx context.Context, watch *pgx.Conn, actors [2]*actor, o order) (p played, err error) {
 	for i, a := range actors {
 		a.other = actors[1-i]
@@ -148,8 +148,8 @@ func play(ctx context.Context, watch *pgx.Conn, actors [2]*actor, o order) (p pl
 	return p, nil
 }
 
-// settle returns when an actor is at the gate, is done, or waits in the server for the other. The server's own work, such
-// as a vacuum, passes.
+// settle returns when an actor waits at the gate, is done, or waits in the server for the other. Locks of the server's own
+// work, such as a vacuum, are waited out.
 func (a *actor) settle(ctx context.Context, watch *pgx.Conn) error {
 	for {
 		select {

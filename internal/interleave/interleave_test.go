@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
-// switches is how often an order may change who goes on. One finds most of what there is.
+// switches returns how often an order may switch between the actors. One switch finds most faults.
 func switches(t *testing.T) int {
 	n, err := strconv.Atoi(cmp.Or(os.Getenv("BELFRY_INTERLEAVE_SWITCHES"), "1"))
 	if err != nil || n < 1 {
@@ -29,7 +29,7 @@ func switches(t *testing.T) int {
 
 var number = regexp.MustCompile(`\d+`)
 
-// outcome is all that can be told of a pair that has met.
+// outcome returns the observable result of a pair.
 func (w *world) outcome(pair [2]transition, o order) (string, played) {
 	w.t.Helper()
 	w.start()
@@ -53,8 +53,7 @@ func (w *world) outcome(pair [2]transition, o order) (string, played) {
 	return "A " + pair[0].name + ": " + actors[0].answer + "\nB " + pair[1].name + ": " + actors[1].answer + "\n" + w.rows(), p
 }
 
-// orders are those with up to a number of switches. The first is before one goes on alone, so it comes within what that
-// one does: steps says how much that is.
+// orders returns all orders with up to a number of switches, given the number of steps of each actor.
 func orders(steps [2]int, most int) (all []order) {
 	for first := range 2 {
 		var more func(from, to int, chosen []int)
@@ -72,7 +71,7 @@ func orders(steps [2]int, most int) (all []order) {
 	return all
 }
 
-// explore plays a pair in all orders, and answers how many there were.
+// explore plays a pair in all orders, and returns their number.
 func (w *world) explore(t *testing.T, pair [2]transition, most int) (n int) {
 	ab, p := w.outcome(pair, order{first: 0})
 	ba, q := w.outcome(pair, order{first: 1})
@@ -98,7 +97,7 @@ func (w *world) explore(t *testing.T, pair [2]transition, most int) (n int) {
 
 func TestInterleavingsOfEveryPair(t *testing.T) { everyPair(t, transitions, func(*world) {}) }
 
-// everyPair has every two of some transitions meet.
+// everyPair plays every pair of the transitions.
 func everyPair(t *testing.T, transitions []transition, prepare func(*world)) {
 	t.Helper()
 	var pairs [][2]transition
@@ -110,7 +109,7 @@ func everyPair(t *testing.T, transitions []transition, prepare func(*world)) {
 	pairsMeet(t, pairs, prepare)
 }
 
-// pairsMeet has pairs meet, in two databases at once.
+// pairsMeet plays pairs, in two databases at the same time.
 func pairsMeet(t *testing.T, all [][2]transition, prepare func(*world)) {
 	t.Helper()
 	most := switches(t)
@@ -141,7 +140,7 @@ func pairsMeet(t *testing.T, all [][2]transition, prepare func(*world)) {
 	}
 }
 
-// The check of the order of locks finds what is wrong.
+// The check of the lock order finds violations.
 func TestLocksOutOfOrderAreFound(t *testing.T) {
 	t.Parallel()
 	good := []string{

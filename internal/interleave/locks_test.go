@@ -5,7 +5,7 @@ import (
 	"regexp"
 )
 
-// rank is the order in which the rows of tables are locked. Rows of one table are locked by their ids.
+// rank is the order in which rows of tables are locked. Rows of one table are locked in the order of their IDs.
 var rank = map[string]int{"sessions": 1, "jobs": 2, "leases": 3, "packs": 3}
 
 var (
@@ -14,8 +14,8 @@ var (
 	begins  = regexp.MustCompile(`^.: begin\b`)
 )
 
-// outOfOrder names a statement that locks rows of a table for the first time in its transaction, after rows of a table
-// that comes later. The steps are those of one actor.
+// outOfOrder returns a statement of an actor that locks rows of a table for the first time in its transaction, after rows
+// of a table with a higher rank.
 func outOfOrder(steps []string) string {
 	held := map[string]bool{}
 	for _, step := range steps {

@@ -13,14 +13,14 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// fork is a workflow whose second step waits in a fair queue, under the key of the run.
+// fork is a workflow whose second step waits in a fair queue under the key of the run.
 var fork = task.Workflow{Steps: []task.Step{
 	{Name: "first", Task: "line"},
 	{Name: "second", Task: "t", Needs: []string{"first"}, Input: map[string]string{"k": "input.k"}},
 }}
 
-// beginTurns makes the same state anew: two jobs of a fair queue that are due, one of them under a limit; two under the limit that
-// run and have active keys, and one that waits for each; and four runs of workflows whose first steps run.
+// beginTurns creates the initial state: two due jobs of a fair queue, one of them under a limit; two running jobs under the
+// limit with active keys, and a job that waits for each; and four runs of workflows whose first steps run.
 func (w *world) beginTurns() {
 	w.t.Helper()
 	w.clear()
@@ -84,7 +84,7 @@ func enqueueAll(name string, ns ...job.NewJob) transition {
 	}}
 }
 
-// settleBoth ends two jobs in one transition.
+// settleBoth returns a transition that ends two jobs.
 func settleBoth(name string, steps ...string) transition {
 	return transition{name, func(ctx context.Context, w *world, st *store.Store) (any, error) {
 		var fs []job.Finish
@@ -100,7 +100,7 @@ func of(task, input, active string) job.NewJob {
 	return job.NewJob{Task: task, Input: json.RawMessage(input), ActiveKey: active}
 }
 
-// turning are the transitions that meet there.
+// turning are the transitions for this state.
 var turning = []transition{
 	{"promote", func(ctx context.Context, _ *world, st *store.Store) (any, error) {
 		_, err := st.Promote(ctx)

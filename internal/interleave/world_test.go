@@ -22,24 +22,24 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// world is a database with two nodes, in which one pair of transitions meets after the other.
+// world is a database with two nodes, in which pairs of transitions are played one after the other.
 type world struct {
 	t       testing.TB
 	ctx     context.Context
 	clock   *storetest.Clock
 	nodes   [2]*store.Store
 	watch   *pgx.Conn
-	session string           // has the lease on the job that runs. Its time is over, and nobody has given it up
+	session string           // has the lease of the running job; its time is over, but it is not given up
 	other   string           // claims
 	jobs    map[string]int64 // by role
 	lease   int64
-	leases  map[string]int64 // by role, in flows
+	leases  map[string]int64 // lease numbers by role, in flows
 
-	start, rest func() // before a pair meets, and after
-	more        string // rows beside the others
+	start, rest func() // called before and after a pair
+	more        string // query for additional rows
 }
 
-// late is for how long nobody has done what was due: longer than a session lives.
+// late is the time without passes of an engine: longer than a session lives.
 const late = 90 * time.Second
 
 func newWorld(t testing.TB) *world {
@@ -73,8 +73,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// begin makes the same state anew: a job that runs, one that is ready, one that is delayed and due, one that has failed,
-// and a schedule that is due.
+// begin creates the initial state: a running job, a ready one, a delayed one that is due, a failed one, and a due schedule.
 func (w *world) begin() {
 	w.t.Helper()
 	w.clear()
@@ -97,7 +96,7 @@ func (w *world) begin() {
 	w.other = w.open("two")
 }
 
-// clear removes the rows of the pair before.
+// clear removes the rows of the previous pair.
 func (w *world) clear() {
 	w.t.Helper()
 	_, err := w.watch.Exec(w.ctx, `
@@ -138,7 +137,7 @@ func (w *world) claim(st *store.Store) job.Ref {
 	return job.Ref{JobID: got.Jobs[0].Job.ID, Lease: got.Lease}
 }
 
-// role is what a job is called. Those that were made meanwhile have no names.
+// role returns the role name of a job. Jobs that were created by transitions have none.
 func (w *world) role(id int64) string {
 	for name, known := range w.jobs {
 		if known == id {
@@ -148,7 +147,7 @@ func (w *world) role(id int64) string {
 	return "new"
 }
 
-// transition is one of the store's. It answers in words that are the same for the same world.
+// transition is a transition of the store. Its answer is a text that depends only on the state of the world.
 type transition struct {
 	name string
 	do   func(ctx context.Context, w *world, st *store.Store) (answer any, err error)
@@ -239,7 +238,7 @@ func (w *world) cancel(ctx context.Context, st *store.Store, role string) (any, 
 	return len(s.IDs), err
 }
 
-// rows are what a reader sees in the end, without numbers that differ from run to run.
+// rows returns the final rows without numbers that differ from run to run.
 func (w *world) rows() string {
 	w.t.Helper()
 	rows, err := w.watch.Query(w.ctx, `

@@ -17,11 +17,11 @@ type Service struct {
 	run  func(ctx context.Context) error
 
 	mu      sync.Mutex
-	current *turn // the last one started; nil before the first
+	current *execution // the last one started; nil before the first
 }
 
-// turn is the time between a Start and the end of what it started.
-type turn struct {
+// execution is the time between a Start and the end of what it started.
+type execution struct {
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when run has returned
 	err    error         // what run returned; read after ended
@@ -45,7 +45,7 @@ func (s *Service) Start(ctx context.Context) error {
 		return core.Errorf(core.Conflict, "the %s runs already", s.name).WithHint("stop it first, or make another one")
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	t := &turn{cancel: cancel, ended: make(chan struct{})}
+	t := &execution{cancel: cancel, ended: make(chan struct{})}
 	s.current = t
 	go func() {
 		defer close(t.ended)
@@ -92,7 +92,7 @@ func (s *Service) Ended() <-chan struct{} {
 	return s.current.ended
 }
 
-func (t *turn) running() bool {
+func (t *execution) running() bool {
 	if t == nil {
 		return false
 	}

@@ -67,7 +67,7 @@ func TestStopIsBoundedAndGoesOn(t *testing.T) {
 	})
 }
 
-func TestItEndsWithTheContextOfStartOrByItself(t *testing.T) {
+func TestAServiceEndsWithTheContextOfStartOrByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := lifecycle.New("test", func(ctx context.Context) error { <-ctx.Done(); return nil })

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// Act is one thing that happens: a verb, who does it, and to which job.
+// Act is one event: a verb, its actor, and its job.
 type Act struct {
 	Verb     Verb
 	Who, Job uint8
 }
 
-// Verb is what happens in a step.
+// Verb is the kind of an act.
 type Verb uint8
 
-// The verbs. What people do, and what breaks, comes first; nothing that has to
-// happen may count on it. From Tick on, the system does it by itself.
+// The verbs. Actions of people and failures come first; promises of progress must
+// not depend on them. From Tick on, the system acts by itself.
 const (
 	Crash Verb = iota
 	Stall
@@ -81,7 +81,7 @@ func (a Act) String() string {
 	return strings.NewReplacer("{w}", strconv.Itoa(int(a.Who)+1), "{j}", strconv.Itoa(int(a.Job)+1)).Replace(verbs[a.Verb])
 }
 
-// Own reports whether the system does this by itself.
+// Own reports whether the act is one of the system itself.
 func (a Act) Own() bool { return a.Verb >= Tick }
 
 // Outcome is how an attempt ends.

@@ -1,11 +1,10 @@
 package model
 
-// claim is the life of a claim. It has two parts that others may come between:
-// it looks, by a snapshot, for ready jobs without a lease, and then it locks
-// their rows, draws a number and inserts leases. Under read committed a row
-// that changed since the look is judged as it is when it is locked. A lease
-// that came since is no change of the job's row, so leases are looked at again
-// then.
+// claim adds the steps of a claim. It has two parts, and other transactions may
+// come between them. It reads ready jobs without a lease from a snapshot. Then it
+// locks their rows, draws a number and inserts leases. Under read committed, a row
+// that changed after the read is judged as it is when it is locked. A new lease
+// does not change the row of the job, so leases are read again then.
 func (g *stepper) claim(w int) {
 	x := &g.from.Workers[w]
 	switch x.Claim.Phase {
@@ -43,7 +42,7 @@ func (g *stepper) claimLook(w int) {
 	room := MaxJobs
 	if g.Limit > 0 {
 		if s.Queue > 0 {
-			return // it waits for the row of the queue
+			return // it waits for the lock on the queue
 		}
 		room = g.Limit - s.running()
 	}
@@ -55,7 +54,7 @@ func (g *stepper) claimLook(w int) {
 		}
 		if slots == 0 {
 			if !g.mayWait(&s.Jobs[j]) && g.has(FinalNeedsSlot) {
-				break // nor is what comes behind it
+				break // nor are the jobs behind it
 			}
 			ahead |= 1 << j
 		}
@@ -89,7 +88,7 @@ func (g *stepper) unlockQueue(s *State, w int) {
 	}
 }
 
-// claimAct leases what was picked and is still to be had.
+// claimAct leases the picked jobs that are still available.
 func (g *stepper) claimAct(s *State, w int) {
 	c := &s.Workers[w].Claim
 	g.unlockQueue(s, w)
@@ -112,11 +111,11 @@ func (g *stepper) claimAct(s *State, w int) {
 	}
 	c.Jobs, c.Number, c.Phase = got, number, Answered
 	if got == 0 || !g.Loose && (c.Session != s.Workers[w].Session || c.Age > claimWait && g.has(LateClaimDropped)) {
-		c.Phase = Idle // nothing to answer, or no worker to hear it
+		c.Phase = Idle // no job to return, or no worker to receive it
 	}
 }
 
-// insert adds a lease unless there is one.
+// insert adds a lease unless the job has one.
 func (g *stepper) insert(s *State, j int, l Lease) bool {
 	for i := range s.Leases[j] {
 		if s.Leases[j][i].Number == 0 {
@@ -130,14 +129,14 @@ func (g *stepper) insert(s *State, j int, l Lease) bool {
 	return false
 }
 
-// receiveNow gives a worker its jobs where answers take no time.
+// receiveNow gives a worker its jobs if answers take no time.
 func (g *stepper) receiveNow(s *State, w int) {
 	if x := &s.Workers[w]; !g.SlowClaim && x.Claim.Phase == Answered {
 		g.take(s, x)
 	}
 }
 
-// take begins to run what a claim brought, but for what was claimed ahead.
+// take begins the claimed jobs, except those claimed ahead.
 func (g *stepper) take(s *State, w *Worker) {
 	for j := range w.Runs {
 		switch {
@@ -153,19 +152,18 @@ func (g *stepper) take(s *State, w *Worker) {
 	w.Claim.Phase = Idle
 }
 
-// receive is the worker's part of the answer.
+// receive handles the answer of a claim in the worker.
 func (g *stepper) receive(w int) {
 	s := g.from
 	x := &s.Workers[w]
 	if x.Claim.Session != x.Session {
-		return // its session is over: it will not be taken
+		return // the session is over: the worker refuses the jobs
 	}
 	g.take(&s, x)
 	g.add(Receive, w, 0, s)
 }
 
-// slots is how many jobs a worker has a slot for. Without Ahead there is one for
-// each.
+// slots returns the number of slots of a worker. Without Ahead each job has one.
 func (w *Worker) slots(c Config) int {
 	if !c.Ahead {
 		return MaxJobs
@@ -178,19 +176,19 @@ func (w *Worker) slots(c Config) int {
 	return 1
 }
 
-// mayWait reports that a job may be claimed ahead: a loss of it can be forgiven.
+// mayWait reports whether a job may be claimed ahead: its loss can be forgiven.
 func (g *stepper) mayWait(j *Job) bool {
 	return g.Attempts > 1 && (!j.Tried || !g.has(ForgivenOnce))
 }
 
-// begin notes that an attempt of a job begins.
+// begin records that an attempt of a job begins.
 func (g *stepper) begin(s *State, j int) {
 	if g.Ahead {
 		s.Jobs[j].Begins = min(s.Jobs[j].Begins+1, g.Attempts+2)
 	}
 }
 
-// beginWaiting begins what a worker has claimed ahead, once its slot is free.
+// beginWaiting begins a job that was claimed ahead, when the slot is free.
 func (g *stepper) beginWaiting(w int) {
 	x := &g.from.Workers[w]
 	if x.Frozen || x.Runs != [MaxJobs]uint8{} {

@@ -9,8 +9,8 @@ import (
 	"github.com/belfry-run/belfry/internal/model/check"
 )
 
-// worlds are explored whole. Each is as large as one kind of fault needs: all
-// of them at once would be more states than anyone could visit.
+// worlds are explored completely. Each is large enough for one kind of fault: all
+// faults in one world would have too many states.
 var worlds = map[string]Config{
 	"claims in two parts, late finishes": {Workers: 2, Jobs: 1, Attempts: 2, Split: true, SlowFinish: true, Repeat: true, TTL: 2, Crash: true, Close: true, Errors: true, Cancel: true},
 	"claims in two parts, leaving":       {Workers: 2, Jobs: 1, Attempts: 2, Split: true, TTL: 2, Crash: true, Close: true, Fails: 2},
@@ -29,7 +29,7 @@ var worlds = map[string]Config{
 
 func TestEveryPromiseHoldsInEveryWorld(t *testing.T) { explore(t, false) }
 
-// Worlds whose messages take a while have more states than all others together.
+// Worlds with slow calls have more states than all others together.
 func TestLargeWorlds(t *testing.T) { explore(t, true) }
 
 func explore(t *testing.T, large bool) {
@@ -50,7 +50,7 @@ func explore(t *testing.T, large bool) {
 	}
 }
 
-// broken are worlds without a guard, and the promise that falls with it.
+// broken are worlds without a guard, with the promise that is violated then.
 var broken = []struct {
 	without Guard
 	world   string
@@ -96,10 +96,10 @@ var broken = []struct {
 	{FreshAboveMark, "a loop", LoopGoesOn},
 }
 
-// TestNoGuardCanBeSpared takes each guard away and wants the checker to find
-// what it was there for. Together with the test above, in which the same
-// worlds are whole, this shows that it is the guard which does it, and that
-// the checker would have noticed.
+// TestNoGuardCanBeSpared removes each guard and requires that the checker finds the
+// violated promise. Together with the test above, in which the same worlds have all
+// guards, this shows that the guard keeps the promise, and that the checker notices
+// its absence.
 func TestNoGuardCanBeSpared(t *testing.T) {
 	var tried Guard
 	for _, b := range broken {
@@ -122,7 +122,7 @@ func TestNoGuardCanBeSpared(t *testing.T) {
 	}
 }
 
-// only is a specification with one of its promises.
+// only returns a specification with only one of its promises.
 func only(t *testing.T, spec check.Spec[State, Act], name string) check.Spec[State, Act] {
 	t.Helper()
 	always, each, can := spec.Always, spec.Each, spec.Can
@@ -148,7 +148,7 @@ func only(t *testing.T, spec check.Spec[State, Act], name string) check.Spec[Sta
 	return spec
 }
 
-// TestGuardsThatStandInForEachOther are those of which either would do.
+// TestGuardsThatStandInForEachOther is about pairs of guards of which one suffices.
 func TestGuardsThatStandInForEachOther(t *testing.T) {
 	for _, without := range []Guard{ClaimLocksSession, ReleaseLooksAgain, UniqueNominal} {
 		t.Run(without.String(), func(t *testing.T) {

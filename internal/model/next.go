@@ -2,7 +2,7 @@ package model
 
 import "github.com/belfry-run/belfry/internal/model/check"
 
-// Spec is the specification of a world, with everything it promises.
+// Spec returns the specification of a world with all its promises.
 func (c Config) Spec() check.Spec[State, Act] {
 	return check.Spec[State, Act]{
 		Init: []State{c.first()}, Next: c.Next, Show: c.Show,
@@ -31,15 +31,14 @@ func (c Config) first() State {
 	return s
 }
 
-// stepper gathers the steps out of one state.
+// stepper collects the steps out of one state.
 type stepper struct {
 	Config
 	from  State
 	steps []check.Step[State, Act]
 }
 
-// add takes a step to a state. Its verb says whether the system does it by
-// itself.
+// add adds a step to a state. The verb decides whether it is the system's own.
 func (g *stepper) add(verb Verb, who, job int, to State) {
 	act := Act{verb, uint8(who), uint8(job)}
 	g.steps = append(g.steps, check.Step[State, Act]{Act: act, To: to, Own: act.Own()})
@@ -73,8 +72,8 @@ func (c Config) Next(s State, steps []check.Step[State, Act]) []check.Step[State
 	return g.steps
 }
 
-// over reports that nothing can come any more that would be worth a look: all
-// has ended, and nothing travels.
+// over reports whether no further step is of interest: all jobs have ended, and no
+// call is under way.
 func (c Config) over(s *State) bool {
 	if s.Schedule.State == Active || s.Schedule.State == Paused || c.Ask {
 		return false
@@ -98,12 +97,11 @@ func (c Config) over(s *State) bool {
 	return true
 }
 
-// tick lets time pass, and does what happens with it: fences fall, calls are
-// given up.
+// tick adds the step in which time passes: fences fall, and calls are given up.
 func (g *stepper) tick() {
 	s := g.from
 	if g.Plan > 0 {
-		if int(s.Now) <= g.Plan { // how late it is after the last nominal time makes no difference
+		if int(s.Now) <= g.Plan { // the time after the last nominal time makes no difference
 			s.Now++
 		}
 		if s.Schedule.State == Paused && int(s.Now) <= g.Plan {
@@ -159,18 +157,18 @@ func (g *stepper) tickWorker(w *Worker) {
 	}
 }
 
-// stop ends what a worker runs, and its session as far as it knows.
+// stop ends the attempts of a worker, and its session from its own view.
 func (w *Worker) stop() {
 	w.Session, w.Settled, w.Fence, w.Runs, w.Waits = 0, 0, 0, [MaxJobs]uint8{}, [MaxJobs]uint8{}
 	if w.Claim.Phase == Answered {
-		w.Claim.Phase = Idle // no worker would take it
+		w.Claim.Phase = Idle // no worker would receive it
 	}
 	if w.Renew.Phase == Answered {
 		w.Renew.Phase = Idle
 	}
 }
 
-// people do what they like.
+// people adds the actions of people.
 func (g *stepper) people() {
 	for j := range g.Jobs {
 		if g.Ask && g.from.Jobs[j].State.Final() && !g.from.leased(j) {
@@ -197,9 +195,9 @@ func (g *stepper) people() {
 	}
 }
 
-// cancel ends a job that waits, and asks one that runs to end. Which of the
-// two it is shows when its row is locked, not before: a claim may have leased
-// it in between, and does not touch the row.
+// cancel ends a waiting job, and requests the end of a running one. It reads which
+// of the two applies when the row is locked, not before: a claim may lease the job
+// in between, and does not change the row.
 func (g *stepper) cancel(j int) {
 	s := g.from
 	runs := s.leased(j)
@@ -228,7 +226,7 @@ func (g *stepper) cancel(j int) {
 	g.add(Cancel, 0, j, s)
 }
 
-// promote makes ready what has come of age.
+// promote makes due jobs ready.
 func (g *stepper) promote() {
 	s, any := g.from, false
 	for j := range s.Jobs {

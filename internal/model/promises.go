@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/internal/model/check"
 )
 
-// The promises, by name. Tests of what a missing guard breaks refer to them.
+// The names of the promises. Tests refer to them for the effect of a missing guard.
 const (
 	OneLease           = "a job has one lease at most"
 	NumbersGrow        = "the lease numbers of a job grow"

@@ -17,7 +17,7 @@ var scheduleStates = map[ScheduleState]schedule.State{
 	Active: schedule.Active, Paused: schedule.Paused, Completed: schedule.Completed,
 }
 
-// compare wants the rows to be what the model says.
+// compare compares the rows with the model.
 func (r *replay) compare(s State) {
 	for j := range MaxJobs {
 		r.compareJob(j, s)
@@ -58,7 +58,7 @@ func (r *replay) compareJob(j int, s State) {
 	r.compareAttempts(j)
 }
 
-// compareAttempts wants a record of every attempt that ended, once.
+// compareAttempts checks that every ended attempt is recorded once.
 func (r *replay) compareAttempts(j int) {
 	got, err := r.st.Attempts(r.Context(), r.name, r.jobs[j])
 	r.ok(err)
@@ -142,7 +142,7 @@ func whenOf(t, now time.Time) When {
 	return NextTick
 }
 
-// compareNominals wants what was decided for each nominal time, and its job.
+// compareNominals compares the decision about each nominal time, and its job.
 func (r *replay) compareNominals(s State) {
 	p, err := r.st.Occurrences(r.Context(), schedule.OccurrenceFilter{Namespace: r.name, Schedule: "s", Paging: core.Paging{Limit: 1000}})
 	r.ok(err)

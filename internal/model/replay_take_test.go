@@ -10,8 +10,8 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// take does with the real store what a step of the model does, and wants the
-// answers that the model would give.
+// take takes a step of the model with the real store, and compares the answers with
+// those of the model.
 func (r *replay) take(from State, act Act, to State) {
 	w, ctx := int(act.Who), r.Context()
 	switch act.Verb {
@@ -98,8 +98,8 @@ func (r *replay) want(w int) job.ClaimRequest {
 	return job.ClaimRequest{Session: r.sessions[w], Want: map[string]int{r.queue(): 10}}
 }
 
-// claim wants exactly the jobs that the model leases, under a number above all
-// before it.
+// claim checks that a claim leases exactly the jobs of the model, under a number above
+// all earlier ones.
 func (r *replay) claim(w int, from, to State) {
 	got, err := r.st.Claim(r.Context(), r.want(w))
 	r.ok(err)
@@ -125,8 +125,8 @@ func (r *replay) claim(w int, from, to State) {
 	r.highest = got.Lease
 }
 
-// renew names all that the worker ever had, or nothing, and wants to be told
-// what of it is not its own any more.
+// renew names all jobs that the worker ever had, or none, and checks which of them
+// the store reports as lost.
 func (r *replay) renew(w int, from, to State, all bool) {
 	var holding []job.Ref
 	var ended []job.Ref
@@ -141,7 +141,7 @@ func (r *replay) renew(w int, from, to State, all bool) {
 		}
 	}
 	has := job.Held(holding...)
-	has.Settled = math.MaxInt64 // as in the model, it had heard just now
+	has.Settled = math.MaxInt64 // as in the model: the worker has the latest answer
 	got, err := r.st.Renew(r.Context(), r.sessions[w], has)
 	r.ok(err)
 	if lost := to.Workers[w].Session == 0; got.Lost != lost {
@@ -155,8 +155,8 @@ func (r *replay) renew(w int, from, to State, all bool) {
 	}
 }
 
-// finish wants to hear Stale exactly if the model has another lease there, or
-// none. A worker reports for the session that it had when it claimed.
+// finish checks that the answer is Stale exactly if the job has another lease in the
+// model, or none. A worker reports under the session in which it claimed.
 func (r *replay) finish(act Act, from, to State, out job.Outcome) {
 	j := act.Job
 	ref := r.refs[act.Who][j]
@@ -168,8 +168,8 @@ func (r *replay) finish(act Act, from, to State, out job.Outcome) {
 	}
 }
 
-// noteJobs learns which jobs are new. A loop has one at a time, and they follow
-// each other in one place.
+// noteJobs finds new jobs. A loop has one job at a time, and its jobs use the same
+// place.
 func (r *replay) noteJobs() {
 	if r.Plan == 0 && !r.Loop {
 		return
@@ -181,7 +181,7 @@ func (r *replay) noteJobs() {
 			continue
 		}
 		r.known[j.ID] = true
-		slot := r.Jobs // of a loop
+		slot := r.Jobs // the place of jobs of a loop
 		if r.Plan > 0 {
 			slot += int(j.Nominal.Sub(r.base)/tick) - 1
 		}
@@ -192,7 +192,7 @@ func (r *replay) noteJobs() {
 	}
 }
 
-// noteEnds remembers the attempts that ended in a step.
+// noteEnds records the attempts that ended in a step.
 func (r *replay) noteEnds(from State, act Act, to State) {
 	out := map[Verb]job.Outcome{Succeed: job.OutcomeOK, Fail: job.OutcomeError, Release: job.OutcomeLost}[act.Verb]
 	if out == "" {

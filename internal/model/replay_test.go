@@ -24,9 +24,9 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
-// replayed are the worlds whose every step is taken with the real store.
-// Workers are loose in them: the store hears whatever it can ever hear. A
-// claim's two parts are one here; what comes between them is the model's alone.
+// replayed are the worlds whose steps are all taken with the real store. Their workers
+// are Loose, so that the store gets every possible call. The two parts of a claim are
+// one step here; only the model has steps between them.
 var replayed = map[string]Config{
 	"sessions of one worker":  {Workers: 1, Jobs: 1, Attempts: 2, Loose: true, TTL: 2, Close: true, Errors: true, Cancel: true, Ask: true},
 	"a worker that crashes":   {Workers: 1, Jobs: 1, Attempts: 1, Loose: true, TTL: 1, Crash: true, Ask: true},
@@ -61,8 +61,8 @@ func replaySQLite(t *testing.T, with store.Options) {
 	}, func(tours [][]int32) [][]int32 { return tours })
 }
 
-// TestClaimPathsReplay takes every step on the plain claim path, and on the fast
-// one without its mechanisms.
+// TestClaimPathsReplay takes every step on the plain claim path, and on the fast path
+// without its mechanisms.
 func TestClaimPathsReplay(t *testing.T) {
 	for _, path := range storetest.ClaimPaths[:2] { // packs are replayed with every model
 		t.Run(path.Name+", SQLite", func(t *testing.T) {
@@ -76,14 +76,14 @@ func TestClaimPathsReplay(t *testing.T) {
 	}
 }
 
-// packed are from how many jobs on the leases of a claim share a row: none of
-// these claims has so many, or all have.
+// packed is the number of jobs from which the leases of a claim share a row: either no
+// claim reaches it, or all claims do.
 var packed = map[string]int{"rows": 0, "packs": 1}
 
-// sampled is how many steps of each world are taken with PostgreSQL.
+// sampled is the number of steps of each world that are taken with PostgreSQL.
 const sampled = 400
 
-// TestReplayPostgres takes some of the same tours with PostgreSQL, others each
+// TestReplayPostgres takes some of the same tours with PostgreSQL, different ones each
 // time.
 func TestReplayPostgres(t *testing.T) {
 	seed := modelSeed(t)
@@ -131,13 +131,13 @@ func replayPostgres(t *testing.T, seed uint64, with store.Options) {
 	})
 }
 
-// mayPack reports that there are jobs whose leases may share a row.
+// mayPack reports whether leases of the world may share a row.
 func (c Config) mayPack() bool { return c.Jobs > 0 && c.Limit == 0 }
 
 func replayAll(t *testing.T, packFrom int, open func(*testing.T, store.Options) *store.Store, pick func([][]int32) [][]int32) {
 	for name, c := range replayed {
 		if packFrom > 0 && !c.mayPack() {
-			continue // as with rows
+			continue // the same as with rows
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -165,9 +165,9 @@ func replayAll(t *testing.T, packFrom int, open func(*testing.T, store.Options) 
 	}
 }
 
-// tick is how long a tick is. Sessions are given up [job.LostGrace] after
-// their time is over, and leases that were not named are handed back after
-// [job.ClaimSettled]: with these lengths both happen at ticks, as modelled.
+// tick is the length of a tick. Sessions are given up [job.LostGrace] after their end,
+// and leases that were not named are handed back after [job.ClaimSettled]. With these
+// lengths both happen at ticks, as in the model.
 const tick = 10 * time.Second
 
 func (c Config) sessionTTL() time.Duration {
@@ -176,15 +176,15 @@ func (c Config) sessionTTL() time.Duration {
 
 var _ [settledAfter]struct{} = [job.ClaimSettled / tick]struct{}{}
 
-// replay is one tour with the real store: who is who in it, and what it should
-// have by now.
+// replay is one tour with the real store: the objects of the model in it, and the
+// expected rows.
 type replay struct {
 	*testing.T
 	Config
 	st    *store.Store
 	clock *storetest.Clock
 	base  time.Time
-	name  string // of the namespace, and of everything in it
+	name  string // name of the namespace and of all objects in it
 	did   []string
 
 	jobs     [MaxJobs]int64
@@ -194,11 +194,11 @@ type replay struct {
 	sessions [MaxWorkers]string
 	opened   []string
 	refs     [MaxWorkers][MaxJobs]job.Ref
-	under    [MaxWorkers][MaxJobs]string // sessions, of refs
-	highest  int64                       // lease number
+	under    [MaxWorkers][MaxJobs]string // sessions of the leases in refs
+	highest  int64                       // highest lease number
 }
 
-// realLease is who has a job, as the store should have it.
+// realLease is the expected lease of a job in the store.
 type realLease struct {
 	session string
 	ref     job.Ref
@@ -230,7 +230,7 @@ func newReplay(t *testing.T, c Config, st *store.Store, clock *storetest.Clock, 
 	return r
 }
 
-// ask enqueues a job. Those that come first in order have the higher priority.
+// ask enqueues a job. Earlier jobs in the order have the higher priority.
 func (r *replay) ask(j int) {
 	priority := 100 - j
 	made, err := r.st.Enqueue(r.Context(), []job.NewJob{{Namespace: r.name, Task: "t", Priority: &priority}})
@@ -252,7 +252,7 @@ func (r *replay) rules() schedule.Schedule {
 	return s
 }
 
-// at is the instant n ticks after the tour began.
+// at returns the instant n ticks after the start of the tour.
 func (r *replay) at(n uint8) time.Time { return r.base.Add(time.Duration(n) * tick) }
 
 func (r *replay) ok(err error) {
@@ -277,9 +277,8 @@ func (r *replay) fatal(format string, args ...any) {
 	r.Fatalf("%s: "+format+"%s", append(append([]any{r.name}, args...), text)...)
 }
 
-// tour takes the steps and compares after each that was not compared before.
-// At its end it leaves nothing live behind that could come into the way of the
-// next.
+// tour takes the steps, and compares after each step that was not compared before. At
+// its end it leaves no live rows that could affect the next tour.
 func (r *replay) tour(g *check.Graph[State, Act], way []int32, compared []bool) {
 	at := g.States[0]
 	for _, edge := range way {

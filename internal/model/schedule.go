@@ -1,10 +1,10 @@
 package model
 
-// schedules are the steps of the schedule: firing, pausing, resuming, and what follows a job.
+// schedules adds the steps of the schedule: firing, pausing, resuming, and the consequences of a job's end.
 type schedules struct{ *stepper }
 
-// schedule fires, and is paused and resumed. Each is one transaction that
-// locks the schedule's row before it reads anything, and so one step.
+// schedule fires, pauses and resumes. Each is one transaction that locks the row of
+// the schedule before it reads, and so one step.
 func (g schedules) schedule() {
 	g.fire()
 	if g.Pause && g.from.Schedule.State == Active {
@@ -16,7 +16,7 @@ func (g schedules) schedule() {
 	g.lateFollow()
 }
 
-// due reports that there is something to fire.
+// due reports whether a nominal time is due.
 func (g schedules) due(s *State) bool {
 	x := s.Schedule
 	if g.Loop {
@@ -39,8 +39,8 @@ func (g schedules) fire() {
 	}
 }
 
-// fireInParts is how a node fires that does not lock what it has read, or that
-// advances the schedule first and inserts what came of it afterwards.
+// fireInParts is the firing of a node that does not lock the rows that it reads, or
+// that advances the schedule first and inserts the results later.
 func (g schedules) fireInParts(n int) {
 	s := g.from
 	node := &s.Nodes[n]
@@ -66,8 +66,8 @@ func (g schedules) fireInParts(n int) {
 	g.add(Fire, n, 0, s)
 }
 
-// fireOne decides every nominal time above the mark, up to now. The latest may
-// run, those before it are too late.
+// fireOne decides every nominal time after the mark, up to now. The latest may run;
+// the earlier ones are too late.
 func (g schedules) fireOne(s *State) {
 	if g.Loop {
 		g.fireLoop(s)
@@ -90,7 +90,7 @@ func (g schedules) fireOne(s *State) {
 	g.plan(s)
 }
 
-// waits reports that a run waits in the buffer.
+// waits reports whether a run waits in the buffer.
 func (s *State) waits() bool {
 	for _, d := range s.Nominals {
 		if d.Kind == Buffered {
@@ -100,7 +100,7 @@ func (s *State) waits() bool {
 	return false
 }
 
-// decide writes what became of a nominal time, unless that is written already.
+// decide writes the decision about a nominal time, unless it has one.
 func (g schedules) decide(s *State, n uint8, kind Kind) {
 	d := &s.Nominals[n-1]
 	if d.Kind != Undecided && g.has(UniqueNominal) {
@@ -112,7 +112,7 @@ func (g schedules) decide(s *State, n uint8, kind Kind) {
 	}
 }
 
-// start makes the job of a nominal time.
+// start creates the job of a nominal time.
 func (g schedules) start(s *State, n uint8) {
 	d := &s.Nominals[n-1]
 	d.Kind = Started
@@ -120,7 +120,7 @@ func (g schedules) start(s *State, n uint8) {
 	s.Jobs[g.Jobs+int(n)-1] = Job{State: Ready}
 }
 
-// plan sets the next time, or ends the schedule when none is left.
+// plan sets the next time, or completes the schedule if none is left.
 func (g schedules) plan(s *State) {
 	x := &s.Schedule
 	x.Next = x.High + 1
@@ -134,13 +134,13 @@ func (g schedules) plan(s *State) {
 
 func (g schedules) fireLoop(s *State) {
 	x := &s.Schedule
-	again := x.When == Now && x.RanNow // it has a row already, and gets no job
+	again := x.When == Now && x.RanNow // the time has a row already, and gets no job
 	if x.When == Now {
 		x.RanNow, x.MarkNow = true, true
 	}
 	x.When = Never
 	switch {
-	case g.active(s) > 0: // skipped, and the run that is under way leads on
+	case g.active(s) > 0: // skipped; the run under way leads to the next time
 	case again && g.has(UniqueNominal):
 	default:
 		for j := g.Jobs; j < MaxJobs; j++ {
@@ -152,7 +152,7 @@ func (g schedules) fireLoop(s *State) {
 	}
 }
 
-// fresh is now as the next time of a loop, above every time decided so far.
+// fresh returns now as the next time of a loop, but after every decided time.
 func (g schedules) fresh(x *Schedule) When {
 	if x.MarkNow && g.has(FreshAboveMark) {
 		return After
@@ -160,7 +160,7 @@ func (g schedules) fresh(x *Schedule) When {
 	return Now
 }
 
-// pause fires what is due, stops the schedule, and ends the runs that wait.
+// pause fires due times, stops the schedule, and ends waiting runs.
 func (g schedules) pause() {
 	s := g.from
 	var waiting uint8
@@ -187,7 +187,7 @@ func (g schedules) pause() {
 		}
 	}
 	x := &s.Schedule
-	if x.State == Completed { // there is nothing to pause any more, and all is rolled back
+	if x.State == Completed { // nothing left to pause: the transaction is rolled back
 		g.add(Pause, 0, 0, g.from)
 		return
 	}
@@ -219,7 +219,7 @@ func (g schedules) withdraw(s *State, waiting uint8) {
 	}
 }
 
-// resume goes on from now. What would have run meanwhile is skipped.
+// resume continues from now. Times during the pause are skipped.
 func (g schedules) resume() {
 	s := g.from
 	x := &s.Schedule
@@ -244,15 +244,15 @@ func (g schedules) resume() {
 	g.add(Resume, 0, 0, s)
 }
 
-// follow is what follows for the schedule from the end of one of its jobs: the
-// next time of a loop, and the run that waits. It is judged when the schedule
-// is locked: judged by an earlier look, a resume beside it and the end could
-// each leave the next run to the other.
+// follow decides the consequences of a job's end for its schedule: the next time of
+// a loop, and the waiting run. It reads the schedule when that is locked: with an
+// earlier read, a concurrent resume and the end could each leave the next run to
+// the other.
 func (g schedules) follow(s *State, j int) {
 	look := s.Looks[j]
 	s.Looks[j] = NotLooked
 	if !g.has(FollowIsOne) {
-		s.Looks[j] = SawYes // to be done by another transaction
+		s.Looks[j] = SawYes // left to another transaction
 		return
 	}
 	if look != SawNo {
@@ -260,7 +260,7 @@ func (g schedules) follow(s *State, j int) {
 	}
 }
 
-// carryOn plans the next run of a schedule that is on and has none.
+// carryOn plans the next run of an active schedule without one.
 func (g schedules) carryOn(s *State) {
 	x := &s.Schedule
 	switch {
@@ -279,8 +279,8 @@ func (g schedules) carryOn(s *State) {
 	}
 }
 
-// lateFollow is what follows from an end in a transaction of its own, or as it
-// was judged before.
+// lateFollow writes the consequences of an end in a separate transaction, or by an
+// earlier read.
 func (g schedules) lateFollow() {
 	for j := g.Jobs; j < MaxJobs; j++ {
 		if !g.has(FollowIsOne) && g.from.Looks[j] == SawYes {

@@ -1,6 +1,6 @@
 package model
 
-// life is how a worker comes and goes.
+// life adds the steps in which a worker starts and ends.
 func (g *stepper) life(w int) {
 	x := &g.from.Workers[w]
 	if x.Frozen {
@@ -39,7 +39,7 @@ func (g *stepper) fails(s *State) {
 	}
 }
 
-// busy reports that a worker is in the middle of something.
+// busy reports whether a worker has an attempt or call under way.
 func (w *Worker) busy() bool {
 	for j := range w.Runs {
 		if w.Runs[j] > 0 || w.Waits[j] > 0 || w.Finish[j].Number > 0 {
@@ -65,7 +65,7 @@ func (g *stepper) open(w int) {
 	}
 }
 
-// crash ends a process. What it had sent may arrive still, or not.
+// crash ends a process. Calls that it had sent may still arrive, or not.
 func (g *stepper) crash(w int) {
 	s := g.from
 	g.fails(&s)
@@ -78,8 +78,8 @@ func (g *stepper) crash(w int) {
 	}
 }
 
-// stop ends a worker's session as far as it knows. Where calls take no time
-// what it ran may still be reported, by a part that the fence did not reach.
+// stop ends a worker's session from its own view. If calls take no time, its
+// attempts may still be reported, by a part that the fence did not reach.
 func (g *stepper) stop(w *Worker) {
 	if !g.Loose {
 		w.stop()
@@ -87,8 +87,8 @@ func (g *stepper) stop(w *Worker) {
 	w.Session = 0
 }
 
-// close ends a session whose worker has nothing left. What a claim under way
-// has leased is handed back.
+// close ends a session whose worker holds nothing. Leases of a claim under way are
+// handed back.
 func (g *stepper) close(w int) {
 	s := g.from
 	x := &s.Workers[w]
@@ -106,7 +106,7 @@ func (g *stepper) close(w int) {
 	g.add(Close, w, 0, s)
 }
 
-// renew is the life of a renewal: sent, carried out, answered.
+// renew adds the steps of a renewal: sent, carried out, answered.
 func (g *stepper) renew(w int) {
 	x := &g.from.Workers[w]
 	if !g.SlowRenew {
@@ -136,8 +136,8 @@ func (g *stepper) renew(w int) {
 	}
 }
 
-// holding is what a worker names in a renewal: what it runs, and whatever it
-// has no answer for yet.
+// holding returns the jobs that a worker names in a renewal: running jobs, and jobs
+// whose result has no answer yet.
 func (w *Worker) holding() (hold [MaxJobs]uint8) {
 	for j := range hold {
 		hold[j] = max(w.Finish[j].Number, w.Waits[j])
@@ -148,7 +148,7 @@ func (w *Worker) holding() (hold [MaxJobs]uint8) {
 	return hold
 }
 
-// waiting is what of that has not begun: a bit each.
+// waiting returns the held jobs that have not begun, one bit each.
 func (w *Worker) waiting() (bits uint8) {
 	for j := range w.Waits {
 		if w.Waits[j] > 0 {
@@ -158,8 +158,8 @@ func (w *Worker) waiting() (bits uint8) {
 	return bits
 }
 
-// renewNow is a renewal that takes no time: one that names everything, and one
-// of a worker that never got what it claimed.
+// renewNow adds renewals that take no time: one that names all jobs, and one of a
+// worker that never received its claim.
 func (g *stepper) renewNow(w int) {
 	s := g.from
 	x := &s.Workers[w]
@@ -176,7 +176,7 @@ func (g *stepper) renewNow(w int) {
 	x.Renew.Phase = Idle
 	g.add(Renew, w, 0, s)
 	s = g.from
-	r := RenewCall{Session: s.Workers[w].Session, Settled: s.Number} // of one who had heard just now
+	r := RenewCall{Session: s.Workers[w].Session, Settled: s.Number} // of a worker with the latest answer
 	g.carryOut(&s, &r)
 	if r.Lost {
 		s.Workers[w].Session = 0
@@ -184,7 +184,7 @@ func (g *stepper) renewNow(w int) {
 	g.add(RenewEmpty, w, 0, s)
 }
 
-// carryOut is the store's part of a renewal.
+// carryOut handles a renewal in the store.
 func (g *stepper) carryOut(s *State, r *RenewCall) {
 	r.Phase = Answered
 	if !s.alive(r.Session) {
@@ -214,12 +214,12 @@ func (g *stepper) carryOut(s *State, r *RenewCall) {
 	}
 }
 
-// old tells a lease whose claim has been answered, or never will be.
+// old reports whether the claim of a lease was answered or never will be.
 func (c Config) old(l Lease) bool {
 	return l.Age > settledAfter || !c.has(HandBackLate)
 }
 
-// settled is the highest lease of a session up to which all are old.
+// settled returns the highest lease of a session up to which all leases are old.
 func (c Config) settled(s *State, session uint8) uint8 {
 	most, young := uint8(0), s.Number+1
 	for j := range s.Leases {
@@ -236,7 +236,7 @@ func (c Config) settled(s *State, session uint8) uint8 {
 	return min(most, young-1)
 }
 
-// renewed is the worker's part of the answer.
+// renewed handles the answer of a renewal in the worker.
 func (g *stepper) renewed(w int) {
 	s := g.from
 	g.hear(&s.Workers[w])
@@ -247,7 +247,7 @@ func (g *stepper) hear(x *Worker) {
 	r := x.Renew
 	x.Renew.Phase = Idle
 	switch {
-	case r.Session != x.Session: // of a life before
+	case r.Session != x.Session: // of an earlier session
 	case r.Lost:
 		x.stop()
 	default:
@@ -270,8 +270,7 @@ func (g *stepper) hear(x *Worker) {
 	}
 }
 
-// release gives up the sessions that did not renew in time and settles what is
-// leased to them.
+// release gives up sessions that did not renew in time and settles their leases.
 func (g *stepper) release() {
 	if g.TTL == 0 {
 		return

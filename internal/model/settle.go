@@ -1,6 +1,6 @@
 package model
 
-// finish is how a worker's attempt ends, and how the store hears of it.
+// finish adds the steps in which an attempt ends and its result reaches the store.
 func (g *stepper) finish(w, j int) {
 	x := &g.from.Workers[w]
 	if n := x.Runs[j]; n > 0 && !x.Frozen && x.Finish[j].Number == 0 {
@@ -35,8 +35,7 @@ func (g *stepper) finish(w, j int) {
 	g.add(Finish, w, j, s)
 }
 
-// ended is the end of an attempt in its worker. Its finish is sent, or arrives
-// at once.
+// ended ends an attempt in its worker. Its finish is sent, or arrives at once.
 func (g *stepper) ended(w, j int, verb Verb, f FinishCall) {
 	s := g.from
 	x := &s.Workers[w]
@@ -49,8 +48,8 @@ func (g *stepper) ended(w, j int, verb Verb, f FinishCall) {
 	g.add(verb, w, j, s)
 }
 
-// arrive is the store's part of a finish. Under a lease that is no more it
-// changes nothing.
+// arrive handles a finish in the store. Under a lease that has ended it changes
+// nothing.
 func (g *stepper) arrive(s *State, j int, f FinishCall) {
 	for i := range s.Leases[j] {
 		if s.Leases[j][i].Number == f.Number {
@@ -66,8 +65,8 @@ func (g *stepper) arrive(s *State, j int, f FinishCall) {
 	}
 }
 
-// settle ends an attempt: its lease goes, and its job ends or waits again. A
-// lost worker comes through here like everybody else.
+// settle ends an attempt: its lease is removed, and its job ends or waits again. The
+// attempts of lost workers are settled here as well.
 func (g *stepper) settle(s *State, j int, number uint8, out Outcome) {
 	job := &s.Jobs[j]
 	var l Lease
@@ -98,7 +97,7 @@ func (g *stepper) settle(s *State, j int, number uint8, out Outcome) {
 	}
 }
 
-// end moves a job to history and writes what follows from it.
+// end moves a job to history and writes the consequences.
 func (g *stepper) end(s *State, j int, as JobState) {
 	s.Jobs[j].State = as
 	s.Jobs[j].Ends = min(s.Jobs[j].Ends+1, 2)

@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// State is the whole world at one instant: the rows of the store, what its
-// transactions under way have read, what the workers think, and what travels
-// between them. It holds no instants, only ticks that are left or that have
-// passed, so that time can go on for ever in finitely many states.
+// State is the whole world at one instant: the rows of the store, the reads of its
+// transactions under way, the views of the workers, and the calls between them. It
+// has no instants, only ticks that are left or have passed, so that time can go on
+// forever in finitely many states.
 type State struct {
-	Now      uint8 // only with planned nominal times, which end
-	Number   uint8 // the last lease number drawn
+	Now      uint8 // used only with planned nominal times, which come to an end
+	Number   uint8 // last drawn lease number
 	Queue    uint8 // the claim that has locked the queue's row: worker + 1
-	Twice    bool  // a worker was given a job that it still runs
-	Fails    uint8 // crashes and freezes so far, if they are limited
+	Twice    bool  // a worker got a job that it still runs
+	Fails    uint8 // crashes and freezes so far, if limited
 	Jobs     [MaxJobs]Job
-	Leases   [MaxJobs][2]Lease // the second is there only without UniqueLease
+	Leases   [MaxJobs][2]Lease // a second lease exists only without UniqueLease
 	Sessions [MaxSessions]Session
 	Workers  [MaxWorkers]Worker
 	Schedule Schedule
 	Nominals [Nominals]Decision
 	Nodes    [2]Node
-	Looks    [MaxJobs]Look // what cancels and follow-ups have read
-	Looked   uint8         // what release or a pause has read: sessions or jobs, a bit each
-	Looking  Verb          // which of them
+	Looks    [MaxJobs]Look // reads of cancels and follow-ups
+	Looked   uint8         // reads of release or a pause: sessions or jobs, one bit each
+	Looking  Verb          // whose reads these are: those of release or of a pause
 }
 
 // Job is a row of jobs, or of history once it has ended.
@@ -34,14 +34,14 @@ type Job struct {
 	State    JobState
 	Failures uint8
 	Due      uint8 // ticks until a scheduled job may be promoted
-	Last     uint8 // number of its last lease that ended
-	High     uint8 // the largest number it ever had, as the model remembers it
+	Last     uint8 // number of its last ended lease
+	High     uint8 // largest number it ever had; kept only by the model
 	Ends     uint8 // how often it has ended
 	Tried    bool  // with Ahead: it had a lease before
-	Begins   uint8 // with Ahead: how often it has begun, as the model remembers it
+	Begins   uint8 // with Ahead: how often it has begun; kept only by the model
 }
 
-// JobState is where a job stands. A job that runs is ready and has a lease.
+// JobState is the state of a job. A running job is ready and has a lease.
 type JobState uint8
 
 // The states.
@@ -55,10 +55,10 @@ const (
 	Skipped
 )
 
-// Final reports that a job has ended.
+// Final reports whether a job has ended.
 func (s JobState) Final() bool { return s >= Succeeded }
 
-// Live reports that a job is there and has not ended.
+// Live reports whether a job exists and has not ended.
 func (s JobState) Live() bool { return s == Scheduled || s == Ready }
 
 // Lease is a row of leases; number 0 is none.
@@ -66,8 +66,8 @@ type Lease struct {
 	Number  uint8
 	Session uint8 // index + 1
 	Age     uint8 // ticks, up to settledAfter + 1
-	Cancel  bool  // asked to end
-	Ahead   bool  // given beyond the free slots, and not known to have begun
+	Cancel  bool  // its end is requested
+	Ahead   bool  // granted beyond the free slots, and not reported as begun
 }
 
 // Session is a row of sessions.
@@ -76,73 +76,73 @@ type Session struct {
 	Left int8 // ticks until it may be given up
 }
 
-// Life is what became of a session.
+// Life is the state of a session.
 type Life uint8
 
-// The lives. A session that ended is forgotten when nothing names it any more.
+// The states of a session. An ended session is forgotten when nothing names it.
 const (
 	NoSession Life = iota
 	Alive
 	Ended
 )
 
-// Worker is a process and what travels from and to it.
+// Worker is a process with its calls under way.
 type Worker struct {
 	Frozen  bool
 	Session uint8          // index + 1; 0: none
-	Settled uint8          // lease up to which its claims have settled, as it was answered last
+	Settled uint8          // lease up to which its claims have settled, by the last answer
 	Fence   int8           // ticks until it stops by itself
-	Runs    [MaxJobs]uint8 // under which number it runs a job; 0: not
-	Waits   [MaxJobs]uint8 // under which number a job waits for a slot
+	Runs    [MaxJobs]uint8 // lease number under which it runs a job; 0: none
+	Waits   [MaxJobs]uint8 // lease number under which a job waits for a slot
 	Claim   ClaimCall
 	Renew   RenewCall
 	Finish  [MaxJobs]FinishCall
 }
 
-// ClaimCall is a claim on its way.
+// ClaimCall is a claim under way.
 type ClaimCall struct {
 	Phase   Phase
 	Session uint8
-	Age     uint8 // ticks since it was asked
-	Jobs    uint8 // picked, and then leased: a bit each
-	Ahead   uint8 // of these, beyond the free slots
+	Age     uint8 // ticks since the request
+	Jobs    uint8 // picked and then leased jobs, one bit each
+	Ahead   uint8 // jobs beyond the free slots, one bit each
 	Number  uint8
 }
 
-// Phase is how far a call has come.
+// Phase is the phase of a call.
 type Phase uint8
 
-// The phases: nothing under way, asked (a claim: it has looked), answered.
+// The phases: no call, requested (for a claim: it has read), answered.
 const (
 	Idle Phase = iota
 	Asked
 	Answered
 )
 
-// RenewCall is a renewal on its way.
+// RenewCall is a renewal under way.
 type RenewCall struct {
 	Phase   Phase
 	Session uint8
 	Age     uint8 // ticks since it was sent
 	Hold    [MaxJobs]uint8
-	Settled uint8 // as asked, and then as answered
-	Waits   uint8 // what of that has not begun: a bit each
-	Cancel  uint8 // what it is told to end: a bit each
+	Settled uint8 // of the request, and then of the answer
+	Waits   uint8 // held jobs that have not begun, one bit each
+	Cancel  uint8 // jobs that must end, one bit each
 	Lost    bool
 }
 
-// FinishCall is a finish on its way.
+// FinishCall is a finish under way.
 type FinishCall struct {
 	Number  uint8
 	Outcome Outcome
-	Matched Look // only without FinishMatchesLocked
+	Matched Look // used only without FinishMatchesLocked
 }
 
-// Look is what a transaction has read before it locks anything.
+// Look is the read of a transaction before it locks.
 type Look uint8
 
-// What it may have read of a job: that it does not run, or that it does; or of
-// a schedule: that nothing can follow, or that it can.
+// The results of a read: of a job, whether it runs; of a schedule, whether a run can
+// follow.
 const (
 	NotLooked Look = iota
 	SawNo
@@ -156,12 +156,12 @@ type Schedule struct {
 	High    uint8
 	Next    uint8
 	When    When
-	MarkNow bool  // loop: the high-water mark is this instant
-	RanNow  bool  // loop: so is a nominal time that was decided
-	Missed  uint8 // plan: nominal times that came while it was paused, a bit each
+	MarkNow bool  // loop: the high-water mark is now
+	RanNow  bool  // loop: a decided nominal time is now
+	Missed  uint8 // plan: nominal times during a pause, one bit each
 }
 
-// ScheduleState is whether it fires.
+// ScheduleState is the state of a schedule.
 type ScheduleState uint8
 
 // The states.
@@ -172,7 +172,7 @@ const (
 	Completed
 )
 
-// When is the next time of a loop, seen from now.
+// When is the next time of a loop, relative to now.
 type When uint8
 
 // The times. After is the smallest time after now.
@@ -184,10 +184,10 @@ const (
 	NextTick
 )
 
-// Decision is what became of a nominal time.
+// Decision is the decision about a nominal time.
 type Decision struct {
 	Kind Kind
-	Jobs uint8 // how many jobs it was given
+	Jobs uint8 // number of its jobs
 }
 
 // Kind is the kind of a decision.
@@ -201,16 +201,15 @@ const (
 	Started
 )
 
-// Node is a node that fires in more than one step, which only happens without
-// a guard.
+// Node is a node that fires in several steps, which happens only without a guard.
 type Node struct {
 	Phase      Phase
 	High, Next uint8
 }
 
-// canonical makes of a state the one among those that differ only in how things are
-// numbered. Lease numbers are only ever compared, so their order is all that
-// counts; sessions are told apart by who names them.
+// canonical replaces a state by the representative of all states that differ only in
+// numbering. Lease numbers are only compared, so only their order matters. Sessions
+// are distinguished by the workers and leases that name them.
 func (c *Config) canonical(s *State) {
 	s.forget()
 	s.renumber()
@@ -223,7 +222,7 @@ func (c *Config) canonical(s *State) {
 	s.sortSessions()
 }
 
-// forget drops what can make no difference any more.
+// forget drops data that can no longer make a difference.
 func (s *State) forget() {
 	for j := range s.Jobs {
 		if job := &s.Jobs[j]; job.State.Final() {
@@ -243,7 +242,7 @@ func (s *State) forget() {
 	}
 }
 
-// upTo is the highest lease of a session that is left up to one: what has ended makes no difference.
+// upTo returns the highest remaining lease of a session up to a number: ended leases make no difference.
 func (s *State) upTo(session, lease uint8) (most uint8) {
 	for j := range s.Leases {
 		for _, l := range s.Leases[j] {
@@ -255,7 +254,7 @@ func (s *State) upTo(session, lease uint8) (most uint8) {
 	return most
 }
 
-// before is an order of workers, by all but the names of their sessions.
+// before orders workers by all fields except the numbers of their sessions.
 func (w *Worker) before(o *Worker) bool {
 	a, b := w.key(), o.key()
 	return bytes.Compare(a[:], b[:]) < 0
@@ -304,7 +303,7 @@ func (s *State) renumber() {
 	s.numbers(func(n *uint8) { used |= 1 << *n })
 	used &^= 1
 	s.Number = uint8(bits.OnesCount64(used))
-	if used == 1<<(s.Number+1)-2 { // mostly none is missing
+	if used == 1<<(s.Number+1)-2 { // the usual case: no number is missing
 		return
 	}
 	s.numbers(func(n *uint8) {
@@ -344,7 +343,7 @@ func (s *State) sortSessions() {
 		}
 	}
 	s.named(func(x *uint8) { place(*x) })
-	for { // these are named no longer, and still have to be given up
+	for { // sessions that nothing names, but that must still be given up
 		next := uint8(0)
 		for i := range s.Sessions {
 			if old := uint8(i + 1); s.Sessions[i].Life == Alive && to[old] == 0 && (next == 0 || s.Sessions[i].Left < s.Sessions[next-1].Left) {
@@ -363,7 +362,7 @@ func (s *State) sortSessions() {
 	}
 }
 
-// lease is the lease of a job, if it has one.
+// leased reports whether a job has a lease.
 func (s *State) leased(job int) bool {
 	return s.Leases[job][0].Number > 0 || s.Leases[job][1].Number > 0
 }
@@ -377,12 +376,12 @@ func (s *State) running() (n int) {
 	return n
 }
 
-// alive reports that a session, by its index + 1, has not ended.
+// alive reports whether a session, by its index + 1, has not ended.
 func (s *State) alive(session uint8) bool {
 	return session > 0 && s.Sessions[session-1].Life == Alive
 }
 
-// active are the jobs of the schedule that have not ended.
+// active returns the number of jobs of the schedule that have not ended.
 func (c Config) active(s *State) (n int) {
 	for j := c.Jobs; j < MaxJobs; j++ {
 		if s.Jobs[j].State.Live() {

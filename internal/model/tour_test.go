@@ -6,9 +6,9 @@ import (
 	"github.com/belfry-run/belfry/internal/model/check"
 )
 
-// tours are ways from the first state on that together take every step of a
-// graph. Each goes on along steps that were not taken, over the shortest way to
-// the next of them, until there are none ahead or it has become long.
+// tours returns paths from the first state that together take every step of a graph.
+// Each follows steps that were not taken, or the shortest path to the next such step,
+// until none is reachable or the path is long.
 func tours(g *check.Graph[State, Act], long int) (all [][]int32) {
 	w := walker{g: g, left: make([][]int32, len(g.States)), by: make([]int32, len(g.States)), from: make([]int32, len(g.States))}
 	for id := range g.States {
@@ -25,11 +25,11 @@ func tours(g *check.Graph[State, Act], long int) (all [][]int32) {
 	}
 }
 
-// walker remembers, for each state, which of its steps were not taken.
+// walker records, for each state, which of its steps were not taken.
 type walker struct {
 	g        *check.Graph[State, Act]
 	left     [][]int32
-	by, from []int32 // for detour: the step that led to a state, and from where
+	by, from []int32 // for detour: the step that led to a state, and its origin
 }
 
 func (w *walker) tour(long int) (way []int32) {
@@ -51,8 +51,8 @@ func (w *walker) tour(long int) (way []int32) {
 	return way
 }
 
-// pick takes the step that leads to where most is left to do, and first of all
-// those that lead nowhere.
+// pick takes the step to the state with the most steps left, but steps to states
+// without further steps first.
 func (w *walker) pick(at int32) int32 {
 	best, most := 0, -1
 	for i, edge := range w.left[at] {
@@ -70,8 +70,8 @@ func (w *walker) pick(at int32) int32 {
 	return edge
 }
 
-// detour is the shortest way to a state that has steps left; nil if there is
-// none ahead.
+// detour returns the shortest path to a state with steps left, or nil if none is
+// reachable.
 func (w *walker) detour(start int32) (way []int32) {
 	for i := range w.by {
 		w.by[i] = -1

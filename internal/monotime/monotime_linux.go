@@ -1,4 +1,5 @@
-// Package monotime has times that two processes of one machine mean alike, however the clock is set.
+// Package monotime has times that two processes of one machine mean alike, however the clock is set. On Linux they are those
+// of CLOCK_BOOTTIME or CLOCK_MONOTONIC; see [Now].
 package monotime
 
 import (

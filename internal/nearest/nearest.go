@@ -1,4 +1,5 @@
-// Package nearest finds the word that was probably meant.
+// Package nearest finds the word that was probably meant. Errors about unknown fields, flags and names use it for their hint;
+// without a close word there is none.
 package nearest
 
 import (

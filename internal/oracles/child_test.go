@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// query is one question to a script. Which parts count depends on the engine; oracle.py and oracle.mjs read them.
+// query is one request to a script. The engine decides which fields count; oracle.py and oracle.mjs read them.
 type query struct {
 	Engine string   `json:"engine"`
 	Zone   string   `json:"zone,omitempty"`
@@ -37,7 +37,7 @@ type query struct {
 	At     []int64  `json:"at,omitempty"`
 }
 
-// answer is what an engine says: the first times, and whether there may be more.
+// answer is the answer of an engine: the first times, and whether there may be more.
 type answer struct {
 	Times    []int64           `json:"times"`
 	More     bool              `json:"more"`
@@ -47,15 +47,15 @@ type answer struct {
 
 var errTooLong = errors.New("no answer in time")
 
-// patience is how long one question may take; oracle.py gives up on its own long before.
+// patience is the timeout of one request; oracle.py gives up by itself long before.
 const patience = 5 * time.Second
 
-// child is a script that lives as long as the test.
+// child is a script that runs until the test ends.
 type child struct {
 	args []string
 	dir  string
 
-	mu     sync.Mutex // one question at a time
+	mu     sync.Mutex // one request at a time
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    chan []byte
@@ -112,7 +112,7 @@ func (c *child) stop() {
 	c.cmd.Wait()
 }
 
-// ask waits for the answer. A child that does not give one is replaced.
+// ask sends a request and waits for the answer. A child without an answer is replaced.
 func (c *child) ask(q query) (answer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// kind is what an item of a cron field is.
+// kind is the kind of an item of a cron field.
 type kind int
 
 const (
@@ -32,12 +32,12 @@ const (
 	sunToSun             // SUN-SUN
 )
 
-// column is one field: which one, and its items.
+// column is one field of an expression and its items.
 type column struct {
 	at     int // index into bounds
 	texts  []string
 	kinds  []kind
-	values []int // what plain items stand for, with repeats
+	values []int // the values of plain items, with repeats
 }
 
 const (
@@ -57,13 +57,13 @@ var names = map[int][]string{
 	weekday: {"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"},
 }
 
-// cronRule is a random expression and what the generator knows about it, without asking package cron.
+// cronRule is a random expression and the generator's knowledge of it, which is independent of package cron.
 type cronRule struct {
 	columns []column // second to year; absent ones have no text
 	plus    bool     // + before the weekday
 	zone    string
 	from    int64
-	gap     string // of package cron
+	gap     string // the setting of package cron
 	fold    string
 }
 
@@ -80,29 +80,29 @@ func (c *column) has(kinds ...kind) bool {
 
 func (c *column) text() string { return strings.Join(c.texts, ",") }
 
-// starred is whether the field starts with a star, as Vixie cron sees it.
+// starred reports whether the field starts with a star, as Vixie cron tests it.
 func (c *column) starred() bool {
 	return c.kinds[0] == star || c.kinds[0] == question || c.kinds[0] == starStep
 }
 
-// plain is a lone star.
+// plain reports whether the field is a lone star.
 func (c *column) plain() bool {
 	return len(c.kinds) == 1 && (c.kinds[0] == star || c.kinds[0] == question)
 }
 
-// both is whether a day has to match both day fields.
+// both reports whether a day must match both day fields.
 func (r *cronRule) both() bool {
 	return r.plus || r.columns[day].starred() || r.columns[weekday].starred()
 }
 
-// falseStar is a day field that starts with a star and yet says something, beside another that says something: Vixie
-// cron then asks for both, others for either.
+// falseStar reports whether a day field starts with a star and yet restricts the days, beside another that restricts them:
+// Vixie cron then requires both, others require either.
 func (r *cronRule) falseStar() bool {
 	d, w := &r.columns[day], &r.columns[weekday]
 	return !r.plus && !d.plain() && !w.plain() && r.both()
 }
 
-// listed is a rule whose second, minute and hour are single values or lists of them.
+// listed reports whether second, minute and hour are single values or lists of values.
 func (r *cronRule) listed() bool {
 	for _, c := range r.columns[:day] {
 		for _, k := range c.kinds {
@@ -114,7 +114,7 @@ func (r *cronRule) listed() bool {
 	return true
 }
 
-// onceAnHour is one second of one minute.
+// onceAnHour reports whether the rule names one second of one minute.
 func (r *cronRule) onceAnHour() bool {
 	one := func(c *column) bool {
 		return len(c.values) == 0 && len(c.texts) == 0 || len(c.values) > 0 && slices.Min(c.values) == slices.Max(c.values)
@@ -141,7 +141,7 @@ func (r *cronRule) fields() int {
 	return n
 }
 
-// text is the expression as we read it.
+// text returns the expression for package cron.
 func (r *cronRule) text() string {
 	var list []string
 	for _, c := range r.columns {
@@ -161,7 +161,7 @@ func (r *cronRule) String() string {
 	return fmt.Sprintf("%q in %s after %d (gap %q, fold %q)", r.text(), r.zone, r.from, r.gap, r.fold)
 }
 
-// label writes a value, by name as often as not where there are names.
+// label writes a value, half of the time by its name if it has one.
 func label(d dice, at, n int) string {
 	if list := names[at]; list != nil && d.chance(50) {
 		if d.chance(30) {
@@ -225,7 +225,7 @@ func (c *column) add(text string, k kind) {
 	c.kinds = append(c.kinds, k)
 }
 
-// spread notes values; those past the end of the field wrap.
+// spread adds values; values past the end of the field wrap.
 func (c *column) spread(lo, hi, step int) {
 	first, size := bounds[c.at][0], bounds[c.at][1]-bounds[c.at][0]+1
 	for n := lo; n <= hi; n += step {
@@ -315,7 +315,7 @@ func (c *column) special(d dice) {
 	}
 }
 
-// full is whether plain items name every value of the field.
+// full reports whether plain items name every value of the field.
 func (c *column) full() bool {
 	seen := make(map[int]bool)
 	for _, n := range c.values {
@@ -326,7 +326,7 @@ func (c *column) full() bool {
 	return len(seen) == bounds[c.at][1]-bounds[c.at][0]+1
 }
 
-// repeats is whether a list names a value twice.
+// repeats reports whether a list names a value twice.
 func (c *column) repeats() bool {
 	seen := make(map[int]bool)
 	for _, n := range c.values {

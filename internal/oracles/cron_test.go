@@ -13,7 +13,7 @@ import (
 	"github.com/belfry-run/belfry/cron"
 )
 
-// cronTimes is how many times of a rule are compared.
+// cronTimes is the number of compared times of a rule.
 const cronTimes = 12
 
 var cronZones = []string{
@@ -23,8 +23,8 @@ var cronZones = []string{
 
 const firstYear, lastYear = 2024, 2036
 
-// TestCron compares expressions in UTC with every engine, and in zones with those that say what they do about daylight
-// saving, with the knobs they have.
+// TestCron compares expressions in UTC with every engine, and in zones with the engines that document their handling of
+// daylight saving, with their settings.
 func TestCron(t *testing.T) {
 	t.Parallel()
 	rules, seed := plan(t)
@@ -49,7 +49,7 @@ func TestCron(t *testing.T) {
 				tally.add("(ours)", "refused: can be read in two ways")
 				continue
 			}
-			t.Errorf("rule %d: %s: we refuse it: %v", i, r, err)
+			t.Errorf("rule %d: %s: got error %v", i, r, err)
 			continue
 		}
 		for _, e := range cronEngines {
@@ -98,7 +98,7 @@ func TestCron(t *testing.T) {
 	tally.print(rules)
 }
 
-// place gives a rule its zone, start and knobs. In a zone the start lies before a change of the clock, nearer for rules
+// place gives a rule its zone, start and settings. In a zone the start is before a change of the clock, nearer for rules
 // that run often.
 func (r *cronRule) place(d dice, zones map[string][]int64, kept []string) {
 	r.zone = "UTC"
@@ -107,7 +107,7 @@ func (r *cronRule) place(d dice, zones map[string][]int64, kept []string) {
 		return
 	}
 	r.zone = oneOf(d, kept...)
-	if d.chance(70) { // a time of day that the clocks have changed at
+	if d.chance(70) { // a time of day at which the clocks change
 		r.columns[hour] = column{at: hour}
 		if d.chance(60) {
 			for n := range d.between(1, 2) {
@@ -133,7 +133,7 @@ func (r *cronRule) options(t *testing.T) cron.Options {
 	return cron.Options{Zone: loc, Gap: cron.Gap(r.gap), Fold: cron.Fold(r.fold)}
 }
 
-// nothing is whether an error says that a rule names no time.
+// nothing reports whether an error says that a rule names no time.
 func nothing(err error) bool {
 	var e *cron.Error
 	return errors.As(err, &e) && (strings.HasPrefix(e.Msg, "never ") || strings.HasPrefix(e.Msg, "lies before DTSTART"))
@@ -144,7 +144,7 @@ func twoReadings(err error) bool {
 	return errors.As(err, &e) && strings.HasPrefix(e.Msg, "can be read in two ways")
 }
 
-// ourTimes are as many of our times as an engine gave, and one more when it says that there are no more.
+// ourTimes returns as many of our times as the engine returned, and one more if the engine reports the end of the series.
 func ourTimes[T cron.Times](ours T, from int64, n int, more bool) []int64 {
 	if any(ours) == any(*new(T)) {
 		return nil
@@ -171,11 +171,11 @@ func crossesSeam(seams []int64, from int64, times []int64) bool {
 	return false
 }
 
-// cronEngine is how to ask one engine: how it writes a rule, and what it says when the times are at an end.
+// cronEngine describes the requests to one engine: its notation of a rule, and its error at the end of the times.
 type cronEngine struct {
 	name   string
 	python bool
-	zones  bool // documents what it does about daylight saving
+	zones  bool // documents its handling of daylight saving
 	text   func(r *cronRule) string
 	ends   []string
 }
@@ -200,7 +200,7 @@ var cronEngines = []*cronEngine{
 	{name: "croniter", python: true, text: croniterText, ends: []string{"CroniterBadDateError"}},
 }
 
-// cronerText writes a + where a star asks for both day fields: croner reads no star so.
+// cronerText writes a + if a star requires both day fields, since croner does not read a star so.
 func cronerText(r *cronRule) string {
 	s := *r
 	s.plus = r.plus || r.falseStar()
@@ -221,7 +221,7 @@ func croniterText(r *cronRule) string {
 				c.texts[i] = "*"
 			case value:
 				if at == weekday && text == "7" {
-					c.texts[i] = "0" // in six fields it does not know 7
+					c.texts[i] = "0" // in six fields croniter does not know 7
 				}
 			case lastOf:
 				n := slices.Index(names[weekday], strings.ToUpper(text[:len(text)-1]))

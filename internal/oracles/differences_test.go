@@ -13,8 +13,8 @@ import (
 	"github.com/belfry-run/belfry/cron"
 )
 
-// difference is a class of rules that one engine reads differently, or cannot read, and that is therefore not compared
-// with it. Each has an example, which TestDifferences holds against the engine: an entry that no longer differs fails.
+// difference is a class of rules that one engine reads differently, or cannot read, so they are not compared with it. Each
+// class has an example, which TestDifferences checks with the engine: an example that no longer differs fails.
 type difference struct {
 	engine  string
 	class   string
@@ -25,9 +25,9 @@ type difference struct {
 }
 
 var differences = []difference{
-	// crontab(5) of Vixie cron, cronie and Debian notes a field whose first character is a star, and then asks for both
-	// fields. None of the four engines reads */2 so; croner and croniter are asked with their own word for both (see
-	// cronerText and query), so that these rules are compared all the same.
+	// crontab(5) of Vixie cron, cronie and Debian requires both day fields if one begins with a star. None of the four
+	// engines reads */2 so. croner and croniter have a notation of their own for both (see cronerText and query), so these
+	// rules are compared all the same.
 	{"cronosjs", "a day field that starts with a star and says something, beside another", "one of both fields is enough for it",
 		(*cronRule).falseStar, nil, "0 0 */2 * 5"},
 	{"cron-parser", "a day field that starts with a star and says something, beside another", "one of both fields is enough for it",
@@ -35,7 +35,7 @@ var differences = []difference{
 	{"cronosjs", "+ before the weekday", "has no word for both", plus, nil, "0 0 13 * +5"},
 	{"cron-parser", "+ before the weekday", "has no word for both", plus, nil, "0 0 13 * +5"},
 
-	// What some cannot read.
+	// Rules that some engines cannot read.
 	{"croner", "ranges that wrap", "refuses them", wraps, nil, "0 0 * * FRI-MON"},
 	{"cron-parser", "ranges that wrap", "refuses them", wraps, nil, "0 22-2 * * *"},
 	{"croniter", "ranges that wrap", "refuses them", wraps, nil, "0 22-2 * * *"},
@@ -53,7 +53,7 @@ var differences = []difference{
 	{"cron-parser", "seven fields", "refuses them", seven, nil, "0 0 0 1 1 * 2030"},
 	{"croniter", "seven fields", "refuses them", seven, nil, "0 0 0 1 1 * 2030"},
 
-	// What some read in another way.
+	// Rules that some engines read differently.
 	{"cronosjs", "the workday nearest to a day that the month lacks", "takes the last workday of the month; we, as croner, take none",
 		lateWorkday, nil, "0 0 31W * *"},
 	{"croner", "*/n in the year field", "counts from year 0; we, as cronosjs and Quartz, from 1970", has(year, starStep), nil, "0 0 0 1 1 * */15"},
@@ -66,7 +66,7 @@ var differences = []difference{
 	{"cronosjs", "a range of times in a zone", "follows real time; for us, as for Debian's cron, a range names fixed times",
 		rangeOfTimes, nil, "TZ=Europe/Berlin@1950741149 36-37 2 * * *"},
 
-	// Faults of theirs.
+	// Faults of the engines.
 	{"croner", "a range from Sunday to Sunday", "reads SUN-SUN as 0-7, every day", has(weekday, sunToSun), nil, "0 0 * * SUN-SUN"},
 	{"cronosjs", "ranges of weekdays up to 7", "takes Sunday alone from 0-7", has(weekday, toSeven), nil, "0 0 * * 0-7"},
 	{"cronosjs", "*/1 in a day field beside other items", "takes it for a lone star, which other items override", uselessStep, nil, "0 9 * * */1,SAT#5"},
@@ -80,7 +80,7 @@ var differences = []difference{
 	{"cronosjs", "one time an hour, when a repeated hour counts twice", "gives the same time for ever",
 		stuck, nil, "TZ=America/New_York@1793448000 30 0-3 * * *"},
 
-	// Three readings of RFC 5545 in which dateutil strays from it, and rrule-temporal reads it as we do.
+	// Three deviations of dateutil from RFC 5545, in which rrule-temporal reads the rule as we do.
 	{"dateutil", "BYWEEKNO without BYDAY", "takes all seven days; section 3.3.10 derives the weekday from DTSTART",
 		nil, anyPart(weekAlone), "DTSTART:19970512T090000Z|FREQ=YEARLY;BYWEEKNO=20"},
 	{"dateutil", "WEEKLY with BYSETPOS", "counts the first week from DTSTART on, not from its first day",
@@ -88,14 +88,14 @@ var differences = []difference{
 	{"dateutil", "BYDAY that mixes weekdays with and without numbers", "finds only days that are both",
 		nil, anyPart(mixedDays), "DTSTART:19970902T090000Z|FREQ=MONTHLY;BYDAY=1MO,FR"},
 
-	// Faults of dateutil. Which year a week belongs to says ISO 8601.
+	// Faults of dateutil. ISO 8601 defines the year of a week.
 	{"dateutil", "BYWEEKNO 53, -53 and -52", "counts the wrong weeks around New Year",
 		nil, anyPart(edgeWeeks), "DTSTART:20100404T090000Z|FREQ=YEARLY;BYWEEKNO=53;BYDAY=SU"},
 	{"dateutil", "BYDAY with numbers above 5 within months", "fails",
 		nil, anyPart(bigNumbers), "DTSTART:19950526T020058Z|FREQ=YEARLY;BYMONTH=4;BYDAY=53SA,1MO"},
 
-	// Limits, readings and faults of rrule-temporal; in all of them dateutil reads the rule as we do, but for the mixed
-	// BYDAY of a year, where both stray.
+	// Limits, readings and faults of rrule-temporal. In all of them dateutil reads the rule as we do, apart from the mixed
+	// BYDAY of a year, in which both deviate.
 	{"rrule-temporal", "UNTIL on the wall clock beside TZID", "refuses it, as the RFC does; we are lenient",
 		nil, localUntil, "DTSTART;TZID=Europe/Sofia:20240331T021800|FREQ=DAILY;UNTIL=20250101T000000"},
 	{"rrule-temporal", "hours, minutes or seconds in a zone", "counts in real time; we on the wall clock",
@@ -218,15 +218,14 @@ func lateDay(r *cronRule) bool {
 	return slices.ContainsFunc(r.columns[day].values, func(n int) bool { return n > 28 && n < 100 })
 }
 
-// rangeOfTimes is a rule whose second, minute and hour have ranges, and none of them a wildcard or a step through the
-// field.
+// rangeOfTimes reports whether second, minute and hour have ranges, and none has a wildcard or a step through the field.
 func rangeOfTimes(r *cronRule) bool {
 	return r.zone != "UTC" && !r.listed() && !slices.ContainsFunc(r.columns[:day], func(c column) bool {
 		return len(c.kinds) == 0 || c.has(star, question, starStep, openStep)
 	})
 }
 
-// twice is whether cronosjs is asked to count a repeated hour twice.
+// twice reports whether cronosjs counts a repeated hour twice.
 func twice(r *cronRule) bool { return r.zone != "UTC" && (!r.listed() || r.fold == "both") }
 
 func midnightFold(r *cronRule) bool {
@@ -266,8 +265,8 @@ func differenceFor(engine string, c *cronRule, r *rrule) *difference {
 	return nil
 }
 
-// TestDifferences holds each example against its engine. An example is an expression, with a zone and a start in Unix
-// seconds if it needs them, and behind => what the engine is given if it writes the same otherwise; or DTSTART and RRULE.
+// TestDifferences checks each example with its engine. An example is DTSTART and RRULE, or an expression, with a zone and a
+// start in Unix seconds if it needs them, and after => the engine's own notation if it differs.
 func TestDifferences(t *testing.T) {
 	t.Parallel()
 	python, node := startPython(t), startNode(t)
@@ -288,7 +287,7 @@ func TestDifferences(t *testing.T) {
 		case err != nil:
 			t.Errorf("%s, %s, %q: %v", d.engine, d.class, d.example, err)
 		case a.Error == "" && slices.Equal(ours, a.Times):
-			t.Errorf("%s, %s: %q makes no difference", d.engine, d.class, d.example)
+			t.Errorf("%s, %s: %q no longer differs", d.engine, d.class, d.example)
 		case a.Error != "":
 			t.Logf("%s, %s, %q: %s", d.engine, d.class, d.example, a.Error)
 		default:
@@ -342,7 +341,7 @@ func (d *difference) askRRule(t *testing.T, c *child) ([]int64, answer, error) {
 	return ourTimes(e, veryEarly, exampleTimes, true), a, err
 }
 
-// tally counts what became of each rule.
+// tally counts the results of the rules.
 type tally struct {
 	t      *testing.T
 	counts map[string]map[string]int
@@ -361,7 +360,7 @@ func (y *tally) add(engine, what string) {
 	y.counts[engine][what]++
 }
 
-// fail stops after twenty: the next thousand say nothing new.
+// fail counts a difference and stops the test after twenty.
 func (y *tally) fail() {
 	if y.failed++; y.failed == 20 {
 		y.print(0)
@@ -369,8 +368,8 @@ func (y *tally) fail() {
 	}
 }
 
-// least is which part of all rules, in percent, must have been compared with an engine: an exclusion that takes in too
-// much would otherwise go unseen.
+// least is the percentage of all rules that must be compared with an engine. Otherwise an exclusion that is too wide would
+// not be noticed.
 var least = map[string]int{"croner": 55, "cronosjs": 40, "cron-parser": 10, "croniter": 14, "dateutil": 70, "rrule-temporal": 25}
 
 func (y *tally) print(rules int) {
@@ -381,7 +380,7 @@ func (y *tally) print(rules int) {
 		}
 		y.t.Logf("%-14s %6.1f seconds", engine, y.spent[engine].Seconds())
 		if n := y.counts[engine]["compared"]; rules >= 200 && n*100 < rules*least[engine] {
-			y.t.Errorf("only %d of %d rules were compared with %s, not %d %%", n, rules, engine, least[engine])
+			y.t.Errorf("rules compared with %[3]s: got %[1]d of %[2]d, want at least %[4]d %%", n, rules, engine, least[engine])
 		}
 	}
 }

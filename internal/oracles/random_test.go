@@ -13,12 +13,12 @@ import (
 	"github.com/belfry-run/belfry/cron"
 )
 
-// defaultRules of each kind take some twenty seconds on two cores.
+// defaultRules is the number of rules of each kind, which take some twenty seconds on two cores.
 const defaultRules = 600
 
-// plan is how many rules and from which seed, the same for all tests of a run. Rule i depends on the seed and i alone.
-// The default run is the same each time, so that it does not fail now and then on a fault of a foreign engine that nobody
-// has met before; with BELFRY_ORACLE_RULES the seed is a new one unless it is given too.
+// plan returns the number of rules and the seed, the same for all tests of a run. Rule i depends on the seed and i alone.
+// The default run is the same each time, so that it does not sometimes fail on an unknown fault of a foreign engine. With
+// BELFRY_ORACLE_RULES the seed is new unless it is given.
 func plan(t *testing.T) (rules int, seed uint64) {
 	t.Helper()
 	rules, seed = defaultRules, 1
@@ -42,7 +42,7 @@ func plan(t *testing.T) (rules int, seed uint64) {
 
 var runSeed = rand.Uint64() >> 32
 
-// dice is a source of randomness with what rules need.
+// dice is a source of randomness with the draws that rules need.
 type dice struct{ *rand.Rand }
 
 func newDice(seed uint64, i int) dice { return dice{rand.New(rand.NewPCG(seed, uint64(i)))} }
@@ -52,7 +52,7 @@ func (d dice) between(lo, hi int) int  { return lo + d.IntN(hi-lo+1) }
 
 func oneOf[T any](d dice, list ...T) T { return list[d.IntN(len(list))] }
 
-// some are 1 to most different numbers, in random order.
+// some draws 1 to most different numbers, in random order.
 func (d dice) some(most, lo, hi int) []int {
 	n := 1
 	for n < min(most, hi-lo+1) && d.chance(60) {
@@ -65,7 +65,7 @@ func (d dice) some(most, lo, hi int) []int {
 	return list
 }
 
-// seams are the instants between two years at which the clock of a zone jumps.
+// seams returns the times between two years at which the clock of a zone jumps.
 func seams(t testing.TB, zone string, from, to int) []int64 {
 	t.Helper()
 	loc, err := cron.LoadZone(zone)
@@ -87,8 +87,8 @@ func seams(t testing.TB, zone string, from, to int) []int64 {
 	}
 }
 
-// sameZones drops zones for which an engine has other data than we do, which says nothing about the engine. It asks for
-// the offsets around every seam and fails when too few zones are left.
+// sameZones drops zones for which an engine has other zone data than we do, since a difference would not concern the
+// engine itself. It compares the offsets around every seam and fails if too few zones are left.
 func sameZones(t *testing.T, c *child, zones []string, from, to, least int) map[string][]int64 {
 	t.Helper()
 	kept := make(map[string][]int64)
@@ -135,7 +135,7 @@ func firstOffset(loc *time.Location, at, theirs []int64) string {
 	return ""
 }
 
-// versions names what is compared with.
+// versions names the engines and their versions.
 func versions(t *testing.T, c *child) {
 	t.Helper()
 	a, err := c.ask(query{Engine: "versions"})
@@ -145,7 +145,7 @@ func versions(t *testing.T, c *child) {
 	t.Log(a.Versions, "zones in Go:", cron.ZoneVersion())
 }
 
-// show prints two lists from shortly before the place where they part.
+// show prints two lists from shortly before their first difference.
 func show(theirs, ours []int64) string {
 	from := 0
 	for from < len(theirs) && from < len(ours) && theirs[from] == ours[from] {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// rrule is a random recurrence and what the generator knows about it.
+// rrule is a random recurrence and the generator's knowledge of it.
 type rrule struct {
 	zone   string
 	start  time.Time // wall clock, written in UTC
@@ -29,8 +29,8 @@ type part map[string]string
 
 const wallLayout = "20060102T150405"
 
-// text is one RRULE value, with an UNTIL on the wall clock but not one in UTC. The order of the parts is random, but the
-// same each time.
+// text returns one RRULE value, with an UNTIL on the wall clock, without one in UTC. The order of the parts is random, but
+// the same for each call.
 func (p part) text() string {
 	var list []string
 	for key, value := range p {
@@ -55,10 +55,10 @@ func (p part) has(keys ...string) bool {
 	return true
 }
 
-// any is whether one of the rules is so.
+// any reports whether a condition holds for one of the rules.
 func (r *rrule) any(is func(p part) bool) bool { return slices.ContainsFunc(r.rules, is) }
 
-// block is the recurrence in iCalendar.
+// block returns the recurrence in iCalendar.
 func (r *rrule) block() string {
 	var b strings.Builder
 	switch {
@@ -96,7 +96,7 @@ func (r *rrule) String() string {
 
 var weekdayCodes = strings.Fields("MO TU WE TH FR SA SU")
 
-// randomRRule makes a lawful recurrence: parts that RFC 5545 forbids together are not put together.
+// randomRRule makes a valid recurrence, without combinations of parts that RFC 5545 forbids.
 func randomRRule(d dice, zones map[string][]int64, kept []string) *rrule {
 	r := &rrule{zone: "UTC", gap: "run_after", fold: "first"}
 	r.start = time.Date(d.between(1995, 2034), time.Month(d.between(1, 12)), d.between(1, 31), d.IntN(24), oneOf(d, 0, 0, 30, d.IntN(60)), oneOf(d, 0, 0, d.IntN(60)), 0, time.UTC)
@@ -126,7 +126,7 @@ func randomRRule(d dice, zones map[string][]int64, kept []string) *rrule {
 	return r
 }
 
-// exists is whether the clock shows DTSTART: not so in a gap.
+// exists reports whether the clock shows DTSTART, which it does not in a gap.
 func (r *rrule) exists() bool {
 	loc, err := time.LoadLocation(r.zone)
 	if err != nil {
@@ -146,7 +146,7 @@ func wallIn(zone string, at time.Time) time.Time {
 	return at.Add(time.Duration(offset) * time.Second).UTC()
 }
 
-// end bounds some of the rules. An UNTIL in UTC stands on a lone rule only: the oracle cuts the whole series there.
+// end bounds some of the rules. Only a lone rule has an UNTIL in UTC, since the oracle cuts the whole series there.
 func (r *rrule) end(d dice) {
 	for _, p := range r.rules {
 		later := r.start.Add(time.Duration(d.IntN(1+[]int{300, 86400, 40 * 86400, 4000 * 86400}[d.IntN(4)])) * time.Second)
@@ -190,7 +190,7 @@ func (r *rrule) randomPart(d dice) part {
 	return p
 }
 
-// by adds one BY part, if it may stand there.
+// by adds one BY part, if it is permitted in the rule.
 func (r *rrule) by(d dice, p part, freq string) {
 	switch key := oneOf(d, "BYMONTH", "BYMONTHDAY", "BYDAY", "BYDAY", "BYHOUR", "BYMINUTE", "BYSECOND", "BYYEARDAY", "BYWEEKNO"); key {
 	case "BYMONTH":
@@ -239,7 +239,7 @@ func (r *rrule) byDay(d dice, p part, freq string) string {
 	return strings.Join(list, ",")
 }
 
-// signs turns some numbers round: counted from the end.
+// signs makes some numbers negative: they count from the end.
 func signs(d dice, list []int) []int {
 	for i := range list {
 		if d.chance(35) {

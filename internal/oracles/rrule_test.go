@@ -13,10 +13,10 @@ import (
 	"github.com/belfry-run/belfry/cron"
 )
 
-// tooSlow is far more than our bounds allow for reading a rule, on a busy machine too.
+// tooSlow is far more than the permitted time to read a rule, even on a busy machine.
 const tooSlow = 5 * time.Second
 
-// rruleTimes is how many times of a recurrence are compared.
+// rruleTimes is the number of compared times of a recurrence.
 const rruleTimes = 24
 
 var rruleZones = []string{
@@ -24,9 +24,9 @@ var rruleZones = []string{
 	"Pacific/Chatham", "Antarctica/Troll", "Pacific/Apia", "Africa/Casablanca", "America/Scoresbysund", "Asia/Tehran", "America/Caracas",
 }
 
-// TestRRule compares recurrences with python-dateutil, which works on times without a zone; what a wall time is in real
-// time then says Python's datetime and zoneinfo (PEP 495), and the knobs choose among its answers. In UTC rrule-temporal
-// is asked too, and in zones where both skip the times in a gap.
+// TestRRule compares recurrences with python-dateutil, which works on times without a zone. Python's datetime and zoneinfo
+// (PEP 495) convert a wall time to real time, and our settings choose among their answers. rrule-temporal is compared in
+// UTC, and in zones if both skip the times in a gap.
 func TestRRule(t *testing.T) {
 	t.Parallel()
 	rules, seed := plan(t)
@@ -45,7 +45,7 @@ func TestRRule(t *testing.T) {
 		tally.spent["(ours)"] += took
 		if took > tooSlow {
 			tally.fail()
-			t.Errorf("rule %d: %s: we take %s to read it", i, r, took)
+			t.Errorf("rule %d: %s: got %s to read it", i, r, took)
 		}
 		switch {
 		case err == nil || nothing(err):
@@ -54,7 +54,7 @@ func TestRRule(t *testing.T) {
 			continue
 		default:
 			tally.fail()
-			t.Errorf("rule %d: %s: we refuse it: %v", i, r, err)
+			t.Errorf("rule %d: %s: got error %v", i, r, err)
 			continue
 		}
 		if ours == nil && len(r.rules)+len(r.rdates) > 1 {
@@ -117,7 +117,7 @@ func TestRRule(t *testing.T) {
 	tally.print(rules)
 }
 
-// veryEarly is before all rules.
+// veryEarly is a time before all rules.
 var veryEarly = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 
 func (a answer) firstTime() int64 {
@@ -127,22 +127,22 @@ func (a answer) firstTime() int64 {
 	return a.Times[0]
 }
 
-// probe asks for the time after and before instants among those that an engine gave.
+// probe checks Next and Prev at times that an engine returned.
 func probe(t *testing.T, d dice, ours *cron.RRule, times []int64) {
 	t.Helper()
 	for range min(3, len(times)-1) {
 		k := d.IntN(len(times) - 1)
 		at := time.Unix(times[k]+d.Int64N(times[k+1]-times[k]), 0)
 		if got := ours.Next(at).Unix(); got != times[k+1] {
-			t.Errorf("%s: Next(%s) is %s, not %s", ours, at.UTC(), utc(got), utc(times[k+1]))
+			t.Errorf("%s: Next(%s): got %s, want %s", ours, at.UTC(), utc(got), utc(times[k+1]))
 		}
 		if got := ours.Prev(at.Add(time.Second)).Unix(); got != times[k] {
-			t.Errorf("%s: Prev(%s) is %s, not %s", ours, at.Add(time.Second).UTC(), utc(got), utc(times[k]))
+			t.Errorf("%s: Prev(%s): got %s, want %s", ours, at.Add(time.Second).UTC(), utc(got), utc(times[k]))
 		}
 	}
 }
 
-// exclude takes some of the first times away again, so that EXDATE meets them.
+// exclude makes some of the first times EXDATEs, so that an EXDATE meets a time of the rule.
 func exclude(t *testing.T, d dice, r *rrule) {
 	t.Helper()
 	if !d.chance(15) {
@@ -171,11 +171,11 @@ func (r *rrule) options(t *testing.T) cron.Options {
 	return cron.Options{Zone: loc, Gap: cron.Gap(r.gap), Fold: cron.Fold(r.fold)}
 }
 
-// rruleEngine is how to ask one engine.
+// rruleEngine describes the requests to one engine.
 type rruleEngine struct {
 	name    string
 	python  bool
-	mayStop bool // its end is not the end of the series: it gives up after some steps
+	mayStop bool // the engine gives up after some steps, so its end may not be the end of the series
 	takes   func(r *rrule, zones map[string][]int64) bool
 	query   func(r *rrule) query
 }
@@ -204,8 +204,8 @@ func dateutilQuery(r *rrule) query {
 	return q
 }
 
-// temporalTakes is whether rrule-temporal means the same by the whole block: one rule without RDATE and EXDATE, and in a
-// zone the reading of section 3.3.10, by which a time in a gap is none. COUNT then differs: see the table.
+// temporalTakes reports whether rrule-temporal reads the whole block as we do: one rule without RDATE and EXDATE, and in a
+// zone the reading of section 3.3.10, by which a time in a gap does not exist. COUNT then differs: see the table.
 func temporalTakes(r *rrule, zones map[string][]int64) bool {
 	if len(r.rules) > 1 || len(r.rdates)+len(r.exdate)+len(r.exdays) > 0 || r.date {
 		return false

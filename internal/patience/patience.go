@@ -1,5 +1,6 @@
-// Package patience waits for what failed to work again: with growing pauses,
-// and with one line in the log for all of them.
+// Package patience has the pauses after failures of a service: [Backoff] lets them
+// grow, and [Outage] logs one line for all failures of one outage. Each value
+// belongs to one loop.
 package patience
 
 import (

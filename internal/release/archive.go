@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// file is one of an archive.
+// file is a file of an archive.
 type file struct {
 	name    string
 	mode    fs.FileMode
 	content []byte
 }
 
-// tarGz writes files below a folder, owned by no user in particular.
+// tarGz writes files below a folder, without a particular owner.
 func tarGz(w io.Writer, folder string, files []file, at time.Time) error {
 	zw, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {

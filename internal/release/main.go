@@ -24,10 +24,10 @@ import (
 	"time"
 )
 
-// platforms are those of a release. docs/guides/releases.md says which of them are tested.
+// platforms has the platforms of a release. docs/guides/releases.md says which of them are tested.
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
 
-// release is what to make, and where.
+// release has the settings of a release.
 type release struct {
 	root      string // of the repository
 	out       string // an empty folder, or one that does not exist
@@ -56,7 +56,7 @@ func main() {
 	}
 }
 
-// stamp takes the time of the commit, or that of SOURCE_DATE_EPOCH.
+// stamp sets the time to SOURCE_DATE_EPOCH, or to the time of the commit.
 func (r *release) stamp() error {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {
@@ -103,7 +103,7 @@ func (r *release) run() error {
 	return r.sums()
 }
 
-// shared are the files that every archive has.
+// shared returns the files that every archive has.
 func (r *release) shared(work string) ([]file, error) {
 	var files []file
 	for _, name := range []string{"LICENSE", "NOTICE"} {
@@ -188,7 +188,7 @@ func (r *release) create(name string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// sums writes SHA256SUMS, as sha256sum -c reads it.
+// sums writes SHA256SUMS for sha256sum -c.
 func (r *release) sums() error {
 	entries, err := os.ReadDir(r.out)
 	if err != nil {

@@ -22,11 +22,11 @@ import (
 
 var at = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// One platform, this one: the archive, the packages, the bill of materials and the sums, from the real program.
+// The release of this platform has the archive, the packages, the bill of materials and the sums, from the real program.
 func TestReleaseOfOnePlatform(t *testing.T) {
 	t.Parallel()
 	platform := runtime.GOOS + "/" + runtime.GOARCH
-	// As other tests build the program, without -trimpath and CGO_ENABLED=0, so that the build shares their cache.
+	// The build has the flags of other tests, without -trimpath and CGO_ENABLED=0, to share their cache.
 	r := release{root: "../..", out: filepath.Join(t.TempDir(), "dist"), version: "v0.1.0-test", platforms: []string{platform}, time: at}
 	if err := r.run(); err != nil {
 		t.Fatal(err)
@@ -45,22 +45,22 @@ func TestReleaseOfOnePlatform(t *testing.T) {
 		"completions/_belfry": "#compdef belfry", "completions/belfry.fish": "complete -c belfry", "completions/belfry.ps1": "Register-ArgumentCompleter",
 	} {
 		if f := files[base+"/"+name]; f.mode != 0o644 || !bytes.Contains(f.content, []byte(inside)) {
-			t.Errorf("%s: mode %o, %d bytes, want %q in it", name, f.mode, len(f.content), inside)
+			t.Errorf("file %s: got mode %o and %d bytes, want %q in it", name, f.mode, len(f.content), inside)
 		}
 	}
 	if len(files) != 7 {
-		t.Errorf("the archive has %d files, want 7", len(files))
+		t.Errorf("files of the archive: got %d, want 7", len(files))
 	}
 	program := filepath.Join(t.TempDir(), "belfry")
 	if err := os.WriteFile(program, files[base+"/belfry"].content, files[base+"/belfry"].mode); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(program, "version").Output(); err != nil || !strings.HasPrefix(string(out), "belfry v0.1.0-test, ") {
-		t.Errorf("belfry version: %q, %v", out, err)
+		t.Errorf("belfry version: got %q, error %v", out, err)
 	}
 	checkMaterials(t, filepath.Join(r.out, base+".cdx.json"))
 	if err := r.run(); err == nil || !strings.Contains(err.Error(), "must be empty") {
-		t.Errorf("into a folder with files: %v", err)
+		t.Errorf("release into a folder with files: got error %v", err)
 	}
 }
 
@@ -75,12 +75,12 @@ func checkSums(t *testing.T, out string, want ...string) {
 		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
 		content, err := os.ReadFile(filepath.Join(out, name))
 		if err != nil || fmt.Sprintf("%x", sha256.Sum256(content)) != sum {
-			t.Errorf("%s has another sum: %v", name, err)
+			t.Errorf("sum of %s: got another one, error %v", name, err)
 		}
 		names = append(names, name)
 	}
 	if !slices.Equal(names, want) {
-		t.Errorf("sums of %v, want %v", names, want)
+		t.Errorf("files with sums: got %v, want %v", names, want)
 	}
 }
 
@@ -99,11 +99,11 @@ func checkMaterials(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	if c := bill.Metadata.Component; bill.BOMFormat != "CycloneDX" || c.URL != "pkg:golang/github.com/belfry-run/belfry@v0.1.0-test" {
-		t.Errorf("%s of %+v", bill.BOMFormat, c)
+		t.Errorf("bill of materials: got format %s and component %+v", bill.BOMFormat, c)
 	}
 	for _, name := range []string{"std", "github.com/jackc/pgx/v5", "github.com/spf13/cobra"} {
 		if !slices.ContainsFunc(bill.Components, func(c component) bool { return c.Name == name && c.Version != "" }) {
-			t.Errorf("%s is missing", name)
+			t.Errorf("bill of materials: %s is missing", name)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func unpack(t *testing.T, path string) map[string]file {
 		}
 		content, err := io.ReadAll(tr)
 		if err != nil || !header.ModTime.Equal(at) || header.Uid != 0 {
-			t.Errorf("%s: %v, time %v, owner %d", header.Name, err, header.ModTime, header.Uid)
+			t.Errorf("file %s: got error %v, time %v, owner %d", header.Name, err, header.ModTime, header.Uid)
 		}
 		files[header.Name] = file{header.Name, header.FileInfo().Mode(), content}
 	}
@@ -144,7 +144,7 @@ func TestArchivesRepeat(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(one.Bytes(), two.Bytes()) {
-			t.Errorf("%s differs from one time to the next", name)
+			t.Errorf("bytes of %s: got a difference between two builds", name)
 		}
 		if name != "zip" {
 			continue
@@ -161,7 +161,7 @@ func TestReleaseRefusesVersions(t *testing.T) {
 	for _, version := range []string{"", "0.1.0", "v1", "v0.1", "v0.1.0 -X", "v01.0.0", "dev"} {
 		r := release{root: "../..", out: filepath.Join(t.TempDir(), "dist"), version: version}
 		if err := r.run(); err == nil || !strings.Contains(err.Error(), "version must be") {
-			t.Errorf("%q: %v", version, err)
+			t.Errorf("version %q: got error %v", version, err)
 		}
 	}
 }

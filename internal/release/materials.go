@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// component is a module, as CycloneDX 1.6 has it.
+// component is a module in CycloneDX 1.6.
 type component struct {
 	Type    string `json:"type"`
 	Ref     string `json:"bom-ref"`
@@ -17,17 +17,17 @@ type component struct {
 	URL     string `json:"purl"`
 }
 
-// dependency says what a component is built of.
+// dependency has the components of which a component is built.
 type dependency struct {
 	Ref       string   `json:"ref"`
 	DependsOn []string `json:"dependsOn,omitempty"`
 }
 
-// own is the first module of the project, which the others are called after.
+// own is the path of the project's first module, with which those of its other modules begin.
 const own = "github.com/belfry-run/belfry"
 
-// materials writes the bill of materials of a program: the modules that its own build information lists, which are those
-// that are compiled in, and the standard library.
+// materials writes the bill of materials of a program: the compiled-in modules, which the build information of the program
+// lists, and the standard library.
 func materials(w io.Writer, program, version string, at time.Time) error {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"strconv"
 )
 
-// packagers are the formats of packages for Linux, by the endings of their files.
+// packagers has the formats of packages for Linux, by file extension.
 var packagers = []string{"deb", "rpm"}
 
-// packages writes the packages of a platform with Linux. deploy/package says what is in them.
+// packages writes the packages of a Linux platform. deploy/package has their content.
 func (r *release) packages(work, base, processor string, files []file) error {
 	nfpm, err := r.nfpm(work)
 	if err != nil {
@@ -50,7 +50,7 @@ func (r *release) packages(work, base, processor string, files []file) error {
 	return nil
 }
 
-// packaged are the files that packages have besides those of an archive. Programs of packages are in /usr/bin.
+// packaged returns the files that only packages have, beside those of an archive. Packages have programs in /usr/bin.
 func (r *release) packaged() (files []file, err error) {
 	for _, pattern := range []string{"deploy/package/*", "deploy/systemd/*.service"} {
 		paths, err := filepath.Glob(filepath.Join(r.root, pattern))
@@ -79,7 +79,7 @@ func (r *release) nfpm(work string) (string, error) {
 	}
 	cmd := exec.Command("go", "build", "-modfile=tools/nfpm.mod", "-o", path, "github.com/goreleaser/nfpm/v2/cmd/nfpm")
 	cmd.Dir = r.root
-	cmd.Env = append(os.Environ(), "GOWORK=off") // its modules are none of the workspace's
+	cmd.Env = append(os.Environ(), "GOWORK=off") // nfpm is not in the workspace
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("cannot build nfpm: %w", err)

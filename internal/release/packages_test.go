@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// installed are the files of a package, with their modes. Those of zsh and of licences are elsewhere with rpm.
+// installed has the files of a package and their modes. An rpm has other places for completions of zsh and licences.
 var installed = map[string]string{
 	"/usr/bin/belfry":                                  "-rwxr-xr-x",
 	"/usr/lib/systemd/system/belfry.service":           "-rw-r--r--",
@@ -26,26 +26,26 @@ var installed = map[string]string{
 	"/usr/share/doc/belfry/NOTICE":                     "-rw-r--r--",
 }
 
-// checkDeb installs a package into a folder of its own, upgrades, removes and purges it. Programs that would change this
-// machine write their names into a file instead.
+// checkDeb installs a package into a separate folder, upgrades, removes and purges it. Programs that would change this
+// machine are replaced by ones that write their names into a file.
 func checkDeb(t *testing.T, deb string) {
 	t.Helper()
 	info := run(t, nil, "dpkg-deb", "--field", deb, "Package", "Version", "Architecture", "Depends", "Installed-Size")
 	for _, want := range []string{"Package: belfry\n", "Version: 0.1.0~test\n", "Architecture: " + runtime.GOARCH + "\n", "Depends: systemd\n"} {
 		if !strings.Contains(info, want) {
-			t.Errorf("the fields are %q, want %q among them", info, want)
+			t.Errorf("fields of the package: got %q, want %q among them", info, want)
 		}
 	}
 	contents := map[string]string{}
 	for line := range strings.Lines(run(t, nil, "dpkg-deb", "--contents", deb)) {
 		f := strings.Fields(line)
 		if contents[strings.TrimPrefix(f[5], ".")] = f[0]; f[1] != "root/root" || !strings.HasPrefix(line, "d") && f[3]+" "+f[4] != at.Format("2006-01-02 15:04") {
-			t.Errorf("owner or time: %s", line)
+			t.Errorf("owner or time of a file: got %s", line)
 		}
 	}
 	for name, mode := range installed {
 		if contents[name] != mode {
-			t.Errorf("%s has mode %q, want %q", name, contents[name], mode)
+			t.Errorf("mode of %s: got %q, want %q", name, contents[name], mode)
 		}
 	}
 
@@ -71,23 +71,23 @@ func checkDeb(t *testing.T, deb string) {
 	m.dpkg(t, "--install", deb) // again, as an upgrade does
 	m.called(t, "systemctl daemon-reload", "systemd-sysusers belfry.conf", "systemctl daemon-reload", "systemctl try-restart belfry.service belfry-worker.service")
 	if text, err := os.ReadFile(settings); err != nil || string(text) != "BELFRY_LISTEN=:80\n" {
-		t.Errorf("after an upgrade the settings are %q, %v", text, err)
+		t.Errorf("settings after an upgrade: got %q, error %v", text, err)
 	}
 	m.dpkg(t, "--remove", "belfry")
 	m.called(t, "systemctl disable --now belfry.service belfry-worker.service", "systemctl daemon-reload")
 	if _, err := os.Stat(settings); err != nil {
-		t.Errorf("removed with the package: %v", err)
+		t.Errorf("file that must outlive the package: got error %v", err)
 	}
 	m.dpkg(t, "--purge", "belfry")
 	m.called(t, "systemctl daemon-reload")
 	for name := range installed {
 		if _, err := os.Stat(filepath.Join(m.root, name)); err == nil {
-			t.Errorf("%s stays", name)
+			t.Errorf("%s: not removed", name)
 		}
 	}
 }
 
-// scratch is a folder that dpkg takes for a machine, and a file with the names of programs that were called.
+// scratch has a folder that stands for a machine, and a file with the names of the called programs.
 type scratch struct{ root, calls, path string }
 
 func machine(t *testing.T) scratch {
@@ -109,7 +109,7 @@ func machine(t *testing.T) scratch {
 	return m
 }
 
-// dpkg runs the scripts of packages with this machine's programs, because the folder has none.
+// dpkg runs dpkg on the folder. Scripts of packages use the programs of this machine, since the folder has none.
 func (m scratch) dpkg(t *testing.T, args ...string) {
 	t.Helper()
 	run(t, []string{"PATH=" + m.path + ":/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive"}, "dpkg",
@@ -121,7 +121,7 @@ func (m scratch) called(t *testing.T, want ...string) {
 	t.Helper()
 	text, err := os.ReadFile(m.calls)
 	if got := strings.Split(strings.TrimSpace(string(text)), "\n"); err != nil || !slices.Equal(got, want) {
-		t.Errorf("called were %q, want %q; %v", got, want, err)
+		t.Errorf("called programs: got %q, want %q; error %v", got, want, err)
 	}
 	if err := os.Remove(m.calls); err != nil {
 		t.Error(err)
@@ -140,7 +140,7 @@ func run(t *testing.T, env []string, name string, args ...string) string {
 	return string(out)
 }
 
-// checkRPM looks for what the header of a package says.
+// checkRPM checks the header of a package.
 func checkRPM(t *testing.T, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -150,10 +150,10 @@ func checkRPM(t *testing.T, path string) {
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 	for _, want := range []string{"belfry", "0.1.0~test", machine, "systemd", "belfry-worker.service", "_belfry", "systemd-sysusers belfry.conf"} {
 		if !bytes.Contains(text, []byte(want)) {
-			t.Errorf("the rpm does not have %q", want)
+			t.Errorf("rpm: %q is missing", want)
 		}
 	}
 	if !regexp.MustCompile(`/usr/share/zsh/site-functions/\x00`).Match(text) {
-		t.Error("the rpm has its completions for zsh elsewhere")
+		t.Error("rpm: the completions for zsh are in another place")
 	}
 }

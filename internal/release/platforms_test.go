@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// The program is type-checked for the platforms that no test runs on, from source: to build all takes ten minutes. What is
-// particular to a processor is only Linux's.
+// The program is type-checked from source for the platforms without tests, since building for all takes ten minutes. Only
+// Linux has code for particular processors.
 func TestReleaseOfOtherPlatformsTypeChecks(t *testing.T) {
 	t.Parallel()
 	for _, platform := range []string{"linux/arm64", "darwin/arm64", "windows/amd64"} {
@@ -27,7 +27,7 @@ func TestReleaseOfOtherPlatformsTypeChecks(t *testing.T) {
 	}
 }
 
-// sources is a package as "go list" knows it on a platform.
+// sources is a package in the output of "go list" for a platform.
 type sources struct {
 	ImportPath string
 	Dir        string
@@ -63,7 +63,7 @@ func typeCheck(platform string) error {
 	}
 }
 
-// importer has the packages that were checked, because "go list" names those that a package imports before it.
+// importer has the checked packages. "go list" names the imports of a package before the package.
 type importer map[string]*types.Package
 
 func (i importer) Import(path string) (*types.Package, error) {
@@ -73,7 +73,7 @@ func (i importer) Import(path string) (*types.Package, error) {
 	return nil, fmt.Errorf("%s is not known", path)
 }
 
-// mapped is an importer for a package whose imports have other names, as the standard library's vendored ones.
+// mapped is an importer for a package whose imports have other names, such as the vendored ones of the standard library.
 type mapped struct {
 	importer
 	names map[string]string
@@ -86,7 +86,7 @@ func (m mapped) Import(path string) (*types.Package, error) {
 	return m.importer.Import(path)
 }
 
-// check checks a package: our own to the bodies of functions.
+// check type-checks a package. It checks the bodies of functions only in our own packages.
 func (s sources) check(known importer, processor string) (*types.Package, error) {
 	fset := token.NewFileSet()
 	var files []*ast.File
@@ -100,7 +100,7 @@ func (s sources) check(known importer, processor string) (*types.Package, error)
 	own := s.Module != nil && s.Module.Main
 	c := types.Config{Importer: mapped{known, s.ImportMap}, IgnoreFuncBodies: !own, Sizes: types.SizesFor("gc", processor)}
 	if !own {
-		c.Error = func(error) {} // of what others have in files that the compiler reads in ways of its own
+		c.Error = func(error) {} // ignores errors in foreign files that the compiler treats specially
 	}
 	p, err := c.Check(s.ImportPath, fset, files, nil)
 	if !own {

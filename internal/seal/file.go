@@ -10,21 +10,21 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// File is a key file that is read when it is first needed, and again when
-// something was sealed with a key that it did not hold then: another node may
-// have changed it.
+// File is a key file. It is read when it is first needed, and again if a text is
+// sealed with an unknown key, because another node may have changed the file.
 type File struct {
-	// Path of the file. Empty: nothing can be sealed, and the error says so.
+	// Path is the path of the file. If it is empty, nothing can be sealed, and the
+	// error says so.
 	Path string
-	// Own says that the file is Belfry's: it is made when something is first
-	// sealed, and [File.Rotate] changes it.
+	// Own means that Belfry manages the file: it is created with the first sealing,
+	// and [File.Rotate] changes it.
 	Own bool
 
 	mu   sync.Mutex
 	keys Keys
 }
 
-// Seal is [Keys.Seal].
+// Seal is [Keys.Seal] with the keys of the file.
 func (f *File) Seal(purpose string, plain []byte) (key, sealed string, err error) {
 	k, err := f.load(false, f.Own)
 	if err != nil {
@@ -33,7 +33,7 @@ func (f *File) Seal(purpose string, plain []byte) (key, sealed string, err error
 	return k.Seal(purpose, plain)
 }
 
-// Open is [Keys.Open].
+// Open is [Keys.Open] with the keys of the file.
 func (f *File) Open(purpose, sealed string) ([]byte, error) {
 	k, err := f.load(false, false)
 	if err != nil {
@@ -49,9 +49,8 @@ func (f *File) Open(purpose, sealed string) ([]byte, error) {
 	return plain, err
 }
 
-// Rotate makes what is sealed from now on be sealed with another key: a new one
-// in a file of Belfry's own, or what its operator has put first. Keys from
-// before still open.
+// Rotate changes the key for sealing: to a new key in a file of Belfry, or to the
+// key that the operator has put first. Earlier keys still open.
 func (f *File) Rotate() (key string, err error) {
 	if f.Own {
 		if err := f.add(); err != nil {
@@ -62,8 +61,8 @@ func (f *File) Rotate() (key string, err error) {
 	return k.Name(), err
 }
 
-// Forget removes the keys but the first from a file of Belfry's own, once
-// nothing is sealed with them any more.
+// Forget removes all keys but the first from a file of Belfry. Call it when nothing
+// is sealed with them any more.
 func (f *File) Forget() error {
 	if !f.Own {
 		return nil
@@ -84,7 +83,7 @@ func (f *File) Forget() error {
 	return f.writeLocked(string(first))
 }
 
-// add puts a new key first.
+// add inserts a new key as the first.
 func (f *File) add() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,13 +94,13 @@ func (f *File) add() error {
 	return f.writeLocked(Generate() + string(text))
 }
 
-// writeLocked replaces the file in one step, so that no reader sees half of it.
+// writeLocked replaces the file atomically, so that no reader sees a part of it.
 func (f *File) writeLocked(text string) error {
 	keys, err := Parse(text)
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(f.Path), filepath.Base(f.Path)+".*") // 0600
+	tmp, err := os.CreateTemp(filepath.Dir(f.Path), filepath.Base(f.Path)+".*") // mode 0600
 	if err != nil {
 		return unreadable(f.Path, err)
 	}
@@ -120,8 +119,8 @@ func (f *File) writeLocked(text string) error {
 	return nil
 }
 
-// Check says what is wrong with the file of an operator. One of Belfry's own
-// need not be there yet.
+// Check returns an error if the file of an operator is invalid. A file of Belfry
+// need not exist yet.
 func (f *File) Check() error {
 	if f.Own || f.Path == "" {
 		return nil
@@ -134,12 +133,11 @@ func (f *File) Check() error {
 	return err
 }
 
-// HasKey reports whether anything names a file for the key. The key itself may
-// not be there yet.
+// HasKey reports whether a key file is configured. The file may not exist yet.
 func (f *File) HasKey() bool { return f.Path != "" }
 
-// load reads the file. Two that make it at once agree on the one that is there
-// first: the other would seal with a key that is gone.
+// load reads the file. If two processes create it at the same time, both use the
+// file of the first; otherwise the other would seal with a lost key.
 func (f *File) load(again, create bool) (Keys, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -167,14 +165,14 @@ func (f *File) load(again, create bool) (Keys, error) {
 	return keys, err
 }
 
-// makeFile writes apart and links: the name appears with its whole content or
-// was there before.
+// makeFile writes a temporary file and links it, so that the name appears with its
+// whole content or existed before.
 func makeFile(path string) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
+	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // the link stays
+	defer func() { _ = os.Remove(tmp.Name()) }() // the link under path remains
 	_, err = tmp.WriteString(Generate())
 	if err == nil {
 		err = tmp.Sync()

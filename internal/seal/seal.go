@@ -1,10 +1,10 @@
-// Package seal keeps small secrets so that a copy of the database does not give
-// them away: sealed with AES-256-GCM, under a key that lies in a file beside it.
+// Package seal seals small secrets with AES-256-GCM under a key in a file outside
+// of the database, so that a copy of the database does not reveal them.
 //
-// A sealed text begins with the name of its key, and belongs to one purpose:
-// moved to another row it does not open. A key file may hold several keys, one
-// per line in 64 hexadecimal digits: the first seals, all of them open, so that
-// a key is changed without a moment in which something cannot be read.
+// A sealed text begins with the name of its key and belongs to one purpose: moved
+// to another row it does not open. A key file may have several keys, one per line
+// in 64 hexadecimal digits. The first key seals and all keys open, so that a key
+// can be changed while every text stays readable.
 package seal
 
 import (
@@ -25,16 +25,16 @@ const (
 	version = "s1"
 )
 
-// encoding is strict: one sealed text has one form.
+// encoding is strict, so that a sealed text has only one form.
 var encoding = base64.RawStdEncoding.Strict()
 
-// Keys seal and open. They are made by [Parse] and never change.
+// Keys seal and open texts. [Parse] creates them; they never change.
 type Keys struct {
-	first string // name of the one that seals
+	first string // name of the key that seals
 	aeads map[string]cipher.AEAD
 }
 
-// Parse reads the text of a key file. No error repeats what it holds.
+// Parse parses the text of a key file. Errors never contain the text.
 func Parse(text string) (Keys, error) {
 	k := Keys{aeads: map[string]cipher.AEAD{}}
 	for line := range strings.Lines(text) {
@@ -61,8 +61,8 @@ func Parse(text string) (Keys, error) {
 	return k, nil
 }
 
-// nameOf tells keys apart and says nothing about them: it is a part of a hash
-// that is used for nothing else.
+// nameOf returns a name that identifies a key and reveals nothing about it: a part
+// of a hash for this purpose only.
 func nameOf(key []byte) string {
 	sum := sha256.Sum256(append([]byte("belfry seal key\n"), key...))
 	return hex.EncodeToString(sum[:4])
@@ -76,18 +76,18 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// Generate makes a key as a line of a key file.
+// Generate returns a new key as a line of a key file.
 func Generate() string {
 	key := make([]byte, keySize)
 	_, _ = rand.Read(key) // never fails
 	return hex.EncodeToString(key) + "\n"
 }
 
-// Name is that of the key that seals.
+// Name returns the name of the key that seals.
 func (k Keys) Name() string { return k.first }
 
-// Seal hides plain for one purpose, such as "secret/default/db-password". It
-// answers the name of its key besides, which stands in the text too.
+// Seal encrypts plain for one purpose, such as "secret/default/db-password". It
+// also returns the name of the key, which the sealed text contains as well.
 func (k Keys) Seal(purpose string, plain []byte) (key, sealed string, err error) {
 	aead := k.aeads[k.first]
 	if aead == nil {
@@ -99,8 +99,8 @@ func (k Keys) Seal(purpose string, plain []byte) (key, sealed string, err error)
 	return k.first, strings.Join([]string{version, k.first, encoding.EncodeToString(box)}, "."), nil
 }
 
-// Open gives back what was sealed for the same purpose. A key that is missing
-// is [core.Unavailable], for it may be found again.
+// Open decrypts a text that was sealed for the same purpose. A missing key is
+// [core.Unavailable], because it may be found again.
 func (k Keys) Open(purpose, sealed string) ([]byte, error) {
 	parts := strings.Split(sealed, ".")
 	if len(parts) != 3 || parts[0] != version {
@@ -124,5 +124,5 @@ func (k Keys) Open(purpose, sealed string) ([]byte, error) {
 	return plain, nil
 }
 
-// errNoKey marks that another look at the file may help.
+// errNoKey means that reading the file again may help.
 var errNoKey = errors.New("no such key")

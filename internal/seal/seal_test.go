@@ -31,7 +31,7 @@ func sealed(t *testing.T, k interface {
 	return key, text
 }
 
-func TestWhatIsSealedOpensForItsPurposeAlone(t *testing.T) {
+func TestSealedTextsOpenForTheirPurposeAlone(t *testing.T) {
 	t.Parallel()
 	k, err := Parse(Generate())
 	if err != nil {
@@ -138,7 +138,7 @@ func TestAKeyIsChangedWithoutAMomentInWhichNothingOpens(t *testing.T) {
 	if key != after {
 		t.Fatal("sealed with the old key")
 	}
-	open(t, other, "p", fresh, "y") // which looks again
+	open(t, other, "p", fresh, "y") // which reads the file again
 	open(t, other, "p", old, "x")
 	if err := ours.Forget(); err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
 // Package shape measures the packages of a Go module: their size, names, imports, largest type and longest function.
-// Its test holds limits of Belfry's own packages.
+// Its test enforces the limits of Belfry's packages.
 package shape
 
 import (
@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// Count is a name and a number that belongs to it.
+// Count is a name with a number.
 type Count struct {
 	Name string
 	N    int
@@ -28,14 +28,14 @@ type Count struct {
 type Package struct {
 	Folder   string   // within the module, "." for its root
 	Lines    int      // of all files, for every platform
-	Comments int      // lines with a comment and nothing else
+	Comments int      // lines with only a comment
 	Exported int      // names at package level; methods and fields do not count
 	Imports  []string // folders of the module's own packages that it imports, sorted
 	Types    []Count  // types with methods, the one with most of them first
 	Function Count    // the longest function, in lines
 }
 
-// Largest is the type with the most methods.
+// Largest returns the type with the most methods.
 func (p Package) Largest() Count {
 	if len(p.Types) == 0 {
 		return Count{}
@@ -43,7 +43,7 @@ func (p Package) Largest() Count {
 	return p.Types[0]
 }
 
-// CommentShare is the share of lines with a comment and nothing else, in percent.
+// CommentShare returns the share of lines with only a comment, in percent.
 func (p Package) CommentShare() float64 {
 	if p.Lines == 0 {
 		return 0
@@ -72,8 +72,8 @@ func Read(root, module string) ([]Package, error) {
 	return list, nil
 }
 
-// Walk calls visit with each Go file of the project that is no test: its path from the root, with slashes, and its name.
-// What [Skips] says is left out.
+// Walk calls visit with each Go file of the project that is not a test: its path from the root, with slashes, and its name.
+// It leaves out the folders of [Skips].
 func Walk(root string, visit func(relative, name string) error) error {
 	skips, err := Skips(root)
 	if err != nil {
@@ -148,7 +148,7 @@ func (d *draft) add(name string) error {
 	return nil
 }
 
-// commentLines is the number of a comment's lines that hold no code. A comment behind code shares its first line.
+// commentLines returns the number of a comment's lines without code. A comment after code shares its first line.
 func commentLines(files *token.FileSet, source []byte, c *ast.Comment) int {
 	from, to := files.Position(c.Pos()), files.Position(c.End())
 	lines := to.Line - from.Line + 1
@@ -190,7 +190,7 @@ func (d *draft) addFunc(files *token.FileSet, decl *ast.FuncDecl) {
 	}
 }
 
-// receiverName is the type of a receiver without its star and its type parameters.
+// receiverName returns the type of a receiver without star and type parameters.
 func receiverName(e ast.Expr) string {
 	for {
 		switch x := e.(type) {
@@ -240,7 +240,7 @@ func (d *draft) finish() Package {
 	return p
 }
 
-// Total adds packages up. Its type and its function are the largest of all, with the folder before their names.
+// Total adds up packages. Its type and function are the largest of all, with the folder before their names.
 func Total(list []Package) Package {
 	total := Package{Folder: "total"}
 	var largest Count

@@ -12,15 +12,15 @@ import (
 
 const module = "github.com/belfry-run/belfry"
 
-// Limits of every package and type.
+// Limits for every package and type.
 const (
 	maxLines   = 3000 // of a package, without its tests
 	maxMethods = 40   // of a type
 )
 
-// own are limits of single packages.
+// own has the limits of single packages.
 var own = map[string]int{
-	"names of .":    60,  // the names that a Go program writes most, and no others
+	"names of .":    60,  // only the names that Go programs use most
 	"lines of core": 850, // no noun may move in
 }
 
@@ -28,10 +28,10 @@ var own = map[string]int{
 // it after a package or a type has shrunk, and remove the line when it is within its limit.
 var over = map[string]int{}
 
-// suite is nothing but tests. They stand in files without that name because three packages run them.
+// suite has only tests. Their files are not named _test.go because three packages run them.
 const suite = "store/storetest"
 
-// measured are the numbers that have a limit, by the name they have in [over].
+// measured returns the numbers with a limit, by their names in [over].
 func measured(list []Package) (numbers, limits map[string]int) {
 	numbers, limits = map[string]int{}, map[string]int{}
 	for _, p := range list {
@@ -48,7 +48,7 @@ func measured(list []Package) (numbers, limits map[string]int) {
 	return numbers, limits
 }
 
-// check returns what is wrong with numbers under their limits and their exceptions.
+// check returns the violations of limits and exceptions.
 func check(numbers, limits, over map[string]int) []string {
 	var faults []string
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
@@ -81,7 +81,7 @@ func TestPackagesKeepTheirLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(list) < 50 {
-		t.Errorf("only %d packages were found", len(list))
+		t.Errorf("packages: got only %d", len(list))
 	}
 	numbers, limits := measured(list)
 	for _, fault := range check(numbers, limits, over) {
@@ -180,6 +180,6 @@ func Long() {
 	}
 	total := Total(list)
 	if total.Lines != 37 || total.Exported != 6 || total.Largest() != (Count{"a.T", 2}) || total.Function != (Count{"a.T.second", 4}) {
-		t.Errorf("total: %+v", total)
+		t.Errorf("total: got %+v", total)
 	}
 }

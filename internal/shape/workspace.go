@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Skips returns what to skip when the packages of the project are walked: what the go command leaves out, such as
-// testdata, and modules that go.work in root does not name, such as those of tools and peers. Without go.work it is
-// every other module.
+// Skips returns a function that reports whether a walk of the project skips a folder. It skips what the go command leaves
+// out, such as testdata, and modules that go.work in root does not name, such as those of tools and peers. Without go.work
+// it skips every other module.
 func Skips(root string) (func(dir string) bool, error) {
 	ours, err := workspace(root)
 	if err != nil {
@@ -29,7 +29,7 @@ func Skips(root string) (func(dir string) bool, error) {
 	}, nil
 }
 
-// workspace is the folders of the modules that go.work names, each a line of its block "use".
+// workspace returns the folders of the modules in go.work, each a line of its block "use".
 func workspace(root string) (map[string]bool, error) {
 	ours := map[string]bool{filepath.Clean(root): true}
 	text, err := fs.ReadFile(os.DirFS(root), "go.work")

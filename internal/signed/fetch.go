@@ -14,8 +14,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Open carries out a signed GET. A reader must not believe the bytes:
-// see [Copy]. The client should not follow redirects.
+// Open makes a signed GET. The caller must verify the bytes: see [Copy]. The client
+// should not follow redirects.
 func Open(ctx context.Context, client *http.Client, link task.SignedRequest) (io.ReadCloser, error) {
 	request, err := Request(ctx, link, nil)
 	if err != nil {
@@ -31,7 +31,7 @@ func Open(ctx context.Context, client *http.Client, link task.SignedRequest) (io
 	if answer.StatusCode == http.StatusOK {
 		return answer.Body, nil
 	}
-	_ = answer.Body.Close() // it is not wanted
+	_ = answer.Body.Close() // the body is not needed
 	code := core.Unavailable
 	switch answer.StatusCode {
 	case http.StatusNotFound, http.StatusGone:
@@ -42,12 +42,12 @@ func Open(ctx context.Context, client *http.Client, link task.SignedRequest) (io
 	return nil, core.Errorf(code, "its store answers %s", answer.Status)
 }
 
-// ErrOther tells that these are other bytes than they should be. To fetch them
-// again is in vain.
+// ErrOther means that the bytes differ from the expected ones. Fetching them again
+// does not help.
 var ErrOther = errors.New("other bytes than were meant")
 
-// Copy writes exactly the bytes of a digest and size, or fails. It reads one
-// byte more than it takes, to know that there is none.
+// Copy copies exactly the bytes of a digest and size, or fails. It tries to read
+// one byte more, to detect longer content.
 func Copy(into io.Writer, from io.Reader, digest string, size int64) error {
 	hash := sha256.New()
 	n, err := io.Copy(io.MultiWriter(into, hash), io.LimitReader(from, size))
@@ -66,7 +66,7 @@ func Copy(into io.Writer, from io.Reader, digest string, size int64) error {
 	return nil
 }
 
-// other is an [ErrOther] that says why.
+// other is an [ErrOther] with its reason.
 type other struct{ why string }
 
 func (o other) Error() string        { return o.why }

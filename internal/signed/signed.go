@@ -1,5 +1,5 @@
-// Package signed carries out signed requests: links to artifacts, as a client, a
-// worker and the store itself use them. No error of it holds a link.
+// Package signed makes signed requests: links to artifacts, for clients, workers and
+// the store. Its errors never contain a link.
 package signed
 
 import (
@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -17,8 +18,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// At makes a link whole that is a path alone: it belongs to the server that
-// gave it, whose address is base.
+// At completes a link that is only a path with base, the address of the server that
+// returned it.
 func At(base string, q task.SignedRequest) (task.SignedRequest, error) {
 	if !strings.HasPrefix(q.URL, "/") {
 		return q, nil
@@ -31,20 +32,20 @@ func At(base string, q task.SignedRequest) (task.SignedRequest, error) {
 	return q, nil
 }
 
-// expectAbove is the size from which a client asks before it sends a body, so
-// that one which is there already is not sent for nothing. A server of Go's
-// reads as much before it gives up a connection, and then its answer is lost.
+// expectAbove is the size from which a client sends Expect: 100-continue, so that
+// it does not send a body that is stored already. A Go server reads as many bytes
+// before it drops a connection, and then its answer is lost.
 const expectAbove = 256 << 10
 
-// Request is the request of a link, with a body for PUT. A link that is a path
-// alone must have been made whole before: see [At].
+// Request returns the HTTP request of a link, with a body for PUT. Complete a link
+// that is only a path before: see [At].
 func Request(ctx context.Context, q task.SignedRequest, body io.Reader) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, q.Method, q.URL, body)
 	if err != nil {
 		return nil, core.Errorf(core.Invalid, "the link to the artifact is not a URL")
 	}
 	for name, value := range q.Headers {
-		// net/http ignores these two among the headers and has fields for them.
+		// net/http ignores these two headers and has fields for them.
 		switch http.CanonicalHeaderKey(name) {
 		case "Content-Length":
 			if r.ContentLength, err = strconv.ParseInt(value, 10, 64); err != nil {
@@ -57,7 +58,7 @@ func Request(ctx context.Context, q task.SignedRequest, body io.Reader) (*http.R
 		}
 	}
 	if body != nil && r.ContentLength == 0 {
-		r.Body = http.NoBody // otherwise it would be sent in chunks, without a length
+		r.Body = http.NoBody // any other empty body would be sent in chunks, without a length
 	}
 	if r.ContentLength > expectAbove {
 		r.Header.Set("Expect", "100-continue")
@@ -65,12 +66,12 @@ func Request(ctx context.Context, q task.SignedRequest, body io.Reader) (*http.R
 	return r, nil
 }
 
-// Send carries out a signed PUT. That the artifact is there already is no
-// error. The client should not follow redirects: a body is sent once.
+// Send makes a signed PUT. It is not an error if the artifact is stored already. The
+// client should not follow redirects: a body is sent once.
 //
 // A service that answers before it has read the body may close the connection
-// under its own answer. So [core.Unavailable] may also be of an artifact that
-// is there; its confirmation tells.
+// before its answer arrives. So the artifact may be stored even if the error is
+// [core.Unavailable]; its confirmation reveals that.
 func Send(ctx context.Context, client *http.Client, to task.SignedRequest, body io.Reader) error {
 	r, err := Request(ctx, to, body)
 	if err != nil {
@@ -80,14 +81,14 @@ func Send(ctx context.Context, client *http.Client, to task.SignedRequest, body 
 	if err != nil {
 		return unsent(err)
 	}
-	defer func() { _ = answer.Body.Close() }() // all that matters was read
+	defer func() { _ = answer.Body.Close() }() // all needed bytes were read
 	if answer.StatusCode/100 == 2 || answer.StatusCode == http.StatusPreconditionFailed {
 		return nil
 	}
 	return refusal(answer)
 }
 
-// unsent is why there is no answer, without the link, which [url.Error] repeats.
+// unsent returns why there is no answer, without the link, which [url.Error] contains.
 func unsent(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
@@ -97,12 +98,13 @@ func unsent(err error) error {
 	if errors.As(err, &ours) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return core.Errorf(core.Unavailable, "the artifact cannot be sent: %w", err)
+	return core.Errorf(core.Unavailable, "the artifact cannot be sent: %w", err).
+		WithHint("check the network, and whether a proxy between limits the size or the time of uploads")
 }
 
-// refusal is the answer of a store that did not take an artifact.
+// refusal returns the error of a storage that did not accept an artifact.
 func refusal(answer *http.Response) error {
-	code := core.Unavailable // 5xx, and 409 of S3: another upload of the same is on its way
+	code := core.Unavailable // 5xx, and 409 of S3: another upload of the same artifact is under way
 	switch answer.StatusCode {
 	case http.StatusBadRequest, http.StatusLengthRequired:
 		code = core.Invalid
@@ -113,23 +115,27 @@ func refusal(answer *http.Response) error {
 	case http.StatusRequestEntityTooLarge:
 		code = core.TooLarge
 	}
-	err := core.Errorf(code, "the artifact store answers %d: %s", answer.StatusCode, said(answer))
-	if code == core.Forbidden {
+	text := said(answer)
+	err := core.Errorf(code, "the artifact store answers %d: %s", answer.StatusCode, text)
+	switch named, _, _ := strings.Cut(text, ":"); {
+	case slices.Contains([]string{"SignatureDoesNotMatch", "InvalidAccessKeyId", "NoSuchBucket"}, named):
+		return err.WithHint("the operator must check the bucket of artifacts, and the credentials that nodes have for it")
+	case code == core.Forbidden:
 		return err.WithHint("the link may have expired: ask for a new one")
 	}
 	return err
 }
 
-// saidMax bounds what is read of an answer, and saidShown what is repeated of it.
+// saidMax is the most bytes that are read of an answer, and saidShown the most that are shown.
 const (
 	saidMax   = 16 << 10
 	saidShown = 300
 )
 
-// said is what a store answered, in one line. Of S3's XML it takes code and
-// message only: the rest repeats what was signed.
+// said returns the answer of a storage in one line. From the XML of S3 it takes only
+// code and message, because the rest contains the signed request.
 func said(answer *http.Response) string {
-	body, _ := io.ReadAll(io.LimitReader(answer.Body, saidMax)) // as far as it got
+	body, _ := io.ReadAll(io.LimitReader(answer.Body, saidMax)) // an incomplete answer is used as well
 	var fault struct{ Code, Message string }
 	text := ""
 	switch {

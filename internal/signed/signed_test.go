@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-func TestSendExplainsWhatAStoreAnswers(t *testing.T) {
+func TestSendExplainsTheAnswerOfAStore(t *testing.T) {
 	t.Parallel()
 	const xml = `<?xml version="1.0"?><Error><Code>SignatureDoesNotMatch</Code><Message>No match.</Message><StringToSign>hunter2</StringToSign></Error>`
 	for _, c := range []struct {
@@ -26,9 +26,10 @@ func TestSendExplainsWhatAStoreAnswers(t *testing.T) {
 		{200, "", "", "", ""},
 		{201, "", "", "", ""},
 		{412, "text/plain", "there", "", ""},
-		{403, "application/xml", xml, core.Forbidden, "SignatureDoesNotMatch: No match."},
-		{403, "text/plain; charset=utf-8", "this link\nhas \x1b[31mexpired", core.Forbidden, "this link has [31mexpired"},
+		{403, "application/xml", xml, core.Forbidden, "SignatureDoesNotMatch: No match. (the operator must check the bucket of artifacts"},
+		{403, "text/plain; charset=utf-8", "this link\nhas \x1b[31mexpired", core.Forbidden, "this link has [31mexpired (the link may have expired"},
 		{400, "text/plain", "", core.Invalid, "Bad Request"},
+		{404, "application/xml", strings.ReplaceAll(xml, "SignatureDoesNotMatch", "NoSuchBucket"), core.NotFound, "NoSuchBucket: No match. (the operator must check the bucket of artifacts"},
 		{404, "text/html", "<h1>hunter2</h1>", core.NotFound, "Not Found"},
 		{409, "", "", core.Unavailable, "Conflict"},
 		{411, "", "", core.Invalid, "Length Required"},
@@ -57,6 +58,9 @@ func TestSendExplainsWhatAStoreAnswers(t *testing.T) {
 func TestSendKeepsALinkToItself(t *testing.T) {
 	t.Parallel()
 	q := task.SignedRequest{Method: http.MethodPut, URL: "http://127.0.0.1:1/x?signature=hunter2", Headers: map[string]string{"Content-Length": "3"}}
+	if err := signed.Send(t.Context(), http.DefaultClient, q, strings.NewReader("abc")); err == nil || !strings.Contains(err.Error(), "(check the network, and whether a proxy") {
+		t.Error(err)
+	}
 	for _, url := range []string{q.URL, "http://[hunter2", "://hunter2"} {
 		q.URL = url
 		err := signed.Send(t.Context(), http.DefaultClient, q, strings.NewReader("abc"))

@@ -11,15 +11,15 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// The promises of ageing, by their places in docs/guarantees.md.
+// The promises of ageing, in the words of docs/guarantees.md.
 const (
 	agesOn     = "In a queue with ageing a flood of a higher priority holds up a job for no longer than it takes to be level with it"
 	agesNoMore = "In a queue with ageing a job is raised by one priority for each period that it has waited, and a higher priority goes first"
 )
 
 const (
-	agePeriod = 10 * time.Second // of queue aged
-	// agesWithin is how late the engine may raise a job while one node has no trouble: a node that starts takes some of it.
+	agePeriod = 10 * time.Second // ageing period of queue aged
+	// agesWithin is how late the engine may raise a job while one node works. It includes the start of a node.
 	agesWithin = 20 * time.Second
 )
 
@@ -27,7 +27,7 @@ const (
 type ranked struct {
 	id, priority int64
 	from, acked  time.Duration
-	claimed      time.Duration // for the first time, by the rows; 0: never
+	claimed      time.Duration // time of the first claim, by the rows; 0: never
 }
 
 // foundAgeing sets up a queue whose jobs age.
@@ -41,7 +41,7 @@ func (w *world) foundAgeing(ctx context.Context) error {
 	return err
 }
 
-// ageingSteps draws floods.
+// ageingSteps draws floods of jobs.
 func ageingSteps(seed uint64, length time.Duration) (steps []step) {
 	r := rand.New(rand.NewPCG(seed, 14))
 	for range 1 + int(length/(15*time.Minute)) {
@@ -50,8 +50,8 @@ func ageingSteps(seed uint64, length time.Duration) (steps []step) {
 	return steps
 }
 
-// flood asks for more jobs than the workers can run for a while, and for some of a lower priority at its begin. It does not
-// leave.
+// flood enqueues more jobs than the workers can run for a while, and some jobs of a lower priority at its start. It retries
+// until it succeeds.
 func (w *world) flood(s step) error {
 	pick := int(s.n >> 20)
 	ctx := label(context.Background(), fmt.Sprint("flood", s.n))
@@ -66,7 +66,7 @@ func (w *world) flood(s step) error {
 	return nil
 }
 
-// enqueueRanked asks for a job of each priority.
+// enqueueRanked enqueues a job of each priority.
 func (w *world) enqueueRanked(ctx context.Context, l *life, priorities []int) error {
 	if l == nil {
 		return errAway
@@ -86,8 +86,8 @@ func (w *world) enqueueRanked(ctx context.Context, l *life, priorities []int) er
 	return err
 }
 
-// auditAgeing holds the order in which jobs were claimed to the plain rule: the higher priority first, with one more for each
-// period that a job had waited.
+// auditAgeing compares the order of claims with the rule: the higher priority first, raised by one for each period that a job
+// has waited.
 func (w *world) auditAgeing() {
 	if !w.script.ageing || w.script.clock {
 		return
@@ -123,8 +123,8 @@ func (w *world) checkRanks(low, high *ranked) {
 	}
 }
 
-// levelAt is when a job is level with others of a priority: when it has waited for long enough and one of them waits. Before
-// that the engine leaves it where it is.
+// levelAt returns when a job is level with others of a priority: when it has waited long enough and one of them waits. Before
+// that the engine does not raise it.
 func (w *world) levelAt(low *ranked, priority int64) time.Duration {
 	waited, at := low.acked+time.Duration(priority-low.priority)*agePeriod, forever-agesWithin
 	for _, r := range w.diary.ranked {
@@ -135,7 +135,7 @@ func (w *world) levelAt(low *ranked, priority int64) time.Duration {
 	return at
 }
 
-// allInTrouble reports that there may have been an instant at which no node worked as it should.
+// allInTrouble reports whether at some instant no node may have worked without a fault.
 func (w *world) allInTrouble(from, to time.Duration) bool {
 	on := func(f fault, at time.Duration) bool {
 		return f.what != "clock" && f.at <= at && at <= f.at+f.last+5*time.Second

@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// The promises that are checked, by their places in docs/guarantees.md.
+// The checked promises, in the words of docs/guarantees.md.
 const (
 	jobExists    = "An acknowledged job exists, and ends"
 	recordedOnce = "An attempt is recorded once, and a job ends once"
@@ -24,11 +24,11 @@ const (
 	everyNominal = "Every nominal time that did not run has a row with the reason"
 	scheduleLive = "An active schedule always has a next run"
 	noOverlap    = "A schedule's overlap policy holds"
-	itself       = "the simulation" // could not ask, so that nothing is known
+	itself       = "the simulation" // the simulation itself failed, so that nothing is known
 	inOrder      = "Members of a cycle run strictly one after another"
 )
 
-// startStint notes that a handler begins, and looks what runs beside it.
+// startStint records that a handler begins, and checks the handlers that run beside it.
 func (w *world) startStint(s *stint) {
 	w.trace("%s runs %d.%d %s", s.node, s.job, s.lease, s.task)
 	w.mu.Lock()
@@ -87,10 +87,10 @@ func (w *world) startStint(s *stint) {
 	}
 }
 
-// members of the cycle. They run in no other way.
+// members are the members of the cycle. They run only in the cycle.
 var members = []string{"m1", "m2", "m3"}
 
-// endStint notes that a handler ended. It reports false when its process was cut before.
+// endStint records that a handler ended. It returns false if its process was killed before.
 func (w *world) endStint(s *stint, ok bool) bool {
 	w.mu.Lock()
 	cut := s.ended
@@ -106,7 +106,7 @@ func (w *world) endStint(s *stint, ok bool) bool {
 	return !cut
 }
 
-// cutStints ends what runs in a process that is killed.
+// cutStints ends the handlers of a killed process.
 func (w *world) cutStints(n *node) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,7 +127,7 @@ func (w *world) close(s *stint) {
 	}
 }
 
-// acknowledged notes that a user was told of a job.
+// acknowledged records that a user got the answer to an enqueue.
 func (w *world) acknowledged(e job.Enqueued, key string) {
 	w.mu.Lock()
 	var first int64
@@ -156,17 +156,17 @@ func (w *world) knownJobs() []int64 {
 	return ids
 }
 
-// canceled notes that a user has asked for the end of a job: it ends then, whatever its handler does.
+// canceled records the cancel request of a user: the job ends then, whatever its handler does.
 func (w *world) canceled(id int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.diary.touched[id] = true
 }
 
-// quietSchedules are those that have decided nothing since an instant.
+// quietSchedules returns the schedules without a decision since an instant.
 func (w *world) quietSchedules(since time.Time) (names []string) {
 	if w.script.clock {
-		return nil // rules with planned times are quiet until a clock that was set back has passed where it was
+		return nil // rules with planned times are quiet until a clock that was set back reaches its earlier time
 	}
 	for _, row := range w.rows(`select name from belfry_schedules s where state = 'active' and not exists
 		(select 1 from belfry_occurrences o where o.schedule_id = s.id and o.decided_at > $1)`, since.UnixMicro()) {
@@ -175,14 +175,14 @@ func (w *world) quietSchedules(since time.Time) (names []string) {
 	return names
 }
 
-// checkSchedulesLive looks that each schedule has decided something since the faults ended.
+// checkSchedulesLive checks that each schedule has made a decision since the faults ended.
 func (w *world) checkSchedulesLive(calm time.Time) {
 	for _, name := range w.quietSchedules(calm) {
 		w.broken(scheduleLive, "schedule %s has decided nothing for %s", name, settles)
 	}
 }
 
-// audit compares the rows with what is known, when all has ended.
+// The audit compares the rows with the diary after the end of all jobs.
 
 func (w *world) audit() {
 
@@ -215,7 +215,7 @@ func (w *world) audit() {
 	w.auditShared()
 }
 
-// checkRecord holds the record to the diary.
+// checkRecord compares the record of attempts with the diary.
 func (w *world) checkRecord() {
 	ids := map[string]bool{}
 	for _, row := range w.rows(`select id from belfry_jobs_done union select id from belfry_jobs`) {
@@ -248,7 +248,7 @@ func (w *world) checkRecord() {
 	}
 }
 
-// checkCoverage looks that the planned times of a schedule follow each other without a gap.
+// checkCoverage checks that the occurrences of a schedule cover its planned times without a gap.
 func (w *world) checkCoverage() {
 	if w.script.clock {
 		return
@@ -277,7 +277,7 @@ func (w *world) checkCoverage() {
 	}
 }
 
-// wasPaused reports that a schedule was paused, as far as anybody knows, between two instants.
+// wasPaused reports whether a schedule may have been paused between two instants.
 func (w *world) wasPaused(name string, from, to int64) bool {
 	for _, p := range w.diary.pauses {
 		if p.schedule == name && p.from.UnixMicro() <= to && (p.to.IsZero() || p.to.UnixMicro() >= from) {
@@ -292,7 +292,7 @@ func number(text string) int64 {
 	return n
 }
 
-// pausing is a time in which a schedule may have been paused.
+// pausing is a period in which a schedule may have been paused.
 type pausing struct {
 	schedule string
 	from, to time.Time

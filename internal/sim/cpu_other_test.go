@@ -6,5 +6,5 @@ import "time"
 
 var began = time.Now()
 
-// processorTime is the time that has passed, where the system does not tell what this process has used.
+// processorTime returns the elapsed time, on systems that do not report the CPU time of a process.
 func processorTime() time.Duration { return time.Since(began) }

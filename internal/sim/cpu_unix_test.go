@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processorTime is what this process has used.
+// processorTime returns the CPU time of this process.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)

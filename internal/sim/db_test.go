@@ -25,8 +25,8 @@ func labelOf(ctx context.Context) string {
 	return "?"
 }
 
-// nodeDB is the database as one node reaches it: through a network that may lose requests and answers, and no longer when
-// the node has ended.
+// nodeDB is the connection of one node to the database, through a network that may lose requests and answers. It fails after
+// the end of the node.
 type nodeDB struct {
 	base.DB
 	life *life
@@ -37,7 +37,7 @@ func (d *nodeDB) Write(ctx context.Context, fn func(base.Tx, base.Moment) error)
 	return l.call(ctx, true, func(fails bool) (int, error) {
 		var tx *txn
 		err := d.DB.Write(context.Background(), func(under base.Tx, at base.Moment) error {
-			at.Woke = nil // nobody comes along: every transaction passes the gate
+			at.Woke = nil // calls do not share a transaction, so that each passes the gate
 			tx = &txn{Tx: under, world: w}
 			if fails {
 				tx.left = 1 + int(w.draw("statement")%12)
@@ -82,18 +82,18 @@ func (d *nodeDB) Prune(ctx context.Context, k base.Keep) (more bool, err error) 
 	return more, err
 }
 
-func (d *nodeDB) Close() error { return nil } // others have it open
+func (d *nodeDB) Close() error { return nil } // other nodes use it
 
 func (d *nodeDB) Wakeups() base.Wakeups { return &wakeups{life: d.life} }
 
 var errFull = core.Errorf(core.Unavailable, "the disk is full")
 
-// txn counts statements, and fails at a chosen one, as a full disk does.
+// txn counts statements and fails at a chosen one, like a full disk.
 type txn struct {
 	base.Tx
 	world *world
 	done  int
-	left  int // statements until it fails; 0: it does not
+	left  int // statements until it fails; 0: it does not fail
 }
 
 func (t *txn) step() error {
@@ -123,7 +123,7 @@ func (t *txn) Query(ctx context.Context, sql string, args ...any) (base.Rows, er
 	return t.Tx.Query(ctx, sql, args...)
 }
 
-// call is the way of one transaction: there, through the gate, and back.
+// call makes one transaction: the request travels, passes the gate, and the answer travels back.
 func (l *life) call(ctx context.Context, write bool, do func(fails bool) (int, error)) error {
 	w, what := l.node.world, l.node.name+" "+labelOf(ctx)
 	if l.ended() {
@@ -181,8 +181,8 @@ func verdict(err error) string {
 	return string(core.CodeOf(err))
 }
 
-// travel is how long a request is under way. That it is never a round number keeps what follows from one call apart from
-// what follows from others.
+// travel returns how long a request is under way. It is never a round number, so that the consequences of different calls
+// do not coincide.
 func (w *world) travel(what string, f trouble) time.Duration {
 	d := 20*time.Microsecond + time.Duration(w.draw("travel "+what)%uint64(400*time.Microsecond))
 	if f.slow {
@@ -191,7 +191,7 @@ func (w *world) travel(what string, f trouble) time.Duration {
 	return d
 }
 
-// wakeups carries hints between the nodes of a world. Some are lost, all are late.
+// wakeups carries wake-ups between the nodes of a world. Some are lost, and all are late.
 type wakeups struct {
 	life *life
 }
@@ -219,7 +219,7 @@ func (k *wakeups) Announce(topics ...string) {
 	}
 }
 
-// topicName is a topic without the random id of a session.
+// topicName returns a topic without the random ID of a session.
 func (w *world) topicName(topic string) string {
 	if id, ok := strings.CutPrefix(topic, "session:"); ok {
 		return w.sessionName(id)
@@ -234,7 +234,7 @@ func (k *wakeups) Run(ctx context.Context, heard func(string)) error {
 	return nil
 }
 
-// ears is who hears the hints of others.
+// ears receives the wake-ups of other nodes.
 type ears struct {
 	mu    sync.Mutex
 	heard func(string)

@@ -16,19 +16,19 @@ import (
 
 const debounceShares = "Requests of a key within a window of each other share one debounced job, on any number of nodes. The last one counts, and no job that has begun is changed"
 
-// calm is what the debounced task waits for.
+// calm is the debounce of the debounced task.
 var calm = flow.Debounce{Key: inputKey, Window: core.Duration(3 * time.Second), Max: core.Duration(10 * time.Second)}
 
-// request is one for a debounced job.
+// request is one request for a debounced job.
 type request struct {
 	key         string
-	n           uint64 // in its input
-	batch       uint64 // of requests in one call, in the order of n
-	job         int64  // that it was answered with
+	n           uint64 // number in its input
+	batch       uint64 // batch of requests in one call, in the order of n
+	job         int64  // job in its answer
 	from, acked time.Duration
 }
 
-// foundWindows sets up what is debounced, and what has quotas and bounds.
+// foundWindows sets up debounced tasks, quotas and bounds.
 func (w *world) foundWindows(ctx context.Context) error {
 	t := task.Task{Name: "calm", Kind: task.KindFunc, Debounce: &calm, Timeout: core.Duration(5 * time.Minute)}
 	t.Retry = task.Retry{MaxAttempts: 3, Delay: core.Duration(2 * time.Second)}
@@ -38,7 +38,7 @@ func (w *world) foundWindows(ctx context.Context) error {
 	return w.foundQuotas(ctx)
 }
 
-// windowSteps draws what users ask of debounced tasks, and under quotas and bounds.
+// windowSteps draws requests of users for debounced tasks, and under quotas and bounds.
 func windowSteps(seed uint64, length time.Duration) (steps []step) {
 	r := rand.New(rand.NewPCG(seed, 10))
 	kinds := []string{"calm", "calm", "calm", "tenant", "tenant", "tenant", "narrow", "narrow"}
@@ -48,7 +48,7 @@ func windowSteps(seed uint64, length time.Duration) (steps []step) {
 	return steps
 }
 
-// askCalm asks some times for a debounced job of one key.
+// askCalm requests a debounced job of one key several times.
 func (w *world) askCalm(ctx context.Context, st *store.Store, s step) (err error) {
 	pick := int(s.n >> 20)
 	r := rand.New(rand.NewPCG(s.n, 11))
@@ -79,7 +79,7 @@ func (w *world) askCalm(ctx context.Context, st *store.Store, s step) (err error
 				}
 				break
 			}
-			if !named || try == 3 || sleep(ctx, nil, 500*time.Millisecond) != nil { // who has no key cannot ask again
+			if !named || try == 3 || sleep(ctx, nil, 500*time.Millisecond) != nil { // a request without a key cannot be repeated
 				break
 			}
 		}
@@ -87,7 +87,7 @@ func (w *world) askCalm(ctx context.Context, st *store.Store, s step) (err error
 	return err
 }
 
-// answered notes the answer to a request for a debounced job.
+// answered records the answer to a request for a debounced job.
 func (w *world) answered(r *request, e job.Enqueued, key string) {
 	w.acknowledged(e, key)
 	w.mu.Lock()
@@ -103,7 +103,7 @@ func (w *world) answered(r *request, e job.Enqueued, key string) {
 	}
 }
 
-// auditWindows looks at debounced jobs, quotas and bounds when all is over.
+// auditWindows checks debounced jobs, quotas and bounds at the end of a run.
 func (w *world) auditWindows() {
 	if !w.script.windows {
 		return
@@ -137,9 +137,9 @@ func (w *world) auditWindows() {
 	w.auditQuotas()
 }
 
-// checkCalm holds the first run of a debounced job to the requests that were answered with it.
+// checkCalm compares the first run of a debounced job with the requests that got it as their answer.
 func (w *world) checkCalm(s *stint, requests []*request) {
-	ran := &request{} // that it runs with
+	ran := &request{} // the request with whose input it runs
 	for _, r := range requests {
 		if r.n == s.n {
 			ran = r

@@ -17,7 +17,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// The promises of flow control, by their places in docs/guarantees.md.
+// The promises of flow control, in the words of docs/guarantees.md.
 const (
 	limitRunning  = "At most as many jobs of a key are ready or running as running of a limit says"
 	limitRate     = "Jobs of a key begin within 1 % of the rate of a limit, and after a rest its burst"
@@ -28,15 +28,15 @@ const (
 // flowNames are the tasks with limits, sequences and turns.
 var flowNames = []string{"keyed", "laned", "line", "paced", "skipper", "stopper", "turn"}
 
-// sequences are the tasks that have one, and what a failure does to the others.
+// sequences maps tasks with a sequence to their policy after a failure.
 var sequences = map[string]flow.AfterFailure{"line": flow.SequenceGoesOn, "stopper": flow.SequenceStops, "skipper": flow.SequenceSkips}
 
 const inputKey = "input.k"
 
-// allowance is what a limit says: of task keyed, of task paced, or of queue lanes.
+// allowance is the value of a limit: of task keyed, of task paced, or of queue lanes.
 type allowance struct{ running, perMinute, burst int }
 
-// Allowances that each limit begins with, by the task or queue that has it.
+// firstAllowances are the initial allowances, by the task or queue of the limit.
 var firstAllowances = map[string]allowance{"keyed": {running: 2}, "paced": {perMinute: 30, burst: 2}, "lanes": {running: 4}}
 
 func (a allowance) limits() []flow.Limit {
@@ -47,7 +47,7 @@ func (a allowance) limits() []flow.Limit {
 	return []flow.Limit{l}
 }
 
-// flowTask is a task with what its limit says.
+// flowTask returns a task with an allowance as its limit.
 func flowTask(name string, a allowance) task.Task {
 	t := task.Task{Name: name, Kind: task.KindFunc, Timeout: core.Duration(5 * time.Minute)}
 	t.Retry = task.Retry{MaxAttempts: 4, Delay: core.Duration(2 * time.Second), MaxDelay: core.Duration(20 * time.Second)}
@@ -77,7 +77,7 @@ func lanes(a allowance) job.Queue {
 	return job.Queue{Name: "lanes", Concurrency: 3, Limits: a.limits()}
 }
 
-// foundFlow sets up what has limits, sequences and turns.
+// foundFlow sets up tasks and queues with limits, sequences and turns.
 func (w *world) foundFlow(ctx context.Context) error {
 	for _, q := range []job.Queue{lanes(firstAllowances["lanes"]), {Name: "fair", Concurrency: 2, Fair: &flow.Fair{Key: inputKey}}} {
 		if _, err := w.file.SaveQueue(ctx, q); err != nil {
@@ -95,16 +95,16 @@ func (w *world) foundFlow(ctx context.Context) error {
 	return nil
 }
 
-// setting is an allowance, and when it may have been in force.
+// setting is an allowance with the period in which it may have been in force.
 type setting struct {
 	allowance
 	from, until time.Duration
-	called      time.Duration // when the call that asked for it had ended; 0: it has not
+	called      time.Duration // when the call that set it had ended; 0: it has not
 }
 
 const forever = time.Duration(1<<63 - 1)
 
-// edit asks for another allowance. It may be in force from then on, until the next is for certain.
+// edit sets another allowance. It may be in force from the call on, until the next one is certainly in force.
 func (w *world) edit(of string, a allowance, save func(a allowance) error) error {
 	begun := w.since()
 	w.mu.Lock()
@@ -127,8 +127,8 @@ func (w *world) edit(of string, a allowance, save func(a allowance) error) error
 	return nil
 }
 
-// most is the largest number of an allowance that may have been in force between two instants, and how often it may have
-// changed.
+// most returns the largest number of an allowance that may have been in force between two instants, and how often it may
+// have changed.
 func (w *world) most(of string, from, to time.Duration, number func(allowance) int) (n, changes int) {
 	for _, s := range w.diary.settings[of] {
 		if s.from > to || s.until < from {
@@ -142,7 +142,7 @@ func (w *world) most(of string, from, to time.Duration, number func(allowance) i
 	return n, changes
 }
 
-// flowSteps draws what users ask of limits, sequences and turns.
+// flowSteps draws requests of users for limits, sequences and turns.
 func flowSteps(seed uint64, length time.Duration) (steps []step) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	kinds := []string{"keyed", "keyed", "paced", "laned", "line", "line", "stopper", "skipper", "turn", "resume sequence", "edit", "edit"}
@@ -154,7 +154,7 @@ func flowSteps(seed uint64, length time.Duration) (steps []step) {
 
 var sequenceKeys = []string{"a", "b"}
 
-// askFlow is a step of a user that is about limits, sequences or turns.
+// askFlow carries out a step of a user about limits, sequences or turns.
 func (w *world) askFlow(ctx context.Context, st *store.Store, s step) error {
 	pick := int(s.n >> 20)
 	switch s.what {
@@ -190,7 +190,7 @@ func (w *world) askFlow(ctx context.Context, st *store.Store, s step) error {
 	return nil
 }
 
-// asking is a job that a user asked for under a key.
+// asking is a job that a user requested under a key.
 type asking struct {
 	task, key   string
 	from, acked time.Duration
@@ -212,7 +212,7 @@ func (w *world) enqueueKeyed(ctx context.Context, st *store.Store, name, key str
 	return err
 }
 
-// known fills in what a run of a handler knows of its job.
+// known sets the known data of a job in a run of its handler.
 func (w *world) known(s *stint, j *job.Job) {
 	var in struct {
 		K string
@@ -225,8 +225,8 @@ func (w *world) known(s *stint, j *job.Job) {
 	s.key, s.n, s.attempt, s.created, s.claimed = in.K, in.N, j.Attempt, j.CreatedAt.Sub(w.begun), j.ClaimedAt.Sub(w.begun)
 }
 
-// checkFlow looks whether a handler may run that has just begun, by what runs beside it. It is asked under the lock, and
-// answers what is broken.
+// checkFlow checks whether a handler that has just begun may run beside the other handlers. Call it under the lock. It
+// returns the violated promise.
 func (w *world) checkFlow(s *stint) (promise, why string) {
 	if s.deaf {
 		return "", ""
@@ -244,7 +244,7 @@ func (w *world) checkFlow(s *stint) (promise, why string) {
 		}
 		running, newest := w.beside(s, l.same)
 		if w.script.clock {
-			newest = 0 // rows tell another time
+			newest = 0 // the rows have times of another clock
 		}
 		if most, _ := w.most(l.of, newest, w.since(), func(a allowance) int { return a.running }); running > most {
 			return limitRunning, fmt.Sprintf("job %d of %s with key %q begins as number %d at once, of %d", s.job, l.of, s.key, running, most)
@@ -270,7 +270,7 @@ func (w *world) checkFlow(s *stint) (promise, why string) {
 	return "", ""
 }
 
-// beside counts what runs with a handler that begins, with it, and answers when the newest of these jobs was made.
+// beside counts the running handlers, including a new one, and returns when the newest of their jobs was created.
 func (w *world) beside(s *stint, same func(o *stint) bool) (running int, newest time.Duration) {
 	running, newest = 1, s.created
 	for _, all := range w.diary.open {
@@ -283,7 +283,7 @@ func (w *world) beside(s *stint, same func(o *stint) bool) (running int, newest 
 	return running, newest
 }
 
-// checkPlace looks that no earlier job of a sequence is left behind, by the rows.
+// checkPlace checks by the rows that no earlier job of a sequence still waits.
 func (w *world) checkPlace(s *stint) {
 	if _, is := sequences[s.task]; !is || w.retried(s.job) {
 		return
@@ -301,7 +301,7 @@ func (w *world) retried(id int64) bool {
 	return w.diary.retried[id]
 }
 
-// resumeSequences has all go on that a failed job has stopped, at the end of a run.
+// resumeSequences resumes all stopped sequences at the end of a run.
 func (w *world) resumeSequences(ctx context.Context, st *store.Store) {
 	for _, name := range []string{"skipper", "stopper"} {
 		for _, key := range sequenceKeys {
@@ -312,7 +312,7 @@ func (w *world) resumeSequences(ctx context.Context, st *store.Store) {
 	}
 }
 
-// auditFlow looks at rates and turns when all is over.
+// auditFlow checks rates and turns at the end of a run.
 func (w *world) auditFlow() {
 	if !w.script.flow {
 		return
@@ -332,13 +332,13 @@ func (w *world) auditFlow() {
 	}
 }
 
-// checkRate looks that no stretch of time has more claims than may have become ready in it, or just before.
+// checkRate checks that no period has more claims than jobs that may have become ready in it or just before.
 func (w *world) checkRate(of, key string, claims []time.Duration) {
 	slices.Sort(claims)
 	for i, from := range claims {
 		for n, to := range claims[i:] {
 			rate, changes := w.most(of, from, to, func(a allowance) int { return a.perMinute })
-			// What has a place keeps it when the burst is made smaller, for as long as its queue is paused.
+			// An admitted job keeps its place when the burst is reduced, even while its queue is paused.
 			burst, _ := w.most(of, 0, to, func(a allowance) int { return a.burst })
 			most := burst + (changes+1)*(burst+1) + int((to-from+100*time.Millisecond)*time.Duration(rate)/time.Minute)
 			if n+1 > most {
@@ -349,10 +349,10 @@ func (w *world) checkRate(of, key string, claims []time.Duration) {
 	}
 }
 
-// turnsBefore is how many jobs of one key that waited may be claimed before one that came later and is alone.
+// turnsBefore is how many waiting jobs of one key may be claimed before a later job that is the only one of its key.
 const turnsBefore = 4
 
-// checkTurns looks that a job whose key has nothing else waiting is soon claimed.
+// checkTurns checks that a job that is the only waiting one of its key is claimed soon.
 func (w *world) checkTurns() {
 	first := map[int64]*stint{}
 	for _, s := range w.diary.stints {

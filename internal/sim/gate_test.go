@@ -10,19 +10,19 @@ import (
 	"testing/synctest"
 )
 
-// gate lets one transaction go at a time, when all else in the bubble waits. Which one is the choice of the seed alone:
-// goroutines that wake at the same instant reach the gate in an order that the Go scheduler chooses, and wait there in the
-// order of their labels.
+// gate admits one transaction at a time, when all other goroutines of the bubble wait. Only the seed decides which one:
+// goroutines that wake at the same instant reach the gate in an order of the Go scheduler, but wait there in the order of
+// their labels.
 type gate struct {
 	mu      sync.Mutex
 	waiting []*turn
 	bell    chan struct{}
 	choice  *rand.Rand
-	twice   string // two calls with one label waited at the same time: their order is chance
+	twice   string // a label with two waiting calls, whose order is random
 	passed  int
 }
 
-// turn is one call at the gate.
+// turn is one call that waits at the gate.
 type turn struct {
 	label string
 	begin chan struct{}
@@ -33,7 +33,7 @@ func newGate(seed uint64) *gate {
 	return &gate{bell: make(chan struct{}, 1), choice: rand.New(rand.NewPCG(seed, 1))}
 }
 
-// enter waits for a turn. Whoever gets one leaves the gate with leave.
+// enter waits for a turn. After it, the caller must call leave.
 func (g *gate) enter(ctx context.Context, dead <-chan struct{}, label string) (leave func(), err error) {
 	t := &turn{label, make(chan struct{}), make(chan struct{})}
 	g.mu.Lock()
@@ -56,12 +56,12 @@ func (g *gate) enter(ctx context.Context, dead <-chan struct{}, label string) (l
 	if i := slices.Index(g.waiting, t); i >= 0 {
 		g.waiting = slices.Delete(g.waiting, i, i+1)
 	} else {
-		close(t.end) // it was let go at the moment when it gave up
+		close(t.end) // the call was admitted at the moment when it gave up
 	}
 	return nil, err
 }
 
-// run is the one scheduler.
+// run schedules the calls at the gate.
 func (g *gate) run(stop <-chan struct{}) {
 	for {
 		select {

@@ -8,7 +8,7 @@ import (
 	"github.com/belfry-run/belfry/hook"
 )
 
-// The promises of hooks, by their places in docs/guarantees.md and docs/guides/webhooks.md.
+// The promises of hooks, in the words of docs/guarantees.md and docs/guides/webhooks.md.
 const (
 	eventOnce  = "A change that a hook selects becomes an event in its transaction, once"
 	eventComes = "An event is delivered at least once while the hook is active and the event is younger than 3 days, under one id"
@@ -16,14 +16,14 @@ const (
 	pullOrder  = "All readers of a hook see the same events in the same order"
 )
 
-// jobEnd is how a job ended, by the record.
+// jobEnd is the end of a job, by the record.
 type jobEnd struct {
 	id                           int64
 	namespace, task, kind, state string
 	at                           int64
 }
 
-// arrives notes that an event has reached who takes the events of a hook.
+// arrives records that an event has reached the receiver of a hook.
 func (w *world) arrives(name string, e hook.Event, ordered bool) {
 	w.mu.Lock()
 	m := w.diary.mail(name)
@@ -44,7 +44,7 @@ func (w *world) arrives(name string, e hook.Event, ordered bool) {
 	}
 }
 
-// said is what an event says.
+// said returns the text of an event.
 func said(e hook.Event) string {
 	text := fmt.Sprint(e.Type, " ", e.At.UnixMicro())
 	if e.Job != nil {
@@ -56,7 +56,7 @@ func said(e hook.Event) string {
 	return text
 }
 
-// pulled notes what a program got.
+// pulled records the events that a program got.
 func (w *world) pulled(m *mail, out hook.Pulled) {
 	if out.Missed > 0 {
 		w.broken(pullOrder, "%d events are missed", out.Missed)
@@ -73,12 +73,12 @@ func (w *world) pulled(m *mail, out hook.Pulled) {
 	}
 }
 
-// undelivered is how many events of posted hooks have not been taken.
+// undelivered returns how many events of posted hooks were not accepted.
 func (w *world) undelivered() int {
 	return len(w.rows(`select id from belfry_hook_events where sent_at = 0 and hook_id in (select id from belfry_hooks where pull = 0)`))
 }
 
-// resumeHooks resumes those that are paused or disabled, at the end of a run. The others go on by themselves.
+// resumeHooks resumes paused or disabled hooks at the end of a run.
 func (w *world) resumeHooks(ctx context.Context, pause func(ctx context.Context, namespace, name string, paused bool) (hook.Hook, error)) {
 	for _, row := range w.rows(`select name from belfry_hooks where paused = 1 or disabled_at > 0`) {
 		if _, err := pause(ctx, "default", row[0], false); err != nil {
@@ -87,7 +87,7 @@ func (w *world) resumeHooks(ctx context.Context, pause func(ctx context.Context,
 	}
 }
 
-// auditHooks holds what arrived to the ends of jobs, when all is over.
+// auditHooks compares the received events with the ends of jobs at the end of a run.
 func (w *world) auditHooks() {
 	if !w.script.hooks {
 		return
@@ -114,7 +114,7 @@ func (w *world) auditHooks() {
 	w.auditKept()
 }
 
-// auditHook holds the events of a hook to the ends of jobs.
+// auditHook compares the events of a hook with the ends of jobs.
 func (w *world) auditHook(h hooked, ends []jobEnd) {
 	m := w.diary.mail(h.Name)
 	final := map[int64][]hook.Event{}
@@ -143,7 +143,7 @@ func (w *world) auditHook(h hooked, ends []jobEnd) {
 	}
 }
 
-// auditRetries holds the events that another attempt follows to the attempts that failed.
+// auditRetries compares the events about retries with the failed attempts.
 func (w *world) auditRetries(ends []jobEnd) {
 	told, failed := map[int64]int{}, map[int64]int{}
 	for _, e := range w.diary.mail("all").events {
@@ -161,7 +161,7 @@ func (w *world) auditRetries(ends []jobEnd) {
 	}
 }
 
-// mayEndTwice reports that a job may have been brought back.
+// mayEndTwice reports whether a job may have been retried by hand.
 func (w *world) mayEndTwice(end jobEnd) bool {
 	if w.diary.retried[end.id] {
 		return true
@@ -177,7 +177,7 @@ func (w *world) mayEndTwice(end jobEnd) bool {
 	return false
 }
 
-// auditKept looks how long events are kept, when no node is up.
+// auditKept checks the retention of events, when no node is up.
 func (w *world) auditKept() {
 	time.Sleep(hook.Keep - time.Hour)
 	before := w.rows(`select id, at from belfry_hook_events`)

@@ -14,13 +14,13 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// hooked is a hook, and which events of final states it selects.
+// hooked is a hook with the final states whose events it selects.
 type hooked struct {
 	hook.Hook
 	wants func(end jobEnd) bool
 }
 
-// hooks of a world. The last is made by a user, while jobs end.
+// hooks are the hooks of a world. A user creates the last one while jobs end.
 var hooks = []hooked{
 	{hook.Hook{Name: "all", On: []string{"*"}}, func(jobEnd) bool { return true }},
 	{hook.Hook{Name: "failures", On: []string{"job.failed", "job.retrying"}}, func(e jobEnd) bool { return e.kind == "func" && e.state == "failed" }},
@@ -31,15 +31,15 @@ var hooks = []hooked{
 	{hook.Hook{Name: "new", On: []string{"job.*"}}, func(e jobEnd) bool { return e.kind == "func" }},
 }
 
-// mail is what is known of the events of a hook.
+// mail has the known data about the events of a hook.
 type mail struct {
-	asked, saved time.Duration // of the call that made it; saved is 0 while it has no answer
+	asked, saved time.Duration // start and end of the call that created it; saved is 0 without an answer
 	events       map[int64]hook.Event
-	first        []int64           // in the order in which they came first
-	deliveries   map[string]string // ids, by the key of a delivery
-	cursors      map[string]int64  // of a pulled hook: the event at a place
-	underWay     int               // requests to the receiver
-	next         string            // where a program goes on
+	first        []int64           // events in the order of their first arrival
+	deliveries   map[string]string // IDs, by the key of a delivery
+	cursors      map[string]int64  // for a pulled hook: the event of a cursor
+	underWay     int               // requests to the receiver under way
+	next         string            // cursor at which a program continues
 }
 
 func (d *diary) mail(name string) *mail {
@@ -68,7 +68,7 @@ func (w *world) foundHooks(ctx context.Context) error {
 	return nil
 }
 
-// hookSteps draws what users and programs do with hooks.
+// hookSteps draws actions of users and programs with hooks.
 func hookSteps(seed uint64, length time.Duration) (steps []step) {
 	r := rand.New(rand.NewPCG(seed, 12))
 	kinds := []string{"pull", "pull", "pull", "pull", "new hook", "edit hook", "pause hook", "resume hook", "resume hook", "replay"}
@@ -78,7 +78,7 @@ func hookSteps(seed uint64, length time.Duration) (steps []step) {
 	return steps
 }
 
-// askHooks is a step of a user that is about hooks.
+// askHooks carries out a step of a user about hooks.
 func (w *world) askHooks(ctx context.Context, st *store.Store, s step) (err error) {
 	pick := int(s.n >> 20)
 	h := hooks[pick%(len(hooks)-1)]
@@ -108,7 +108,7 @@ func (w *world) askHooks(ctx context.Context, st *store.Store, s step) (err erro
 	return err
 }
 
-// pull is a program that asks for the events of a pulled hook from where it stands, or once more, and acknowledges some.
+// pull is a program that pulls events of a hook from its cursor or from an earlier one, and acknowledges some.
 func (w *world) pull(ctx context.Context, st *store.Store, pick int) error {
 	w.mu.Lock()
 	m := w.diary.mail("pulled")
@@ -138,14 +138,14 @@ func (w *world) pull(ctx context.Context, st *store.Store, pick int) error {
 	return nil
 }
 
-// poster sends events for a node to receivers that are slow, dead, refuse, or whose answer is lost.
+// poster sends events for a node. Receivers may be slow or dead, may refuse, or their answer may be lost.
 type poster struct{ *life }
 
 var _ interface {
 	Send(ctx context.Context, c alert.Channel, m alert.Message) view.DeliveryResult
 } = poster{}
 
-// Send is one request. It may arrive though its sender has given up or ended.
+// Send makes one request. It may arrive even if its sender has given up or ended.
 func (p poster) Send(ctx context.Context, c alert.Channel, m alert.Message) view.DeliveryResult {
 	w, name := p.node.world, hook.NameOf(c)
 	if p.ended() {
@@ -201,7 +201,7 @@ func (w *world) underWay(name string, by int) {
 	}
 }
 
-// mood is how a receiver is now. One is dead for two minutes at a time.
+// mood returns the current behaviour of a receiver. It is dead for two minutes at a time.
 func (w *world) mood(name string) string {
 	if w.calm.Load() {
 		return "well"
@@ -213,7 +213,7 @@ func (w *world) mood(name string) string {
 	return core.Or(moods[w.draw("mood "+name)%40], "well")
 }
 
-// posted notes that a receiver has taken a request.
+// posted records that a receiver has accepted a request.
 func (w *world) posted(name string, m alert.Message) {
 	var p hook.Payload
 	if err := json.Unmarshal(m.Body, &p); err != nil || p.Hook != name || p.Delivery != m.Key {

@@ -17,10 +17,10 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// taskNames are the functions of every worker, and how their handlers behave.
+// taskNames are the handlers of every worker, named by their behaviour.
 var taskNames = []string{"bulk", "deaf", "flaky", "limited", "m1", "m2", "m3", "once", "quick", "slow", "snoozer"}
 
-// funcs are all functions of the workers.
+// funcs returns all handlers of the workers.
 func (w *world) funcs() []string {
 	names := slices.Clone(taskNames)
 	if w.script.flow {
@@ -44,7 +44,7 @@ func (w *world) funcs() []string {
 	return names
 }
 
-// queues are those that a script pauses, and those that it does not.
+// queues returns all queues, whether a script pauses them or not.
 func (w *world) queues() []string {
 	names := []string{"default", "limited", "bulk"}
 	if w.script.flow {
@@ -59,7 +59,7 @@ func (w *world) queues() []string {
 	return names
 }
 
-// slots are those of each worker, by queue.
+// slots returns the slots of each worker, by queue.
 func (w *world) slots() map[string]int {
 	slots := map[string]int{"default": 4, "limited": 2, "bulk": 6}
 	if w.script.flow {
@@ -85,7 +85,7 @@ func sortHeld(held []job.Holding) []job.Holding {
 // hand runs handlers, and keeps the diary.
 type hand struct{ *life }
 
-// Execute is a run of a handler. What it does follows from the seed, the job and its lease.
+// Execute runs a handler. Its behaviour follows from the seed, the job and the lease.
 func (h *hand) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	w := h.node.world
 	d := func(what string, n uint64) uint64 { return w.draw(what, uint64(r.Job.ID), uint64(r.Lease)) % n }
@@ -135,10 +135,10 @@ func (h *hand) Execute(ctx context.Context, r *worker.Run) job.Finish {
 		_ = sleep(context.Background(), h.dead, takes)
 	} else if cut := sleep(ctx, h.dead, takes); cut != nil {
 		err = cut
-		// Handlers that are told to end together do so one after the other.
+		// Handlers that are told to end at the same time end one after the other.
 		_ = sleep(context.Background(), h.dead, time.Duration(d("reacts", uint64(time.Millisecond))))
 	}
-	if !w.endStint(s, err == nil) { // it was cut with its process
+	if !w.endStint(s, err == nil) { // its process was killed
 		return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeHandedBack}
 	}
 	switch {
@@ -157,21 +157,21 @@ func (h *hand) Execute(ctx context.Context, r *worker.Run) job.Finish {
 	return job.Finish{Ref: r.Ref(), Outcome: job.OutcomeError, Error: err.Error()}
 }
 
-// step is something that a user does, at an instant of the run.
+// step is an action of a user at an instant of the run.
 type step struct {
 	at   time.Duration
 	what string
-	n    uint64 // what it is about
+	n    uint64 // random number that selects its object
 }
 
-// script is all that happens to a cluster. It follows from a seed; the shrinker leaves parts out.
+// script has all events of a run. It follows from a seed; the shrinker leaves parts out.
 type script struct {
 	seed      uint64
 	length    time.Duration
 	nodes     int
 	prefetch  int
-	clock     bool  // it may be set
-	plans     []int // which of plans there are
+	clock     bool  // the clock may be set
+	plans     []int // indexes of plans in use
 	flow      bool  // it has limits, sequences and turns
 	workflows bool
 	durables  bool // it has jobs whose handlers take steps
@@ -183,7 +183,7 @@ type script struct {
 	faults    []fault
 }
 
-// plans are the schedules of a world: each overlap and each way of catching up, by plan and from the finish.
+// plans are the schedules of a world: each overlap and catch-up policy, planned and from the finish.
 var plans = []schedule.Schedule{
 	{Name: "skip", Task: "once", Rules: []schedule.Rule{{Every: core.Duration(20 * time.Second)}}, Overlap: schedule.OverlapSkip, Catchup: schedule.CatchupLatest},
 	{Name: "one", Task: "slow", Rules: []schedule.Rule{{Cron: "* * * * *"}}, Overlap: schedule.OverlapBufferOne, Catchup: schedule.CatchupAll},
@@ -195,7 +195,7 @@ var plans = []schedule.Schedule{
 	{Name: "cycle", Task: "round", Rules: []schedule.Rule{{Every: core.Duration(40 * time.Second)}}},
 }
 
-// plans are those of the script.
+// plans returns the schedules of the script.
 func (w *world) plans() (all []schedule.Schedule) {
 	for _, i := range w.script.plans {
 		all = append(all, plans[i])
@@ -203,7 +203,7 @@ func (w *world) plans() (all []schedule.Schedule) {
 	return all
 }
 
-// found sets the tasks, queues and schedules up, before anything breaks.
+// found sets up tasks, queues and schedules before the first fault.
 func (w *world) found() error {
 	ctx := label(context.Background(), "found")
 	st := w.file
@@ -269,7 +269,7 @@ func (w *world) found() error {
 	return nil
 }
 
-// do is a step of a user, through a node that is up.
+// do carries out a step of a user through a node that is up.
 func (w *world) do(i int, s step) {
 	l := w.someone(int(s.n >> 8 & 0xff))
 	if l == nil {
@@ -282,7 +282,7 @@ func (w *world) do(i int, s step) {
 	w.trace("user%d %s at %s: %s", i, s.what, l.node.name, verdict(err))
 }
 
-// patienceOf is how long a user waits. Some leave at once.
+// patienceOf returns how long a user waits for an answer. Some give up at once.
 func patienceOf(s step) time.Duration {
 	if s.n%7 == 0 {
 		return time.Duration(s.n>>16) % (600 * time.Microsecond)
@@ -376,7 +376,7 @@ func (w *world) ask(ctx context.Context, l *life, s step) (err error) {
 	return err
 }
 
-// enqueue asks for jobs, and remembers those that were acknowledged.
+// enqueue enqueues jobs and records the acknowledged ones.
 func (w *world) enqueue(ctx context.Context, ask func(context.Context, []job.NewJob) ([]job.Enqueued, error), ns ...job.NewJob) error {
 	out, err := ask(ctx, ns)
 	if err != nil {
@@ -388,8 +388,8 @@ func (w *world) enqueue(ctx context.Context, ask func(context.Context, []job.New
 	return nil
 }
 
-// hang is a worker of somebody else's making: it claims a job, does not renew, and reports a success when it likes, which may
-// be long after the job was given to another.
+// hang is a faulty worker: it claims a job, does not renew, and reports a success at any time, perhaps long after another
+// worker got the job.
 func (w *world) hang(l *life, s step) error {
 	name := fmt.Sprintf("hang%d", s.n%1000)
 	ctx := label(context.Background(), name)
@@ -412,14 +412,14 @@ func (w *world) hang(l *life, s step) error {
 	j := c.Jobs[0].Job
 	run := &stint{node: name, task: "hang", job: j.ID, lease: c.Lease, deaf: true}
 	w.startStint(run)
-	// Mostly just after it was given up, when the one who got the job then is at it.
+	// Mostly just after the session was given up, while the next worker runs the job.
 	time.Sleep(30*time.Second + time.Duration(w.draw(name)%uint64(40*time.Second)))
 	w.endStint(run, true)
 	if l = w.someone(0); l == nil {
 		return nil
 	}
 	switch j.Task {
-	case "part": // a success would be one that no handler had
+	case "part": // a success would be one of no handler
 		return nil
 	case "durable":
 		next := 1 + len(w.rows(`select number from belfry_steps where job_id = $1`, j.ID))

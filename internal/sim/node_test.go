@@ -20,26 +20,26 @@ type node struct {
 	name  string
 
 	mu    sync.Mutex
-	life  *life // nil: it is down
+	life  *life // nil: the node is down
 	lives int
 	woes  []woe
 }
 
-// woe is a trouble of a node until an instant.
+// woe is a trouble of a node that lasts until an instant.
 type woe struct {
 	until time.Duration
 	trouble
 }
 
-// trouble is what is wrong between a node and its database.
+// trouble is the faults between a node and its database.
 type trouble struct {
-	cut   bool // nothing gets through
+	cut   bool // no call gets through
 	lossy bool // requests and answers are lost, and some requests come twice
 	slow  bool // calls take seconds
 	full  bool // writes fail at a statement
 }
 
-// trouble is what is wrong with a node now.
+// trouble returns the current faults of a node.
 func (n *node) trouble(w *world) (f trouble) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -82,16 +82,16 @@ type life struct {
 	fate   fate
 }
 
-// fate is where a process is going to crash.
+// fate is the point at which a process will crash.
 type fate int
 
 const (
 	livesOn fate = iota
 	beforeCommit
-	afterCommit // whose answer nobody gets
+	afterCommit // and before the answer
 )
 
-// doom reports that a process crashes here.
+// doom reports whether a process crashes at this point.
 func (l *life) doom(at fate) bool {
 	l.doomed.Lock()
 	defer l.doomed.Unlock()
@@ -111,7 +111,7 @@ func (l *life) ended() bool {
 	}
 }
 
-// kill ends a process without a word: its calls fail from now on, and its handlers are cut.
+// kill ends a process abruptly: its calls fail from now on, and its handlers are cut off.
 func (l *life) kill() {
 	l.once.Do(func() {
 		l.node.mu.Lock()
@@ -123,7 +123,7 @@ func (l *life) kill() {
 	})
 }
 
-// start begins a life. It does nothing where there is one.
+// start starts a process on the node, unless one runs.
 func (n *node) start() {
 	w := n.world
 	if n.current() != nil || w.over.Load() {
@@ -159,7 +159,7 @@ func (n *node) start() {
 		loops.Go(func() { _ = run(ctx) })
 	}
 	loops.Go(func() {
-		for i := 0; ctx.Err() == nil; i++ { // a worker whose first session is refused ends: a process manager starts it again
+		for i := 0; ctx.Err() == nil; i++ { // a worker whose first session is refused ends, and a process manager restarts it
 			_ = k.Run(ctx)
 			_ = sleep(ctx, l.dead, time.Second)
 		}
@@ -170,19 +170,19 @@ func (n *node) start() {
 	})
 }
 
-// end stops a node in order, and waits.
+// end stops a node gracefully and waits.
 func (n *node) end() {
 	if l := n.current(); l != nil {
 		l.stop()
 	}
 }
 
-// mover is the store as an engine sees it. Each call is named for the gate.
+// mover is the store for an engine. Each call has a label for the gate.
 type mover struct{ *life }
 
 type followingMover struct{ mover }
 
-// starter is the part of it that workflows need.
+// starter is the part of the store for workflows.
 type starter struct{ *life }
 
 func newMover(l *life, s script) engine.Store {
@@ -246,7 +246,7 @@ func (m mover) EndLateCycles(ctx context.Context) (job.Promoted, error) {
 	return m.store.EndLateCycles(label(ctx, "late cycles"))
 }
 
-// AgeJobs is of worlds with a queue whose jobs age. Others spare the calls.
+// AgeJobs calls the store only in worlds with a queue with ageing.
 func (m mover) AgeJobs(ctx context.Context) (time.Duration, error) {
 	if !m.node.world.script.ageing {
 		return time.Hour, nil
@@ -258,7 +258,7 @@ func (m followingMover) FollowClock(ctx context.Context) error {
 	return m.store.FollowClock(label(ctx, "clock"))
 }
 
-// leaser is the store as a worker sees it, over a network that may bring a request twice.
+// leaser is the store for a worker, over a network that may deliver a request twice.
 type leaser struct{ *life }
 
 func (b *leaser) OpenSession(ctx context.Context, i job.WorkerInfo) (job.Session, error) {
@@ -277,7 +277,7 @@ func (b *leaser) Claim(ctx context.Context, c job.ClaimRequest) (job.Claim, erro
 	}
 	b.again(what, func(ctx context.Context, st *store.Store) {
 		c.Wait = 0
-		_, _ = st.Claim(ctx, c) // its answer reaches nobody
+		_, _ = st.Claim(ctx, c) // the answer is lost
 	})
 	return b.store.Claim(label(ctx, what), c)
 }
@@ -307,8 +307,8 @@ func (b *leaser) CloseSession(ctx context.Context, session string) error {
 
 func (b *leaser) Nudged(session string) <-chan struct{} { return b.store.Nudged(session) }
 
-// again has a request come a second time, where the network does that: late, to whichever node is up then, and also when
-// its sender has ended.
+// again delivers a request a second time if the network does so: late, to any node that is up then, and even if its sender
+// has ended.
 func (b *leaser) again(what string, call func(ctx context.Context, st *store.Store)) {
 	w := b.node.world
 	if !b.node.trouble(w).lossy || !w.chance(6, "double "+b.node.name+" "+what) {
@@ -328,10 +328,10 @@ func (b *leaser) again(what string, call func(ctx context.Context, st *store.Sto
 	})
 }
 
-// longestDelay is how late a request may come a second time: far beyond [job.ClaimSettled] and the end of a session.
+// longestDelay is the longest delay of a repeated request: far beyond [job.ClaimSettled] and the end of a session.
 const longestDelay = 2 * time.Minute
 
-// someone is a node that is up, the first from one on.
+// someone returns the first node from an index on that is up.
 func (w *world) someone(from int) *life {
 	for k := range w.nodes {
 		if l := w.nodes[(from+k)%len(w.nodes)].current(); l != nil {

@@ -5,20 +5,19 @@ import (
 	"strings"
 )
 
-// plant is a fault that is put into the product on purpose, by changing its statements on their way to the database, or by a
-// disk that forgets a commit.
+// plant is a deliberate fault of the product: a changed SQL statement, or a disk that forgets a commit.
 type plant struct {
 	name     string
-	area     string // whose scripts show it
+	area     string // area whose scripts show it
 	old, new string
-	also     [2]string // another part of the same statement, and what it becomes
+	also     [2]string // another part of the same statement and its replacement
 	forget   bool
-	seeds    uint64 // that are enough to find it
+	seeds    uint64 // number of seeds that find it
 }
 
 var errForgotten = errors.New("what was committed is forgotten")
 
-// plants are what a simulation has to find.
+// plants are the faults that a simulation must find.
 var plants = []plant{
 	{name: "a success under a lost lease counts", area: "jobs",
 		old: "and l.number = t.lease and (l.session = $2 or $2 = '')", new: "and $2 = $2",
@@ -107,7 +106,7 @@ var plants = []plant{
 		forget: true, seeds: 10},
 }
 
-// statement is what becomes of a statement.
+// statement returns a statement with the fault.
 func (p *plant) statement(sql string) string {
 	if p == nil || p.old == "" || !strings.Contains(sql, p.old) {
 		return sql
@@ -119,7 +118,7 @@ func (p *plant) statement(sql string) string {
 	return sql
 }
 
-// forgets reports that a commit is undone, though it is answered.
+// forgets reports whether a commit is undone although it is acknowledged.
 func (p *plant) forgets(w *world, tx *txn) bool {
 	if p == nil || !p.forget || tx.done < 3 || !w.chance(300, "forget") {
 		return false

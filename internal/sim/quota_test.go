@@ -15,25 +15,25 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// The promises of quotas and bounds, by their places in docs/guarantees.md.
+// The promises of quotas and bounds, in the words of docs/guarantees.md.
 const (
-	quotaHolds = "Jobs that are let in never go beyond the quota of their namespace, on any number of nodes"
-	boundHolds = "New jobs that are let in never go beyond the max_waiting of their queue, on any number of nodes"
+	quotaHolds = "Jobs that are admitted never exceed the quota of their namespace, on any number of nodes"
+	boundHolds = "New jobs that are admitted never exceed the max_waiting of their queue, on any number of nodes"
 	dropsWell  = "A full queue drops jobs that have not begun alone, the oldest of the lowest priority first, and no more than new ones need room for"
-	noneMade   = "What is refused is not there" // of both
+	noneMade   = "What is refused is not there" // of quotas and bounds
 )
 
-// quotas are those of namespaces: of jobs that wait, and of a rate.
+// quotas are the quotas of namespaces: of waiting jobs, and of a rate.
 var quotas = map[string]struct{ waiting, perMinute, burst int }{"full": {waiting: 8}, "fast": {perMinute: 20, burst: 6}}
 
-const narrowest = 6 // jobs that wait in queue narrow, at most
+const narrowest = 6 // most waiting jobs of queue narrow
 
-// booking is a batch that a user asks for, once or several times under the same keys.
+// booking is a batch that a user enqueues, once or several times under the same keys.
 type booking struct {
 	namespace string
 	keys      []string
-	ids       []int64 // by its answer
-	unsure    bool    // a call of it neither succeeded nor was refused
+	ids       []int64 // IDs in its answer
+	unsure    bool    // a call neither succeeded nor was refused
 }
 
 func (w *world) foundQuotas(ctx context.Context) error {
@@ -62,10 +62,10 @@ func (w *world) foundQuotas(ctx context.Context) error {
 	return nil
 }
 
-// askQuota asks for jobs under a quota or a bound.
+// askQuota enqueues jobs under a quota or a bound.
 func (w *world) askQuota(ctx context.Context, st *store.Store, s step) error {
 	pick := int(s.n >> 20)
-	// Calls of one actor share a transaction, and are asked for alone, all at once, when that is refused: in an order of chance.
+	// Calls of one actor would share a transaction. If that is refused, they are repeated alone, in a random order.
 	ctx = access.WithActor(ctx, fmt.Sprint("user", s.n))
 	for i := range 1 + pick%3 {
 		ask := w.book
@@ -79,7 +79,7 @@ func (w *world) askQuota(ctx context.Context, st *store.Store, s step) error {
 	return nil
 }
 
-// squeeze asks for jobs of a queue that drops the oldest when it is full.
+// squeeze enqueues jobs in a queue that drops the oldest jobs when it is full.
 func (w *world) squeeze(ctx context.Context, st *store.Store, n uint64) error {
 	priority := int(n % 3)
 	ns := make([]job.NewJob, 1+n/3%8)
@@ -91,7 +91,7 @@ func (w *world) squeeze(ctx context.Context, st *store.Store, n uint64) error {
 	return err
 }
 
-// book asks for a batch in a namespace with a quota, until there is room.
+// book enqueues a batch in a namespace with a quota, until there is room.
 func (w *world) book(ctx context.Context, st *store.Store, n uint64) error {
 	b := &booking{namespace: []string{"fast", "full"}[n%2]}
 	var ns []job.NewJob
@@ -102,7 +102,7 @@ func (w *world) book(ctx context.Context, st *store.Store, n uint64) error {
 	w.mu.Lock()
 	w.diary.bookings = append(w.diary.bookings, b)
 	w.mu.Unlock()
-	if n/12%3 == 0 { // the same key in another namespace is another
+	if n/12%3 == 0 { // the same key in another namespace is a different key
 		if err := w.enqueue(ctx, st.Enqueue, job.NewJob{Task: "quick", Key: b.keys[0]}); err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (w *world) book(ctx context.Context, st *store.Store, n uint64) error {
 	}
 }
 
-// checkRoom looks that no more jobs wait than may. Those that were leased once are not counted: they come back in any case.
+// checkRoom checks the number of waiting jobs. Jobs that were leased before are not counted: they may always come back.
 func (w *world) checkRoom(promise string, most int, where string) {
 	if rows := w.rows(`select id from belfry_live j where job_id is null and lease = 0 and attempt = 0
 		and not exists (select 1 from belfry_attempts a where a.job_id = j.id) and ` + where); len(rows) > most {
@@ -167,7 +167,7 @@ func (w *world) auditQuotas() {
 	}
 }
 
-// checkEnqueueRate looks that no stretch of time has more new jobs of a namespace than its rate and burst let in.
+// checkEnqueueRate checks that no period has more new jobs of a namespace than its rate and burst admit.
 func (w *world) checkEnqueueRate(namespace string, created []int64) {
 	q := quotas[namespace]
 	for i, from := range created {

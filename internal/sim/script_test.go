@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// fault is something that breaks, at an instant of the run.
+// fault is a fault of a node at an instant of the run.
 type fault struct {
 	at   time.Duration
 	what string
@@ -18,13 +18,13 @@ type fault struct {
 	last time.Duration
 }
 
-// The faults. A crash is at an instant, or at the next transaction: before it, or after its commit, whose answer nobody gets.
+// The faults. A crash is at an instant, or at the next transaction: before it, or after its commit and before its answer.
 var faultNames = []string{"crash", "crash before", "crash after", "crash after", "cut", "lossy", "lossy", "slow", "full", "stop"}
 
-// jobNames are what users ask of jobs and schedules.
+// jobNames are the actions of users on jobs and schedules.
 var jobNames = []string{"enqueue", "enqueue", "enqueue", "enqueue", "batch", "batch", "key", "active", "hang", "cancel", "retry", "trigger", "pause", "resume", "resume", "pause queue", "resume queue", "resume queue"}
 
-// jobSteps draws what they ask in a script of these alone.
+// jobSteps draws the steps of a script with only these actions.
 func jobSteps(seed uint64, length time.Duration) (steps []step) {
 	r := rand.New(rand.NewPCG(seed, 16))
 	for range int(length / (12 * time.Second)) {
@@ -112,7 +112,7 @@ func (w *world) play(t *testing.T) {
 	}
 	for w.since() < w.script.length {
 		time.Sleep(min(30*time.Second, w.script.length-w.since()))
-		if w.plant != nil && w.isBroken() { // what was planted is found
+		if w.plant != nil && w.isBroken() { // the planted fault is found
 			w.over.Store(true)
 			for _, n := range w.nodes {
 				n.end()
@@ -123,7 +123,7 @@ func (w *world) play(t *testing.T) {
 	w.recover()
 }
 
-// strike has a fault happen.
+// strike makes a fault happen.
 func (w *world) strike(f fault) {
 	n := w.nodes[f.node]
 	l := n.current()
@@ -161,20 +161,20 @@ func (w *world) strike(f fault) {
 	case "crash", "crash before", "crash after", "stop":
 		time.Sleep(f.last)
 		if l != nil {
-			l.kill() // one that was stopped has ended by then, or is killed as by a process manager
+			l.kill() // a stopped process has ended by then, or is killed as by a process manager
 		}
 		n.start()
 	}
 }
 
 const (
-	// settles is how long after the last fault a cluster may take until it runs as if nothing had been.
+	// settles is the longest time from the last fault until a cluster works normally.
 	settles = 4 * time.Minute
-	// drains is how long all jobs may take to end after that.
+	// drains is the longest time from then until all jobs have ended.
 	drains = 20 * time.Minute
 )
 
-// recover ends all faults, checks that all goes on, and lets it end.
+// recover ends all faults, checks that schedules go on, and lets all jobs end.
 func (w *world) recover() {
 	for _, n := range w.nodes {
 		n.heal()
@@ -184,9 +184,9 @@ func (w *world) recover() {
 			l.doomed.Unlock()
 		}
 	}
-	// The last calls of users have ended by then: no schedule is paused from then on.
+	// The last calls of users have ended then, so that no schedule is paused any more.
 	time.Sleep(30 * time.Second)
-	for _, f := range w.script.faults { // who is down comes back by then
+	for _, f := range w.script.faults { // nodes that are down come back by then
 		if f.what != "clock" {
 			time.Sleep(max(0, f.at+f.last+10*time.Second-w.since()))
 		}
@@ -224,5 +224,5 @@ func (w *world) recover() {
 	}
 }
 
-// live is how many jobs have not ended.
+// live returns the number of jobs that have not ended.
 func (w *world) live() int { return len(w.rows(`select id from belfry_jobs`)) }

@@ -16,25 +16,25 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// sharing is a limit of a namespace or a queue: all its jobs share it, or those of a key do.
+// sharing is a limit of a namespace or queue, shared by all its jobs or by the jobs of a key.
 type sharing struct {
-	of    string // in the diary's settings
+	of    string // its name in the settings of the diary
 	keyed bool
 	has   func(s *stint) bool
 }
 
-// The namespace guests and the queue gated have limits with rates. Task visitor is of both.
+// The namespace guests and the queue gated have limits with rates. Task visitor belongs to both.
 var sharings = []sharing{
 	{"guests", false, func(s *stint) bool { return s.task == "guest" || s.task == "visitor" }},
 	{"gated", true, func(s *stint) bool { return s.queue == "gated" }},
 }
 
-// sharedTasks are those under such limits.
+// sharedTasks are the tasks under such limits.
 var sharedTasks = []string{"gated", "guest", "visitor"}
 
 var firstShares = map[string]allowance{"guests": {running: 3, perMinute: 20, burst: 4}, "gated": {running: 2, perMinute: 12, burst: 2}}
 
-// saveShare has a namespace or a queue allow so much.
+// saveShare saves the limits of a namespace or queue.
 func saveShare(ctx context.Context, st *store.Store, of string, a allowance) (err error) {
 	limits := a.limits()
 	if of == "guests" {
@@ -46,7 +46,7 @@ func saveShare(ctx context.Context, st *store.Store, of string, a allowance) (er
 	return err
 }
 
-// foundShared sets up what shares limits.
+// foundShared sets up tasks that share limits.
 func (w *world) foundShared(ctx context.Context) error {
 	for of, a := range firstShares {
 		if err := saveShare(ctx, w.file, of, a); err != nil {
@@ -70,7 +70,7 @@ func (w *world) foundShared(ctx context.Context) error {
 	return nil
 }
 
-// sharedSteps draws what users ask under limits of namespaces and queues.
+// sharedSteps draws requests of users under limits of namespaces and queues.
 func sharedSteps(seed uint64, length time.Duration) (steps []step) {
 	r := rand.New(rand.NewPCG(seed, 15))
 	kinds := []string{"guest", "guest", "gated", "visitor", "visitor", "edit share"}
@@ -80,7 +80,7 @@ func sharedSteps(seed uint64, length time.Duration) (steps []step) {
 	return steps
 }
 
-// askShared is a step of a user that is about limits of namespaces and queues.
+// askShared carries out a step of a user about limits of namespaces and queues.
 func (w *world) askShared(ctx context.Context, st *store.Store, s step) error {
 	pick := int(s.n >> 20)
 	if s.what == "edit share" {
@@ -95,14 +95,14 @@ func (w *world) askShared(ctx context.Context, st *store.Store, s step) error {
 	ns := make([]job.NewJob, 1+pick/2%14)
 	for i := range ns {
 		ns[i] = job.NewJob{Namespace: namespace, Task: s.what, Input: json.RawMessage(`{"k":"` + key + `"}`)}
-		if pick/32%4 == 0 { // it comes of age later
+		if pick/32%4 == 0 { // the job is delayed
 			ns[i].Delay = core.Duration(time.Duration(1+pick%20) * time.Second)
 		}
 	}
 	return w.enqueue(ctx, st.Enqueue, ns...)
 }
 
-// checkShared looks whether a handler may run that has just begun, as [world.checkFlow] does.
+// checkShared checks whether a handler that has just begun may run, as [world.checkFlow] does.
 func (w *world) checkShared(s *stint) (promise, why string) {
 	for _, l := range sharings {
 		if !w.script.shared || s.deaf || !l.has(s) {
@@ -110,7 +110,7 @@ func (w *world) checkShared(s *stint) (promise, why string) {
 		}
 		running, newest := w.beside(s, func(o *stint) bool { return l.has(o) && (!l.keyed || o.key == s.key) })
 		if w.script.clock {
-			newest = 0 // rows tell another time
+			newest = 0 // the rows have times of another clock
 		}
 		if most, _ := w.most(l.of, newest, w.since(), func(a allowance) int { return a.running }); running > most {
 			return limitRunning, fmt.Sprintf("job %d of %s with key %q begins as number %d at once, of %d", s.job, l.of, s.key, running, most)
@@ -119,7 +119,7 @@ func (w *world) checkShared(s *stint) (promise, why string) {
 	return "", ""
 }
 
-// auditShared looks at rates when all is over.
+// auditShared checks rates at the end of a run.
 func (w *world) auditShared() {
 	if !w.script.shared || w.script.clock {
 		return

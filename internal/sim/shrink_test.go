@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// shrink drops parts of a script while it still breaks the same promise, and answers the shortest that it finds within so
-// many runs.
+// shrink removes parts of a script while it still violates the same promise. It returns the shortest script that it finds
+// within that many runs.
 func shrink(t *testing.T, s script, p *plant, promise string, runs int) script {
 	t.Helper()
 	fails := func(s script) bool {
@@ -35,7 +35,7 @@ func shrink(t *testing.T, s script, p *plant, promise string, runs int) script {
 	return s
 }
 
-// fewer leaves out ever smaller parts of a list while it still fails.
+// fewer removes ever smaller parts of a list while it still fails.
 func fewer[T any](all []T, fails func([]T) bool) []T {
 	for size := len(all); size > 0; size /= 2 {
 		for from := 0; from < len(all); {
@@ -50,7 +50,7 @@ func fewer[T any](all []T, fails func([]T) bool) []T {
 	return all
 }
 
-// String is a script as a person reads it.
+// String formats a script for people.
 func (s script) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d, %s, %d nodes, prefetch %d\n", s.seed, s.length, s.nodes, s.prefetch)

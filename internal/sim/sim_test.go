@@ -19,19 +19,19 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// alone has a test use one processor. Where one goroutine runs at a time, others only cost: nearly a third of the time. The test of
-// repetition uses them all, because an order that they leave to chance shows there.
+// alone makes a test use one processor. As only one goroutine runs at a time, more processors cost nearly a third of the time.
+// The test of repetition uses all processors, to reveal a random order.
 func alone(t *testing.T) {
 	before := runtime.GOMAXPROCS(1)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 }
 
-// bound is a number that the environment may change.
+// bound returns a number that the environment may override.
 func bound(name string, otherwise, short float64) float64 {
 	if n, err := strconv.ParseFloat(os.Getenv(name), 64); err == nil && n > 0 {
 		return n
 	}
-	if testing.Short() { // under the race detector, say
+	if testing.Short() { // for example, under the race detector
 		return short
 	}
 	return otherwise
@@ -58,8 +58,8 @@ func excerpt(lines []string, at int) string {
 	return strings.Join(lines[min(max(0, at-5), len(lines)):min(at+5, len(lines))], "\n")
 }
 
-// No promise is broken, whatever a seed draws. SIM_SEED, SIM_SEEDS and SIM_HOURS bound it; SIM_TRACE names a file for the
-// trace of one seed.
+// No seed violates a promise. SIM_SEED, SIM_SEEDS and SIM_HOURS set the seeds and the length; SIM_TRACE names a file for
+// the trace of one seed.
 func TestSimHolds(t *testing.T) {
 	alone(t)
 	begun, cpu := time.Now(), processorTime()
@@ -88,9 +88,9 @@ func TestSimHolds(t *testing.T) {
 		seeds, took.Hours(), calls, runs, time.Since(begun).Round(time.Second), took.Hours()/(processorTime()-cpu).Minutes())
 }
 
-// area is a part of the product that has short and busy runs of its own.
+// area is a part of the product with its own short and busy runs.
 type area struct {
-	first  uint64 // seed
+	first  uint64 // first seed
 	draw   func(seed uint64, length time.Duration) []step
 	choose func(s *script)
 }
@@ -108,14 +108,14 @@ var areas = map[string]area{
 	"jobs":   {8000, jobSteps, func(s *script) { s.plans = []int{0, 1, 2, 3, 4, 5, 6, 7}; s.lose() }},
 }
 
-// lose adds networks that lose requests and answers, and bring some requests twice.
+// lose adds networks that lose requests and answers, and deliver some requests twice.
 func (s *script) lose() {
 	for at := 20 * time.Second; at < s.length; at += 20 * time.Second {
 		s.faults = append(s.faults, fault{at, "lossy", len(s.faults) % s.nodes, 50 * time.Second})
 	}
 }
 
-// script is a short one, in which users ask as much as in an hour, and one node or another stops every 20 seconds.
+// script returns a short script with as many requests as in an hour, in which a node stops every 20 seconds.
 func (a area) script(seed uint64) script {
 	s := scriptOf(a.first+seed, 5*time.Minute)
 	s.plans, s.steps = nil, nil
@@ -131,8 +131,8 @@ func (a area) script(seed uint64) script {
 	return s
 }
 
-// No promise of limits, sequences and turns is broken in some short and busy runs. The faults of internal/battery are found
-// by these, and by those of the other areas.
+// No promise of limits, sequences and turns is violated in short and busy runs. These runs, and those of the other areas,
+// find the faults of internal/battery.
 func TestSimOfLimits(t *testing.T) { briefly(t, "limits") }
 
 func TestSimOfWorkflows(t *testing.T) { briefly(t, "workflows") }
@@ -160,7 +160,7 @@ func briefly(t *testing.T, name string) {
 	}
 }
 
-// Each fault that is planted is found by the scripts of its area, and by no more of them than its name has here.
+// Each planted fault is found by the scripts of its area, within its number of seeds.
 func TestSimFindsPlants(t *testing.T) {
 	alone(t)
 	for i := range plants[:int(bound("SIM_PLANTS", float64(len(plants)), 1))] {
@@ -183,7 +183,7 @@ func findsPlant(t *testing.T, p *plant) {
 	t.Error("not found")
 }
 
-// A script that breaks a promise is shrunk to what it takes.
+// A script that violates a promise is shrunk to the necessary parts.
 func TestSimShrinks(t *testing.T) {
 	alone(t)
 	p := &plants[1]
@@ -195,7 +195,7 @@ func TestSimShrinks(t *testing.T) {
 	promise, _, _ := strings.Cut(r.wrong[0], " (at ")
 	runs := 150
 	if testing.Short() {
-		runs = 5 // which only make it shorter
+		runs = 5 // more runs only make it shorter
 	}
 	short := shrink(t, s, p, promise, runs)
 	if !testing.Short() && (len(short.faults) > 0 || len(short.plans) > 0 || len(short.steps) > 2) {

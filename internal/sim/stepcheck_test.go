@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// The promises of steps, by their places in docs/guarantees.md.
+// The promises of steps, in the words of docs/guarantees.md.
 const (
 	stepKept   = "A step that is recorded is not run again"
 	sleepHolds = "A sleep of a handler costs no attempt and no slot, and is not shorter than it says"
@@ -16,7 +16,7 @@ const (
 	wordKept   = "A signal to a job ends the wait of its step once, or is refused"
 )
 
-// checkWord holds what a wait for a signal brought to what users sent.
+// checkWord compares the data of an ended wait for a signal with the signals of users.
 func (w *world) checkWord(id int64, word string, sent []sentWord) {
 	brought := sentWord{}
 	for _, x := range sent {
@@ -40,7 +40,7 @@ func (w *world) checkWord(id int64, word string, sent []sentWord) {
 	}
 }
 
-// followed looks at what the ends of attempts do to jobs that wait.
+// followed checks the effect of ended attempts on waiting jobs.
 func (w *world) followed(fs []job.Finish, done []job.Finished) {
 	for i, f := range done {
 		switch {
@@ -53,7 +53,7 @@ func (w *world) followed(fs []job.Finish, done []job.Finished) {
 	}
 }
 
-// putOff notes that the end of an attempt was acknowledged that waits.
+// putOff records the acknowledged end of an attempt that waits.
 func (w *world) putOff(ref job.Ref) {
 	w.mu.Lock()
 	d := w.diary.durables[ref.JobID]
@@ -67,7 +67,7 @@ func (w *world) putOff(ref job.Ref) {
 	}
 }
 
-// checkWoken looks that a job is due whose wait is over by what workers and users were told.
+// checkWoken checks that a job is due if its wait is over by the answers to workers and users.
 func (w *world) checkWoken(id int64) {
 	w.mu.Lock()
 	d := w.diary.durables[id]
@@ -93,7 +93,7 @@ func (w *world) checkWoken(id int64) {
 	}
 }
 
-// checkParent looks whether the job that waits for another is due.
+// checkParent checks whether the job that waits for a child is due.
 func (w *world) checkParent(child int64) {
 	w.mu.Lock()
 	parent := w.diary.parents[child]
@@ -103,7 +103,7 @@ func (w *world) checkParent(child int64) {
 	}
 }
 
-// checkAllWoken looks at all jobs that wait.
+// checkAllWoken checks all waiting jobs.
 func (w *world) checkAllWoken() {
 	w.mu.Lock()
 	ids := w.diary.durableIDs
@@ -113,7 +113,7 @@ func (w *world) checkAllWoken() {
 	}
 }
 
-// auditSteps looks at children, and at what their parents were told of them, when all is over.
+// auditSteps checks children, and the answers to their parents, at the end of a run.
 func (w *world) auditSteps() {
 	if !w.script.durables {
 		return

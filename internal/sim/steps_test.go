@@ -17,18 +17,18 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// durable is what is known of a job whose handler takes steps.
+// durable has the known data of a job whose handler uses steps.
 type durable struct {
 	run    string
 	saved  map[string]string        // results of steps whose record was acknowledged
-	asked  map[string]time.Duration // when a sleep was first asked for
+	asked  map[string]time.Duration // when a sleep was first requested
 	child  int64
-	told   wait // what the last attempt was told to wait for
-	waits  wait // the same, and its end as put off was acknowledged
+	told   wait // the wait of the last attempt
+	waits  wait // the same, if the end of the attempt was acknowledged
 	sent   []sentWord
-	word   *string // what the wait for a signal brought; "": its time passed
+	word   *string // data of the signal; "": the wait timed out
 	how    job.Ended
-	awaits bool // how is known
+	awaits bool // the end of the child is known
 }
 
 // wait is a wait that was not over when an attempt asked.
@@ -40,11 +40,11 @@ type wait struct {
 // sentWord is a signal that a user sent to a job.
 type sentWord struct {
 	text        string
-	from, acked time.Duration // acked is 0 if it was not
-	counts      bool          // by its answer, no other had come before it
+	from, acked time.Duration // acked is 0 if it was not acknowledged
+	counts      bool          // by its answer, it was the first
 }
 
-// durable is what is known of a job. It is asked under the lock.
+// durable returns the known data of a job. Call it under the lock.
 func (d *diary) durable(id int64) *durable {
 	if d.durables[id] == nil {
 		d.durables[id] = &durable{saved: map[string]string{}, asked: map[string]time.Duration{}}
@@ -66,7 +66,7 @@ func (w *world) foundSteps(ctx context.Context) error {
 	return nil
 }
 
-// stepSteps draws what users ask of durable jobs.
+// stepSteps draws requests of users for durable jobs.
 func stepSteps(seed uint64, length time.Duration) (steps []step) {
 	r := rand.New(rand.NewPCG(seed, 9))
 	kinds := []string{"durable", "durable", "durable", "word", "word", "word", "retry durable", "cancel durable", "cancel child", "hang"}
@@ -76,7 +76,7 @@ func stepSteps(seed uint64, length time.Duration) (steps []step) {
 	return steps
 }
 
-// askSteps is a step of a user that is about durable jobs.
+// askSteps carries out a step of a user about durable jobs.
 func (w *world) askSteps(ctx context.Context, st *store.Store, s step) error {
 	pick := int(s.n >> 20)
 	if s.what == "durable" {
@@ -122,7 +122,7 @@ func (w *world) askSteps(ctx context.Context, st *store.Store, s step) error {
 	return err
 }
 
-// sendWord sends the signal that a job waits for, now or later or not at all.
+// sendWord sends the signal for which a job waits: now, later or never.
 func (w *world) sendWord(ctx context.Context, st *store.Store, id int64, n uint64) error {
 	text := strconv.FormatUint(n, 36)
 	w.mu.Lock()
@@ -179,7 +179,7 @@ func (h *hand) takesSteps(ctx context.Context, r *worker.Run) job.Finish {
 	return handlers.Execute(ctx, r)
 }
 
-// effect is a step that does something to the world.
+// effect runs a step with an effect on the world.
 func (h *hand) effect(ctx context.Context, r *worker.Run, name string) (string, error) {
 	w := h.node.world
 	got, err := worker.Step(ctx, name, func(ctx context.Context) (string, error) {
@@ -275,7 +275,7 @@ func (h *hand) awaits(ctx context.Context, r *worker.Run) error {
 	return nil
 }
 
-var _ job.StepKeeper = (*leaser)(nil) // without it no step is kept, and none of its plants found
+var _ job.StepKeeper = (*leaser)(nil) // without it no step is recorded, and its planted faults are not found
 
 func (b *leaser) Steps(ctx context.Context, session string, ref job.Ref) (job.StepList, error) {
 	out, err := b.store.Steps(label(ctx, fmt.Sprintf("steps %d.%d", ref.JobID, ref.Lease)), session, ref)
@@ -301,7 +301,7 @@ func (b *leaser) LinkSignal(ctx context.Context, session string, ref job.Ref, l 
 	return b.store.LinkSignal(label(ctx, fmt.Sprintf("link %d.%d", ref.JobID, ref.Lease)), session, ref, l)
 }
 
-// savedStep notes that a worker was told of the record of a step.
+// savedStep records that a worker got the answer to saving a step.
 func (w *world) savedStep(ref job.Ref, s job.Step) {
 	w.mu.Lock()
 	d := w.diary.durable(ref.JobID)

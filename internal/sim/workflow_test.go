@@ -18,21 +18,21 @@ import (
 	"github.com/belfry-run/belfry/workflow"
 )
 
-// The promises of workflows, by their places in docs/guarantees.md.
+// The promises of workflows, in the words of docs/guarantees.md.
 const (
 	stepOnce   = "A step of a workflow begins when those that it needs have ended, and its success is never repeated by itself"
 	runEnds    = "Every workflow ends, and its cleanup runs, after a cancel and a timeout too"
 	signalKept = "A signal that comes before its step waits is kept, and counts once by its id"
 )
 
-// What the workflow of a run bounds.
+// The limits of the workflow.
 const (
 	itemsAtOnce = 2
 	nap         = 20 * time.Second
 )
 
-// order is a workflow with a list, a join, a pause, a signal, a step that fails in half of the runs, what handles that, and
-// cleanup. All its tasks are part, which does what its input says.
+// order is a workflow with a list, a join, a pause, a signal, a step that fails in half of the runs, a step for that
+// failure, and cleanup. Its only task is part, whose input sets its behaviour.
 var order = task.Workflow{
 	Steps: []task.Step{
 		part("list"),
@@ -50,7 +50,7 @@ var order = task.Workflow{
 	Output: map[string]string{"total": "steps.join.output.total"},
 }
 
-// outer has the other as a step, behind an approval.
+// outer has the workflow order as a step after an approval.
 var outer = task.Workflow{
 	Steps: []task.Step{
 		{Name: "gate", Approval: "may it go on?", Timeout: core.Duration(3 * time.Minute)},
@@ -63,7 +63,7 @@ func part(name string, needs ...string) task.Step {
 	return task.Step{Name: name, Task: "part", Needs: needs, Input: map[string]string{"run": "input.run", "step": `"` + name + `"`}}
 }
 
-// duty is the input of a part: the step that it is, of which run.
+// duty is the input of a part: its step and run.
 type duty struct {
 	Run   string `json:"run"`
 	Step  string `json:"step"`
@@ -73,7 +73,7 @@ type duty struct {
 	Total int    `json:"total"`
 }
 
-// place is that of a part.
+// place identifies a part.
 type place struct {
 	run, step string
 	item      int
@@ -81,7 +81,7 @@ type place struct {
 
 func (d duty) place() place { return place{d.Run, d.Step, d.Item} }
 
-// lot is what is drawn for a run, whoever asks and when.
+// lot returns a random number for a run, which does not depend on the caller or the time.
 func lot(run, what string, n int) int {
 	h := fnv.New64a()
 	_, _ = fmt.Fprint(h, run, what)
@@ -90,14 +90,14 @@ func lot(run, what string, n int) int {
 
 func itemsOf(run string) int { return lot(run, "items", 6) }
 
-// hopeless reports that a part fails in every attempt.
+// hopeless reports whether a part fails in every attempt.
 func (d duty) hopeless() bool {
 	return d.Step == "risky" && lot(d.Run, "risky", 2) == 0 || d.Step == "each" && lot(d.Run, fmt.Sprint("each", d.Item), 6) == 0
 }
 
 func worth(item int) int { return 10*item + 1 }
 
-// output is what a part returns.
+// output returns the output of a part.
 func (d duty) output() json.RawMessage {
 	var out any
 	switch d.Step {
@@ -127,7 +127,7 @@ func (d duty) sum() (total int) {
 	return total
 }
 
-// foundWorkflows sets them up.
+// foundWorkflows sets up the workflows.
 func (w *world) foundWorkflows(ctx context.Context) error {
 	retry := task.Retry{MaxAttempts: 3, Delay: core.Duration(2 * time.Second), MaxDelay: core.Duration(10 * time.Second)}
 	for _, t := range []task.Task{
@@ -149,12 +149,12 @@ type running struct {
 	task string
 }
 
-// signaled is a signal that a user asked for.
+// signaled is a signal that a user sent.
 type signaled struct {
 	run   string
 	name  string
 	no    bool
-	acked time.Duration // 0: it was not
+	acked time.Duration // 0: not acknowledged
 }
 
 func workflowSteps(seed uint64, length time.Duration) (steps []step) {
@@ -166,7 +166,7 @@ func workflowSteps(seed uint64, length time.Duration) (steps []step) {
 	return steps
 }
 
-// askWorkflow is a step of a user that is about workflows.
+// askWorkflow carries out a step of a user about workflows.
 func (w *world) askWorkflow(ctx context.Context, st *store.Store, s step) error {
 	pick := int(s.n >> 20)
 	if s.what == "workflow" {
@@ -215,14 +215,14 @@ func (w *world) signal(ctx context.Context, st *store.Store, run running, pick i
 	return err
 }
 
-// bringsBack notes that a user has asked for another try of a job.
+// bringsBack records that a user has requested a retry of a job.
 func (w *world) bringsBack(id int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.diary.retried[id] = true
 }
 
-// meddled reports that a user has canceled or retried a run. It is asked under the lock.
+// meddled reports whether a user has canceled or retried a run. Call it under the lock.
 func (w *world) meddled(run string) (canceled, retried bool) {
 	for _, r := range w.diary.runs {
 		if r.name == run {
@@ -232,14 +232,14 @@ func (w *world) meddled(run string) (canceled, retried bool) {
 	return false, false
 }
 
-// mayRepeat reports that a success may come again: of cleanup, and of the whole workflow that is a step, in a run that was
-// retried. It is asked under the lock.
+// mayRepeat reports whether a success may occur twice in a retried run: of cleanup, and of a workflow that is a step. Call
+// it under the lock.
 func (w *world) mayRepeat(d duty) bool {
 	i := slices.IndexFunc(w.diary.runs, func(r running) bool { return r.name == d.Run })
 	return i >= 0 && w.diary.retried[w.diary.runs[i].id] && (d.Step == "clean" || w.diary.runs[i].task == "outer")
 }
 
-// checkPart looks whether a part may run that has just begun. It is asked under the lock, and answers what is broken.
+// checkPart checks whether a part that has just begun may run. Call it under the lock. It returns the violated promise.
 func (w *world) checkPart(s *stint) (promise, why string) {
 	if s.task != "part" || s.deaf {
 		return "", ""
@@ -275,7 +275,7 @@ func (w *world) checkPart(s *stint) (promise, why string) {
 	return "", ""
 }
 
-// tooEarly says what a part should have waited for, by what handlers did.
+// tooEarly returns the part for which a part should have waited, by the diary of handlers.
 func (w *world) tooEarly(d duty) string {
 	done := func(step string, item int) bool { return len(w.diary.parts[place{d.Run, step, item}]) > 0 }
 	well := func(step string, item int) *stint {
@@ -327,7 +327,7 @@ func (w *world) tooEarly(d duty) string {
 	return ""
 }
 
-// wordOf says what is wrong with the state in which a join has the signal.
+// wordOf returns the problem of the signal in the input of a join.
 func (w *world) wordOf(d duty) string {
 	asked, early := false, false
 	list := w.diary.parts[place{d.Run, "list", 0}]
@@ -346,14 +346,14 @@ func (w *world) wordOf(d duty) string {
 	return ""
 }
 
-// partEnded notes that a handler of a part has ended. It is asked under the lock.
+// partEnded records that the handler of a part has ended. Call it under the lock.
 func (w *world) partEnded(s *stint) {
 	if s.task == "part" {
 		w.diary.parts[s.duty.place()] = append(w.diary.parts[s.duty.place()], s)
 	}
 }
 
-// finished notes successes that were acknowledged to their workers.
+// finished records successes that were acknowledged to their workers.
 func (w *world) finished(done []job.Finished) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -369,14 +369,14 @@ func (w *world) finished(done []job.Finished) {
 	}
 }
 
-// outcome is how the job of a part, or of a run, has ended.
+// outcome is the end of the job of a part or run.
 type outcome struct {
 	state  job.State
 	output string
-	jobs   int // that ended so well
+	jobs   int // number of jobs that ended so
 }
 
-// auditWorkflows compares how runs ended with a model of their workflow.
+// auditWorkflows compares the ends of runs with a model of their workflow.
 func (w *world) auditWorkflows() {
 	if !w.script.workflows {
 		return
@@ -417,7 +417,7 @@ func (w *world) auditWorkflows() {
 	}
 }
 
-// modelOf is how a run should have ended that nobody meddled with, by how its parts did.
+// modelOf returns the expected end of a run without cancels and retries, from the ends of its parts.
 func (w *world) modelOf(at place, parts, runs map[place]outcome) (job.State, string) {
 	of := func(step string) job.State { return parts[place{run: at.run, step: step}].state }
 	if at.step == "outer" {

@@ -23,29 +23,29 @@ import (
 	"github.com/belfry-run/belfry/store/sqlite"
 )
 
-// world is one run: a database, its nodes, the people who use them, and what is known of all.
+// world is one run: a database, its nodes, their users, and the diary.
 type world struct {
 	script script
-	plant  *plant // a fault of the product that the run is to find; nil: none
+	plant  *plant // a fault of the product that the run must find; nil: none
 	begun  time.Time
 	gate   *gate
-	file   *store.Store // whose database the nodes share
+	file   *store.Store // its database is shared by the nodes
 	nodes  []*node
-	all    sync.WaitGroup // every goroutine of the run
+	all    sync.WaitGroup // all goroutines of the run
 
 	mu    sync.Mutex
-	off   time.Duration // how far the clock was set
+	off   time.Duration // by how much the clock was set
 	sum   hash.Hash
 	at    time.Duration
 	fresh []string // lines of the instant at
-	lines []string // of the trace, if it is kept
+	lines []string // the trace, if it is kept
 	keep  bool
-	names map[string]string // of sessions, as the trace has them
+	names map[string]string // names of sessions in the trace
 	diary diary
-	wrong []string     // promises that were broken
+	wrong []string     // violated promises
 	calm  atomic.Bool  // the faults are over
-	under atomic.Int64 // requests of users that are under way, and others that come a second time
-	over  atomic.Bool  // no node is started from now on
+	under atomic.Int64 // requests of users under way, and repeated requests
+	over  atomic.Bool  // no node starts any more
 }
 
 var (
@@ -53,17 +53,17 @@ var (
 	errAway = core.Errorf(core.Unavailable, "the database cannot be reached")
 )
 
-// result is what a run leaves.
+// result is the result of a run.
 type result struct {
 	hash   string
 	lines  []string
 	wrong  []string
-	took   time.Duration // simulated
+	took   time.Duration // simulated time
 	passed int
 	runs   int
 }
 
-// simulate runs a script. The bubble's clock begins at the same instant each time.
+// simulate runs a script. The clock of the bubble always begins at the same instant.
 func simulate(t *testing.T, s script, p *plant, keep bool) (r result) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -103,7 +103,7 @@ func (w *world) run(t *testing.T) (r result) {
 	return r
 }
 
-// now is the clock that decides, and monotonic the one that nobody sets.
+// now returns the time of the reference clock, which faults may set. monotonic is a clock that is never set.
 func (w *world) now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,10 +112,10 @@ func (w *world) now() time.Time {
 
 func (w *world) monotonic() time.Duration { return time.Since(w.begun) }
 
-// since is the simulated time of the run.
+// since returns the simulated time since the start of the run.
 func (w *world) since() time.Duration { return time.Since(w.begun) }
 
-// draw is a choice of the seed. It depends on what is asked and when, and not on who asked before.
+// draw returns a random number of the seed. It depends on the name and the time, not on earlier draws.
 func (w *world) draw(what string, more ...uint64) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(what))
@@ -132,13 +132,13 @@ func mix(x uint64) uint64 {
 	return hi2 ^ lo2
 }
 
-// chance reports what happens once in n times.
+// chance is true once in n times.
 func (w *world) chance(n uint64, what string, more ...uint64) bool {
 	return w.draw(what, more...)%n == 0
 }
 
-// trace notes a transition with its time. What happens at one instant is noted in the order of its words: handlers that are
-// started together begin in an order that the Go scheduler chooses, and that nothing depends on.
+// trace records a transition with its time. Transitions of one instant are sorted by their text: handlers that start together
+// begin in an order of the Go scheduler, on which nothing depends.
 func (w *world) trace(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	w.mu.Lock()
@@ -150,7 +150,7 @@ func (w *world) trace(format string, args ...any) {
 	w.fresh = append(w.fresh, line)
 }
 
-// flush takes the instant's lines into the trace.
+// flush adds the lines of the instant to the trace.
 func (w *world) flush() {
 	slices.Sort(w.fresh)
 	var at [8]byte
@@ -165,7 +165,7 @@ func (w *world) flush() {
 	w.fresh = w.fresh[:0]
 }
 
-// broken notes that a promise does not hold.
+// broken records a violated promise.
 func (w *world) broken(promise, format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,7 +180,7 @@ func (w *world) isBroken() bool {
 	return len(w.wrong) > 0
 }
 
-// sessionName is how the trace has a session: ids are drawn at random.
+// sessionName returns the name of a session in the trace, because IDs are random.
 func (w *world) sessionName(id string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -190,7 +190,7 @@ func (w *world) sessionName(id string) string {
 	return w.names[id]
 }
 
-// spawn runs something of the run.
+// spawn starts a goroutine of the run.
 func (w *world) spawn(fn func()) { w.all.Go(fn) }
 
 // sleep waits, unless the context or the process ends.
@@ -210,7 +210,7 @@ func sleep(ctx context.Context, dead <-chan struct{}, d time.Duration) error {
 	}
 }
 
-// dump writes the rows at the end into the trace.
+// dump writes the final rows into the trace.
 func (w *world) dump() {
 	for _, query := range []string{
 		`select id, task, queue, state, attempt, failures, snoozes, lease, created_at, claimed_at, finished_at, outcome, nominal, error from belfry_jobs_done order by seq`,
@@ -228,9 +228,9 @@ func (w *world) dump() {
 	}
 }
 
-// rows asks the database beside the nodes.
+// rows queries the database directly, not through a node.
 func (w *world) rows(query string, args ...any) (all [][]string) {
-	db := w.file.DB().(*sqlite.DB).SQL() //nolint:forcetypeassert // it was opened as one
+	db := w.file.DB().(*sqlite.DB).SQL() //nolint:forcetypeassert // it was opened as SQLite
 	rows, err := db.Query(query, args...)
 	if err != nil {
 		w.broken(itself, "%s: %v", query, err)
@@ -261,36 +261,36 @@ func (w *world) rows(query string, args ...any) (all [][]string) {
 	return all
 }
 
-// diary is what the handlers and the users saw.
+// diary records the observations of handlers and users.
 type diary struct {
 	stints  []*stint
-	open    map[int64][]*stint // that run, by job
-	leases  map[int64]int64    // the largest under which a job ran
-	touched map[int64]bool     // jobs whose end a user has asked for
-	known   []known            // jobs that were acknowledged, in that order
+	open    map[int64][]*stint // running handlers, by job
+	leases  map[int64]int64    // largest lease under which a job ran
+	touched map[int64]bool     // jobs whose end a user has requested
+	known   []known            // acknowledged jobs, in order
 	pauses  []pausing
 
-	retried  map[int64]bool       // jobs that a user has brought back
+	retried  map[int64]bool       // jobs that a user has retried
 	asked    map[int64]asking     // jobs with a key of a limit, a sequence or turns
-	settings map[string][]setting // what limits may have said
-	lines    map[string]int64     // the last job that began, by sequence
+	settings map[string][]setting // allowances that may have been in force
+	lines    map[string]int64     // last job that began, by sequence
 
-	runs    []running // of workflows
+	runs    []running // runs of workflows
 	signals []signaled
-	parts   map[place][]*stint // that ended
-	good    map[place]bool     // whose success was acknowledged
+	parts   map[place][]*stint // ended parts
+	good    map[place]bool     // parts whose success was acknowledged
 
 	durables   map[int64]*durable
-	durableIDs []int64         // of those that users know
-	parents    map[int64]int64 // by child
+	durableIDs []int64         // IDs of durable jobs that users know
+	parents    map[int64]int64 // parent jobs, by child
 
 	hooks    map[string]*mail
-	requests []*request // for debounced jobs
+	requests []*request // requests for debounced jobs
 	bookings []*booking
-	ranked   []*ranked // of queue aged
+	ranked   []*ranked // jobs of queue aged
 }
 
-// known is a job that a user was told of.
+// known is a job that was acknowledged to a user.
 type known struct {
 	id  int64
 	key string // idempotency key
@@ -303,16 +303,16 @@ type stint struct {
 	schedule   string
 	queue      string
 	start, end time.Duration
-	planned    bool // its job is of a nominal time
+	planned    bool // its job has a nominal time
 	ended      bool
 	ok         bool
-	deaf       bool // it does not look at its context
+	deaf       bool // it ignores its context
 
-	key              string // of limits, sequences and turns
+	key              string // key of limits, sequences and turns
 	attempt          int
-	created, claimed time.Duration // by the rows
-	duty             duty          // of a part of a workflow
-	n                uint64        // of a request that is debounced
+	created, claimed time.Duration // times of the job, by the rows
+	duty             duty          // for a part of a workflow
+	n                uint64        // number of the debounced request
 }
 
 var _ base.DB = (*nodeDB)(nil)

@@ -1,4 +1,4 @@
-// Package size reads lengths in bytes as people write them.
+// Package size reads lengths in bytes as people write them, such as 256MiB. The command line and the configuration share it.
 package size
 
 import (

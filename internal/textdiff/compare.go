@@ -6,15 +6,14 @@ import (
 	"github.com/aymanbagabas/go-udiff/lcs"
 )
 
-// change says that a[a:aEnd] became b[b:bEnd].
+// change is the replacement of a[a:aEnd] by b[b:bEnd].
 type change struct{ a, aEnd, b, bEnd int }
 
-// compare finds the changes from a to b, in order and apart from each other.
+// compare finds the changes from a to b, in order and without contact to each other.
 //
-// What stands once on each side is an anchor, and the anchors that keep their
-// order are the skeleton of the answer: n log n steps. Each gap between them
-// goes to a search that gives up after a fixed depth and takes what it has
-// found so far: steps in proportion to the gap.
+// A line that occurs once on each side is an anchor. The anchors in the same order on
+// both sides divide the texts: n log n steps. Each gap between them goes to a search
+// that ends at a fixed depth with its result so far: steps in proportion to the gap.
 func compare(a, b []string) []change {
 	x, y := number(a, b)
 	var changes []change
@@ -41,7 +40,7 @@ func compare(a, b []string) []change {
 	return joined(changes)
 }
 
-// joined makes one of changes that touch.
+// joined merges changes that touch.
 func joined(changes []change) []change {
 	var out []change
 	for _, c := range changes {
@@ -54,8 +53,8 @@ func joined(changes []change) []change {
 	return out
 }
 
-// number gives equal texts equal numbers, because those compare faster. They
-// are runes only for the library's sake.
+// number gives equal texts equal numbers, which compare faster. The library needs
+// them as runes.
 func number(a, b []string) (x, y []rune) {
 	seen := make(map[string]rune, len(a))
 	of := func(list []string) []rune {
@@ -75,8 +74,8 @@ func number(a, b []string) (x, y []rune) {
 
 type anchor struct{ a, b int }
 
-// anchors are the pairs of places of what stands once in x and once in y: of
-// these, the longest run that is in order on both sides.
+// anchors returns the pairs of places of values that occur once in x and once in y:
+// the longest sequence that is in order on both sides.
 func anchors(x, y []rune) []anchor {
 	const never, often = -1, -2
 	place := func(list []rune, size int) []int {
@@ -109,7 +108,7 @@ func anchors(x, y []rune) []anchor {
 	return rising(pairs)
 }
 
-// rising is a longest part of the pairs whose b rises; their a does already.
+// rising returns a longest subsequence of the pairs with rising b. Their a rises already.
 func rising(pairs []anchor) []anchor {
 	var tails []int // index of the pair that ends the best run of each length
 	before := make([]int, len(pairs))

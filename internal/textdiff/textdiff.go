@@ -1,30 +1,29 @@
-// Package textdiff tells how a text changed: which lines came and went, and
-// inside lines that changed, which words.
+// Package textdiff compares two texts: it finds added and removed lines, and the
+// changed words inside lines.
 //
-// The work is bounded by the size of the texts and by nothing else. Lines that
-// stand once in each text anchor the comparison; between anchors a search of
-// bounded depth does the rest. So the answer is the same on a slow machine as
-// on a fast one, and texts that have nothing in common cost no more than
-// others. A result that is not the whole truth says so with Truncated; then
-// the counts of lines still hold for the whole texts.
+// Only the size of the texts bounds the work. Lines that occur once in each text
+// are anchors of the comparison. Between anchors, a search of bounded depth finds
+// the changes. So the result does not depend on the speed of the machine, and
+// texts without common lines cost no more than others. An incomplete result has
+// Truncated set; its counts of lines still hold for the whole texts.
 package textdiff
 
 import "strings"
 
-// Options of a comparison. The zero value is fit for pages.
+// Options of a comparison. The zero value suits pages.
 type Options struct {
-	// Context is how many lines around a change are shown. Default: 3;
+	// Context is the number of lines shown around a change. Default: 3;
 	// negative: none.
 	Context int
-	// MaxHunks is how many hunks are kept. Default: 200.
+	// MaxHunks is the most hunks that are kept. Default: 200.
 	MaxHunks int
-	// MaxBytes is how much text the hunks may hold. Default: 512 KiB.
+	// MaxBytes is the most text in the hunks. Default: 512 KiB.
 	MaxBytes int
-	// MaxInput is how large both texts may be together; larger ones are only
-	// counted. Default: 4 MiB.
+	// MaxInput is the largest size of both texts together. The lines of larger
+	// texts are only counted. Default: 4 MiB.
 	MaxInput int
-	// MaxLine is how long a line may be; of longer ones the parts around their
-	// changes are kept. Default: 4 KiB.
+	// MaxLine is the longest line. Of longer lines, the parts around their changes
+	// are kept. Default: 4 KiB.
 	MaxLine int
 }
 
@@ -44,7 +43,7 @@ func or(given, fallback int) int {
 	return given
 }
 
-// Op is what happened to a line.
+// Op is the change of a line.
 type Op string
 
 // The operations.
@@ -54,7 +53,7 @@ const (
 	Removed Op = "removed"
 )
 
-// Result is how one text became another.
+// Result is the difference between two texts.
 type Result struct {
 	Hunks     []Hunk `json:"hunks,omitempty"`
 	Added     int    `json:"added" doc:"Lines that came"`
@@ -104,8 +103,8 @@ func Diff(before, after string, o Options) Result {
 	return r
 }
 
-// lines splits a text so that joining gives it back. Only the empty text has
-// none.
+// lines splits a text so that joining the lines restores it. Only the empty text has
+// no lines.
 func lines(text string) []string {
 	if text == "" {
 		return nil
@@ -113,7 +112,7 @@ func lines(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// count says how many lines came and went, wherever they stand.
+// count returns the numbers of added and removed lines, independent of their order.
 func count(a, b []string) (r Result) {
 	times := make(map[string]int, len(a))
 	for _, line := range a {
@@ -151,7 +150,7 @@ func build(r *Result, a, b []string, changes []change, o Options) {
 	}
 }
 
-// hunk also says how many bytes it holds, and whether lines were shortened.
+// hunk makes a hunk, and returns its size in bytes and whether lines were shortened.
 func hunk(a, b []string, changes []change, o Options) (h Hunk, used int, short bool) {
 	at := max(0, changes[0].a-o.Context)
 	last := changes[len(changes)-1]

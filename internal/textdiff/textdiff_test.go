@@ -59,8 +59,8 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
-// apply makes the text after of the text before and the hunks, and fails where
-// they do not fit.
+// apply makes the new text from the old text and the hunks, and fails if they do not
+// fit.
 func apply(before string, r textdiff.Result) (string, error) {
 	var lines, out []string
 	if before != "" {
@@ -138,13 +138,13 @@ func TestHunksLeadFromOneTextToTheOther(t *testing.T) {
 		after := strings.Join(rapid.SliceOfN(line, 0, 60).Draw(t, "after"), "\n")
 		r := textdiff.Diff(before, after, textdiff.Options{Context: rapid.IntRange(-1, 5).Draw(t, "context")})
 		if r.Truncated {
-			t.Fatal("small texts were cut")
+			t.Fatal("diff of small texts: got a truncated result")
 		}
 		if err := check(before, after, r); err != nil {
 			t.Fatal(err)
 		}
 		if (before == after) != (len(r.Hunks) == 0) {
-			t.Fatal("hunks and texts disagree about whether there is a change")
+			t.Fatal("hunks and texts disagree: only one of them has a change")
 		}
 	})
 }
@@ -152,7 +152,7 @@ func TestHunksLeadFromOneTextToTheOther(t *testing.T) {
 func TestAnEqualTextHasNoHunks(t *testing.T) {
 	t.Parallel()
 	if r := textdiff.Diff("a\nb", "a\nb", textdiff.Options{}); len(r.Hunks) != 0 || r.Added+r.Removed != 0 || r.Unified(10) != "" {
-		t.Errorf("%+v", r)
+		t.Errorf("diff of equal texts: got %+v, want no change", r)
 	}
 }
 
@@ -168,18 +168,18 @@ func TestManyScatteredChangesAreFoundOneByOne(t *testing.T) {
 	}
 	r := textdiff.Diff(strings.Join(a, "\n"), strings.Join(b, "\n"), textdiff.Options{MaxHunks: 1000})
 	if r.Added != 500 || r.Removed != 500 || len(r.Hunks) != 500 || r.Truncated {
-		t.Errorf("added %d, removed %d, %d hunks, truncated %v", r.Added, r.Removed, len(r.Hunks), r.Truncated)
+		t.Errorf("diff: got %d added, %d removed, %d hunks, truncated %v", r.Added, r.Removed, len(r.Hunks), r.Truncated)
 	}
 }
 
-func TestWhatIsTooLargeIsCounted(t *testing.T) {
+func TestDiffOfLargeTextsIsCounted(t *testing.T) {
 	t.Parallel()
 	r := textdiff.Diff("same\n"+strings.Repeat("a\n", 1000), "same\n"+strings.Repeat("a\n", 900)+"b", textdiff.Options{MaxInput: 1000})
 	if !r.Truncated || len(r.Hunks) != 0 || r.Removed != 101 || r.Added != 1 {
-		t.Errorf("%+v", r)
+		t.Errorf("diff of texts over MaxInput: got %+v, want counts alone", r)
 	}
 	if got := r.Unified(10); got != "… 1 lines added, 101 removed\n" {
-		t.Error(got)
+		t.Errorf("unified form without hunks: got %q, want only the counts", got)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestHunksAreBoundedAndCountsHoldForTheWhole(t *testing.T) {
 	for _, o := range []textdiff.Options{{MaxHunks: 5}, {MaxBytes: 100, MaxHunks: 2000}} {
 		r := textdiff.Diff(strings.Join(a, "\n"), strings.Join(b, "\n"), o)
 		if !r.Truncated || len(r.Hunks) > 5 || r.Added < 1000 || r.Removed < 1000 {
-			t.Errorf("%d hunks, truncated %v, added %d, removed %d", len(r.Hunks), r.Truncated, r.Added, r.Removed)
+			t.Errorf("diff: got %d hunks, truncated %v, %d added, %d removed", len(r.Hunks), r.Truncated, r.Added, r.Removed)
 		}
 	}
 }
@@ -203,20 +203,20 @@ func TestALongLineIsShownAroundItsChange(t *testing.T) {
 	words := strings.Repeat("lorem ipsum dolor ", 50_000)
 	r := textdiff.Diff(words+"price 10 "+words, words+"price 12 "+words, textdiff.Options{})
 	if !r.Truncated || len(r.Hunks) != 1 || len(r.Hunks[0].Lines) != 2 {
-		t.Fatalf("%d hunks, truncated %v", len(r.Hunks), r.Truncated)
+		t.Fatalf("diff: got %d hunks, truncated %v", len(r.Hunks), r.Truncated)
 	}
 	l := r.Hunks[0].Lines[1]
 	if len(l.Text) > 4<<10 || !strings.Contains(l.Text, "price 12") {
-		t.Errorf("%d bytes: %q", len(l.Text), l.Text)
+		t.Errorf("shortened line: got %d bytes: %q", len(l.Text), l.Text)
 	}
 	if err := check("", "", textdiff.Result{Hunks: r.Hunks, Truncated: true}); err != nil {
 		t.Error(err)
 	}
 }
 
-// Texts of a megabyte that share nothing but a few lines in another order are
-// the worst case of a search for the shortest edit. Here they are counted in
-// steps: the test hangs if that is not so.
+// Texts of a megabyte that share only a few lines in another order are the worst case
+// of a search for the shortest edit. The work must be bounded by steps: otherwise
+// the test hangs.
 func TestTextsWithoutAnythingInCommonAreBounded(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -230,7 +230,7 @@ func TestTextsWithoutAnythingInCommonAreBounded(t *testing.T) {
 	before, after := make1(), make1()
 	r := textdiff.Diff(before, after, textdiff.Options{})
 	if !r.Truncated || r.Added == 0 {
-		t.Errorf("truncated %v, added %d", r.Truncated, r.Added)
+		t.Errorf("diff: got truncated %v, %d added", r.Truncated, r.Added)
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Unified is the result for messages: as diff -u writes it, at most so many
-// hunks, and a line about what is missing. Zero or less means all hunks.
+// Unified returns the result for messages in the format of diff -u: at most so many
+// hunks, and a line about missing ones. Zero or less means all hunks.
 func (r Result) Unified(maxHunks int) string {
 	shown := r.Hunks
 	if maxHunks > 0 && len(shown) > maxHunks {
@@ -62,7 +62,7 @@ func (h Hunk) count() (before, after int) {
 	return before, after
 }
 
-// span is a place as diff -u writes it: no lines stand after the line before.
+// span writes a range of lines as diff -u does: an empty range has the number of the line before.
 func span(first, n int) string {
 	switch n {
 	case 0:

@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// maxWords is how many words of a change are compared with each other; the
-	// lines of larger changes are shown as changed all over.
+	// maxWords is the most words of a change that are compared with each other.
+	// The lines of larger changes are shown as changed as a whole.
 	maxWords = 400_000
-	// alike is how much of a change, in per cent of its longer side, must have
-	// stayed for its words to be told apart: below it the reader sees confetti.
+	// alike is the part of a change, in per cent of its longer side, that must be
+	// equal for single words to be marked. Below it, the marks would confuse readers.
 	alike = 30
 )
 
-// changedLines shows lines that were replaced by others: first what went, then
-// what came. Words are compared over all the lines at once, so that it does
-// not matter which line became which.
+// changedLines returns lines that were replaced by others: first the removed ones,
+// then the added ones. Words are compared over all lines at once, so it does not
+// matter which line became which.
 func changedLines(went, came []string) []Line {
 	out := make([]Line, 0, len(went)+len(came))
 	for _, text := range went {
@@ -53,7 +53,7 @@ func mark(changed []bool) {
 	}
 }
 
-// apart is how many words stand between the equal beginning and the equal end.
+// apart returns the number of words between the equal begin and the equal end.
 func apart(a, b []string) int {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]
@@ -124,7 +124,7 @@ const (
 func kindOf(r rune) runeKind {
 	switch {
 	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai):
-		return other // written without spaces between words
+		return other // scripts without spaces between words
 	case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r), r == '_':
 		return letter
 	case unicode.IsSpace(r):
@@ -133,8 +133,8 @@ func kindOf(r rune) runeKind {
 	return other
 }
 
-// setParts gives each line its words, in runs that changed and runs that did
-// not. Spaces between two changed words count as changed.
+// setParts gives each line its words, in changed and unchanged runs. Spaces between
+// two changed words count as changed.
 func setParts(list []Line, words []string, changed []bool) {
 	at := 0
 	for i := range list {
@@ -156,7 +156,7 @@ func bridge(words []string, changed []bool) {
 	}
 }
 
-// parts is nil where a line changed all over: its operation says so already.
+// parts returns nil if the whole line changed, which its operation shows already.
 func parts(words []string, changed []bool) []Part {
 	var out []Part
 	for i := 0; i < len(words); {
@@ -173,14 +173,14 @@ func parts(words []string, changed []bool) []Part {
 	return out
 }
 
-// Bounds of the parts of a line that is too long to be shown whole.
+// Bounds of the parts of a line that is too long to be shown as a whole.
 const (
 	keptAround  = 80
 	keptChanged = 500
 	maxParts    = 40
 )
 
-// within shortens a line that is longer than limit to what is near its changes.
+// within shortens a line longer than limit to the parts near its changes.
 func (l Line) within(limit int) (_ Line, cut bool) {
 	if len(l.Text) <= limit {
 		return l, false
@@ -209,7 +209,7 @@ func (l Line) within(limit int) (_ Line, cut bool) {
 	return l, true
 }
 
-// middleOut keeps that many bytes of both ends.
+// middleOut keeps so many bytes of both ends.
 func middleOut(text string, keep int) string {
 	if len(text) <= 2*keep+len(" … ") {
 		return text

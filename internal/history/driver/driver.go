@@ -1,5 +1,5 @@
-// Package driver records a history while it talks to an installation: it wraps a client and a worker's way to its jobs, and
-// turns what the installation answers into lines of a history.
+// Package driver records a history during calls to an installation. It wraps a client and the [job.Leaser] of a worker, and
+// converts the answers to lines of a history.
 package driver
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Calls are the calls of a client that a history can have. The client of package httpapi/client has them.
+// Calls are the calls of a client that a history can contain. The client of package httpapi/client implements them.
 type Calls interface {
 	Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued, error)
 	CancelJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error)
@@ -27,7 +27,7 @@ type Calls interface {
 	ResumeSchedule(ctx context.Context, namespace, name string, catchUp bool) (schedule.Schedule, error)
 }
 
-// Client records what is called through it. Many may share a writer, each under a name of its own.
+// Client records the calls through it. Several clients may share a writer, each under its own name.
 type Client struct {
 	To      Calls
 	Writer  *history.Writer
@@ -36,7 +36,7 @@ type Client struct {
 
 var _ Calls = Client{}
 
-// outcome ends a call. An error with a code other than unknown and internal promises that nothing was done.
+// outcome ends a call. An error with a code other than unknown and internal guarantees that the call had no effect.
 func outcome(c history.Call, err error, result func() history.Result) {
 	var known *core.Error
 	switch {
@@ -44,7 +44,7 @@ func outcome(c history.Call, err error, result func() history.Result) {
 		c.OK(result())
 	case errors.As(err, &known) && known.Code != core.Unknown && known.Code != core.Internal:
 		c.Fail(err)
-	default: // the end of a context too
+	default: // including the end of a context
 		c.Unknown(err)
 	}
 }
@@ -68,12 +68,12 @@ func results(made ...job.Enqueued) (r history.Result) {
 	return r
 }
 
-// CancelJobs records a cancel. It takes ids: with a filter it is unknown which jobs an answer that was lost was about.
+// CancelJobs records a cancel. It accepts only IDs: with a filter, the jobs of a lost answer would be unknown.
 func (c Client) CancelJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error) {
 	return c.selected(ctx, history.OpCancel, namespace, s, c.To.CancelJobs)
 }
 
-// RetryJobs records a retry by hand, of ids.
+// RetryJobs records a retry by hand. It accepts only IDs.
 func (c Client) RetryJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error) {
 	return c.selected(ctx, history.OpRetry, namespace, s, c.To.RetryJobs)
 }
@@ -150,7 +150,7 @@ func named[T any](c Client, op, name string, do func() (T, error)) (T, error) {
 	return got, err
 }
 
-// JobOf is the record of a job, which was asked for at a time of the history.
+// JobOf returns the record of a job that was read at a time of the history.
 func JobOf(j job.Job, as []job.Attempt, at int64) history.Job {
 	out := history.Job{
 		ID: j.ID, Task: j.Task, Kind: string(j.Kind), Queue: j.Queue, Key: j.Key, ActiveKey: j.ActiveKey, Schedule: j.Schedule, Trigger: string(j.Trigger),
@@ -162,14 +162,14 @@ func JobOf(j job.Job, as []job.Attempt, at int64) history.Job {
 	return out
 }
 
-// OccurrenceOf is the record of an occurrence of a schedule.
+// OccurrenceOf returns the record of an occurrence of a schedule.
 func OccurrenceOf(name string, o schedule.Occurrence) history.Occurrence {
 	return history.Occurrence{
 		Schedule: name, Nominal: micros(o.Nominal), Until: micros(o.Until), Count: o.Count, Decision: string(o.Decision), Reason: string(o.Reason), Job: o.JobID,
 	}
 }
 
-// ScheduleOf is a definition that was in force for the nominal times from and to, and those in between.
+// ScheduleOf returns the record of a definition that was in force for the nominal times from to to, both inclusive.
 func ScheduleOf(s schedule.Schedule, from, to time.Time) history.Schedule {
 	return history.Schedule{Definition: s, From: micros(from), To: micros(to)}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// fake answers each call with the same error, or well.
+// fake answers each call with err, or with success if err is nil.
 type fake struct{ err error }
 
 func (f fake) Enqueue(_ context.Context, ns []job.NewJob) (made []job.Enqueued, err error) {
@@ -75,7 +75,7 @@ func (f fake) Finish(_ context.Context, _ string, fs []job.Finish) ([]job.Finish
 func (f fake) Append(context.Context, string, []job.LogPiece) error { return f.err }
 func (f fake) CloseSession(context.Context, string) error           { return f.err }
 
-// recorded is what every call leaves in a history when it is answered with err.
+// recorded returns the history of all calls if each is answered with err.
 func recorded(t *testing.T, err error) *history.History {
 	t.Helper()
 	ctx := t.Context()
@@ -109,8 +109,8 @@ func recorded(t *testing.T, err error) *history.History {
 	return h
 }
 
-// Only an error that promises so is recorded as one without an effect.
-func TestWhatAnErrorIsRecordedAs(t *testing.T) {
+// Only an error that guarantees no effect is recorded as fail.
+func TestErrorsAreRecordedByTheirCode(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		err  error
@@ -136,7 +136,7 @@ func TestWhatAnErrorIsRecordedAs(t *testing.T) {
 	}
 }
 
-func TestWhatIsRecorded(t *testing.T) {
+func TestCallsAreRecorded(t *testing.T) {
 	t.Parallel()
 	var got []string
 	for _, o := range recorded(t, nil).Operations {
@@ -167,7 +167,7 @@ func TestWhatIsRecorded(t *testing.T) {
 	}
 }
 
-// Of a filter nobody knows which jobs an answer that was lost was about.
+// The jobs of a filter are unknown if the answer is lost.
 func TestFiltersAreNotRecorded(t *testing.T) {
 	t.Parallel()
 	c := Client{To: fake{}, Writer: history.NewWriter(&bytes.Buffer{}, history.Header{Source: "s"}, nil)}
@@ -176,7 +176,7 @@ func TestFiltersAreNotRecorded(t *testing.T) {
 	}
 }
 
-// A job that is not found is an answer.
+// A job that is not found is a valid answer to a read.
 func TestAReadThatFindsNothingIsRecorded(t *testing.T) {
 	t.Parallel()
 	for _, o := range recorded(t, core.Errorf(core.NotFound, "no such job")).Operations {

@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Leaser records what a worker asks for and is told. Logs are not part of a history and pass through.
+// Leaser records the calls of a worker and their answers. Logs are not part of a history and pass through.
 type Leaser struct {
 	job.Leaser
 
@@ -15,7 +15,7 @@ type Leaser struct {
 	Process string
 }
 
-// OpenSession records the begin of a session.
+// OpenSession records the start of a session.
 func (l Leaser) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Session, error) {
 	call := l.Writer.Invoke(l.Process, history.OpOpenSession, history.Args{Name: w.Name})
 	s, err := l.Leaser.OpenSession(ctx, w)

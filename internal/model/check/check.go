@@ -1,10 +1,10 @@
-// Package check explores every state that a small specification can reach, and
-// says what of its promises does not hold, with the shortest way there.
+// Package check is a model checker. It explores every reachable state of a small
+// specification and reports a violated promise with the shortest trace to it.
 //
-// A specification is a comparable state, a function that lists the steps out
-// of one, and three kinds of promise: what holds in every state, what every
-// step keeps, and what can still happen from every state. Exploration is
-// breadth first and keeps the whole graph, so that tests can also walk it.
+// A specification is a comparable state, a function that lists the steps out of a
+// state, and three kinds of promises: invariants of states, invariants of steps,
+// and events that stay possible from every state. The exploration is breadth first
+// and keeps the whole graph, so that tests can walk it.
 package check
 
 import (
@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// Step is one way out of a state: what happens, and what is so afterwards.
+// Step is one transition out of a state: the act and the next state.
 type Step[S, A comparable] struct {
 	Act A
 	To  S
-	// Own is set when the system does this by itself, sooner or later. What
-	// people do to it, and what breaks, is not its own; nothing that has to
-	// happen may count on that.
+	// Own means that the system takes this step by itself, sooner or later.
+	// Actions of people and failures are not its own steps; promises of progress
+	// must not depend on them.
 	Own bool
 }
 
@@ -28,21 +28,21 @@ type Spec[S, A comparable] struct {
 	Init []S
 	// Next appends the steps out of a state and returns the longer slice.
 	Next func(s S, steps []Step[S, A]) []Step[S, A]
-	// Always holds in every state that can be reached.
+	// Always are invariants of every reachable state.
 	Always []Always[S]
-	// Each holds for every step that can be taken.
+	// Each are invariants of every possible step.
 	Each []Each[S, A]
-	// Can is what the system can do by itself from every state.
+	// Can are the promises of progress by the system itself.
 	Can []Can[S, A]
-	// Show describes a state, a line for each part. Traces show the lines that
-	// a step has changed.
+	// Show describes a state, with one line for each part. Traces show the lines
+	// that a step has changed.
 	Show func(s S) []string
-	// Bound is the most states to keep. More are an error, not a violation.
-	// Default: two million.
+	// Bound is the most states. More are an error, not a violation. Default: two
+	// million.
 	Bound int
 }
 
-// Always is an invariant. Holds says what is wrong with a state.
+// Always is an invariant of states. Holds returns an error if a state violates it.
 type Always[S comparable] struct {
 	Name  string
 	Holds func(s S) error
@@ -54,10 +54,9 @@ type Each[S, A comparable] struct {
 	Holds func(from S, act A, to S) error
 }
 
-// Can is a promise that something good stays possible: from every state in
-// which From holds (nil: every state) the system's own steps lead to a state
-// that is Good, or to a step that is a Goal. Where it fails, the system is
-// caught in a dead loop, or stands still.
+// Can is a promise of progress: from every state in which From holds (nil: every
+// state), the system's own steps can lead to a Good state or a Goal step. If it is
+// violated, the system is in a loop without progress, or stands still.
 type Can[S, A comparable] struct {
 	Name string
 	From func(s S) bool
@@ -65,26 +64,26 @@ type Can[S, A comparable] struct {
 	Goal func(from S, act A, to S) bool
 }
 
-// Violation is a promise that does not hold, and the shortest way to see it.
+// Violation is a violated promise with the shortest trace to it.
 type Violation struct {
 	Name  string
 	Err   error
-	Trace []string // the first state, then an act and what it changed for each step
+	Trace []string // the first state, then for each step the act and its changes
 }
 
 func (v *Violation) Error() string {
 	return fmt.Sprintf("%s: %v\n%s", v.Name, v.Err, strings.Join(v.Trace, "\n"))
 }
 
-// Graph is everything that was explored. The first states are the initial
-// ones; edges lie in the order of the states they leave.
+// Graph is the explored state graph. The first states are the initial ones. Edges
+// are in the order of the states that they leave.
 type Graph[S, A comparable] struct {
 	States []S
 	Acts   []A // by [Edge.Act]
 	Edges  []Edge
-	first  []int32 // of States: where its edges begin; one more for the end
-	parent []int32 // of States: the edge that found it, or -1
-	from   []int32 // of States: the state that found it
+	first  []int32 // by state: index of its first edge; with one more element for the end
+	parent []int32 // by state: the edge that found it, or -1
+	from   []int32 // by state: the state from which it was found
 }
 
 // Edge is a step in a graph.
@@ -94,14 +93,14 @@ type Edge struct {
 	Own bool
 }
 
-// Out is where the edges out of a state lie in Edges.
+// Out returns the range of the edges out of a state in Edges.
 func (g *Graph[S, A]) Out(state int32) (begin, end int32) { return g.first[state], g.first[state+1] }
 
-// defaultBound keeps an endless specification from eating the machine.
+// defaultBound keeps an infinite specification from using all memory.
 const defaultBound = 2_000_000
 
-// Explore visits every state and checks every promise. The graph is whole
-// unless there is an error: a [*Violation] if a promise does not hold.
+// Explore visits every state and checks every promise. The graph is complete unless
+// there is an error. The error is a [*Violation] if a promise is violated.
 func Explore[S, A comparable](spec Spec[S, A]) (*Graph[S, A], error) {
 	if spec.Bound == 0 {
 		spec.Bound = defaultBound
@@ -161,18 +160,18 @@ func Explore[S, A comparable](spec Spec[S, A]) (*Graph[S, A], error) {
 	return g, spec.live(g)
 }
 
-// index finds states by their hash. A map would keep every state twice, which
-// is most of the memory.
+// index finds states by their hash. A map would store every state twice, and states
+// use most of the memory.
 type index[S, A comparable] struct {
 	g     *Graph[S, A]
 	seed  maphash.Seed
 	slots []slot // open addressing, at most half full
 }
 
-// slot has a part of the hash of a state. Most other states are told by it, and
-// need not be fetched from far away in the memory.
+// slot has a part of the hash of a state. It distinguishes most states without
+// reading them from memory.
 type slot struct {
-	id   int32 // of States, + 1; 0: it is free
+	id   int32 // index in States + 1; 0: free
 	hash uint32
 }
 
@@ -180,7 +179,7 @@ func newIndex[S, A comparable](g *Graph[S, A]) *index[S, A] {
 	return &index[S, A]{g: g, seed: maphash.MakeSeed(), slots: make([]slot, 1<<10)}
 }
 
-// find returns the place of a state, or the place that it takes now: the end.
+// find returns the index of a state, or, for a new state, the index that it gets.
 func (x *index[S, A]) find(s *S) (id int32, known bool) {
 	if 2*len(x.g.States) >= len(x.slots) {
 		x.grow()
@@ -197,8 +196,8 @@ func (x *index[S, A]) find(s *S) (id int32, known bool) {
 	}
 }
 
-// first is where a search begins. That it is spread over all slots takes a
-// table of no more slots than there are hashes.
+// first returns the slot where a search begins. It reaches all slots only if there
+// are no more slots than hashes.
 func (x *index[S, A]) first(hash uint32) int {
 	return int(uint64(hash) * uint64(len(x.slots)) >> 32)
 }
@@ -218,8 +217,8 @@ func (x *index[S, A]) grow() {
 	}
 }
 
-// live checks that what has to stay possible does, by walking back from what
-// is good along the system's own steps.
+// live checks the promises of progress, by walking back from good states and goals
+// along the system's own steps.
 func (spec Spec[S, A]) live(g *Graph[S, A]) error {
 	if len(spec.Can) == 0 {
 		return nil
@@ -233,7 +232,7 @@ func (spec Spec[S, A]) live(g *Graph[S, A]) error {
 	return nil
 }
 
-// stuck is the first state from which p cannot happen, or -1.
+// stuck returns the first state from which p cannot happen, or -1.
 func (spec Spec[S, A]) stuck(g *Graph[S, A], back reverse, p Can[S, A]) int32 {
 	can := make([]bool, len(g.States))
 	var todo []int32
@@ -272,7 +271,7 @@ func (spec Spec[S, A]) stuck(g *Graph[S, A], back reverse, p Can[S, A]) int32 {
 	return -1
 }
 
-// reverse is where the system's own steps into a state come from.
+// reverse lists the states from which own steps lead to a state.
 type reverse struct{ first, from []int32 }
 
 func backwards[S, A comparable](g *Graph[S, A]) reverse {
@@ -298,7 +297,7 @@ func backwards[S, A comparable](g *Graph[S, A]) reverse {
 	return r
 }
 
-// violation tells how the state was reached.
+// violation returns a violation with the trace to the state.
 func (spec Spec[S, A]) violation(g *Graph[S, A], name string, err error, id int32) *Violation {
 	var way []int32
 	for at := id; at >= 0; at = g.from[at] {
@@ -323,7 +322,7 @@ func (spec Spec[S, A]) show(s S) []string {
 	return spec.Show(s)
 }
 
-// line is one step of a trace: the act, and the lines that are new with it.
+// line returns one step of a trace: the act, and the lines that it changed.
 func (spec Spec[S, A]) line(n int, act A, from, to S) string {
 	before := map[string]bool{}
 	for _, l := range spec.show(from) {

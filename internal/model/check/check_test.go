@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// pair is two counters that a step may raise, up to a most.
+// pair is two counters that a step may raise up to a maximum.
 type pair struct{ a, b int }
 
 func counters(most int) Spec[pair, string] {
@@ -84,7 +84,7 @@ func TestStepsAreJudged(t *testing.T) {
 	}
 }
 
-func TestWhatCannotHappenAnyMoreIsFound(t *testing.T) {
+func TestUnreachableGoalsAreFound(t *testing.T) {
 	spec := counters(2)
 	spec.Can = []Can[pair, string]{
 		{Name: "a gets to the top", Good: func(p pair) bool { return p.a == 2 }},
@@ -95,7 +95,7 @@ func TestWhatCannotHappenAnyMoreIsFound(t *testing.T) {
 	}
 	spec.Can = append(spec.Can, Can[pair, string]{Name: "b gets to the top", From: func(p pair) bool { return p.a == 1 }, Good: func(p pair) bool { return p.b == 2 }})
 	_, err := Explore(spec)
-	if v := violated(t, err, "b gets to the top"); len(v.Trace) != 2 { // raising b is not the system's own
+	if v := violated(t, err, "b gets to the top"); len(v.Trace) != 2 { // raising b is not one of the system's own steps
 		t.Fatalf("%v", v)
 	}
 }
