@@ -25,7 +25,7 @@ part() {
 	ran_some=yes
 	printf '== %s: %s\n' "$name" "$*"
 	timeout "$((minutes * ${PROOF_PATIENCE:-1}))m" "$@" >"$out" 2>&1 || status=$?
-	result=$(sed -nE 's/^ +[a-z_]+_test\.go:[0-9]+: ([0-9]+ (seeds|cuts|faults)[^|]*)$/\1/p; s/^([0-9]+ faults planted[^|]*)$/\1/p' "$out" | paste -sd';' | sed -E 's/; ?/; /g')
+	result=$(sed -nE 's/^ +[a-z_]+_test\.go:[0-9]+: ([0-9]+ (seeds|cuts|faults)[^|]*)$/\1/p; s/^([0-9]+ of [0-9]+ faults planted[^|]*)$/\1/p' "$out" | paste -sd';' | sed -E 's/; ?/; /g')
 	local passed
 	passed=$(grep -c -- '^--- PASS: ' "$out" || true)
 	if [ -z "$result" ]; then result="$passed test$([ "$passed" -eq 1 ] || echo s) passed"; fi
@@ -47,7 +47,7 @@ tests() { echo go test -vet=off -count=1 -v -timeout 0 "$@"; }
 	part cuts 3 "Power cuts on SQLite, replayed" $(tests -run TestPowerCuts ./store/sqlite)
 	part databases 9 "PostgreSQL that fails over, and interleaved transitions" $(tests -run 'TestPostgresFailover|TestInterleavings' ./store/postgres ./internal/interleave ./internal/e2e)
 	part chaos 6 "Chaos: real nodes, real databases" env BELFRY_E2E_SEED="$seed" BELFRY_E2E_ROUNDS=12 $(tests -run 'TestChaos$' ./internal/e2e)
-	part faults 24 "Planted faults" go run ./internal/battery/cmd/battery
+	part faults 24 "Planted faults, in a random order" go run ./internal/battery/cmd/battery -within "$((20 * ${PROOF_PATIENCE:-1}))m" -seed "$seed"
 }
 if [ -z "$ran_some" ]; then
 	echo "proof: PROOF_PARTS=\"$parts\" names no part" >&2

@@ -61,6 +61,7 @@ var variants = map[string]values{
 	"postgres": {"server": values{"replicas": 3, "database": values{"secretName": "db"}}, "artifacts": "s3://bytes/belfry?region=eu-central-1"},
 	"remote":   {"server": values{"enabled": false}, "serverURL": "https://belfry.example.com", "workerToken": values{"secretName": "token"}},
 	"tls":      {"server": values{"tls": values{"secretName": "cert"}}, "pods": values{"enabled": true, "kind": "Job"}},
+	"public":   {"server": values{"tls": values{"secretName": "cert", "caKey": ""}}, "pods": values{"enabled": true, "kind": "Job"}},
 	"own":      {"secrets": values{"existing": "mine"}},
 }
 
@@ -235,7 +236,7 @@ func TestOnlyTheFirstContainerOfAProgramSeesTheToken(t *testing.T) {
 	t.Error("there is no pod for programs")
 }
 
-func TestNothingComesInAndLittleGoesOut(t *testing.T) {
+func TestNetworkPolicyLimitsTraffic(t *testing.T) {
 	rendered, err := render(t, variants["keda"])
 	must(t, err)
 	seen := 0
@@ -332,6 +333,20 @@ func TestUnitsAreValid(t *testing.T) {
 		for _, never := range []string{"ProtectHostname=yes", "RestrictNamespaces=", "SystemCallFilter=", "PrivateUsers=yes", "ProtectControlGroups=yes", "ProtectKernelTunables=yes"} {
 			if strings.Contains(string(text), "\n"+never) {
 				t.Errorf("%s says %s, under which programs cannot be kept apart", unit, never)
+			}
+		}
+	}
+}
+
+// A secret without the key that a volume names keeps its pods from starting.
+func TestTheAuthorityIsMountedWhereItsSecretHasIt(t *testing.T) {
+	t.Parallel()
+	for variant, want := range map[string]bool{"default": false, "tls": true, "public": false} {
+		rendered, err := render(t, variants[variant])
+		must(t, err)
+		for _, doc := range documents(t, rendered) {
+			if got := bytes.Contains(doc, []byte("ca.crt")) && bytes.Contains(doc, []byte("BELFRY_CA_FILE")); got != want && bytes.Contains(doc, []byte("BELFRY_TOKEN_FILE")) {
+				t.Errorf("%s: the authority is mounted: %t\n%s", variant, got, doc)
 			}
 		}
 	}

@@ -39,23 +39,23 @@ app.kubernetes.io/component: {{ .component }}
     {{- end }}
 {{- end }}
 
-{{/* Whom workers trust besides the system's authorities: who signed the server's certificate, if its secret says so. */}}
+{{/* Whom workers trust besides the system's authorities: who signed the server's certificate, if its secret has it. */}}
 {{- define "belfry.caVolume" -}}
-{{- if .Values.server.tls.secretName -}}
+{{- if and .Values.server.tls.secretName .Values.server.tls.caKey -}}
 - name: ca
   secret:
     secretName: {{ .Values.server.tls.secretName }}
     defaultMode: 0444
-    items: [{key: ca.crt, path: ca.crt}]
+    items: [{key: {{ .Values.server.tls.caKey }}, path: ca.crt}]
 {{- end }}
 {{- end }}
 {{- define "belfry.caMount" -}}
-{{- if .Values.server.tls.secretName -}}
+{{- if and .Values.server.tls.secretName .Values.server.tls.caKey -}}
 - {name: ca, mountPath: /run/belfry-ca, readOnly: true}
 {{- end }}
 {{- end }}
 {{- define "belfry.caEnv" -}}
-{{- if .Values.server.tls.secretName -}}
+{{- if and .Values.server.tls.secretName .Values.server.tls.caKey -}}
 - {name: BELFRY_CA_FILE, value: /run/belfry-ca/ca.crt}
 {{- end }}
 {{- end }}
