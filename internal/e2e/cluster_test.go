@@ -20,10 +20,6 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// soonLost is the time until other nodes get the jobs of a killed node: its session
-// ends, the grace ends, and an engine looks.
-const soonLost = 20 * time.Second
-
 func soon(name string, t *task.Task) { // retried at once
 	t.Name, t.Retry = name, task.Retry{MaxAttempts: 5, Delay: core.Duration(50 * time.Millisecond), Backoff: task.BackoffFixed}
 }
@@ -77,7 +73,7 @@ func TestThreeNodesShareTheWork(t *testing.T) {
 func TestAKilledNodesJobsAreTriedAgainElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, pgtest.New(t))
-	one := s.serve("--allow-commands", "--session-ttl", "3s")
+	one := s.serve("--allow-commands", "--session-ttl", steadyTTL)
 	const forever = `[ "$BELFRY_ATTEMPT" -gt 1 ] || exec sleep 300`
 	one.shellTask("patient", forever, func(t *task.Task) { soon("patient", t) })
 	one.shellTask("once", forever, func(t *task.Task) {
@@ -96,7 +92,7 @@ func TestAKilledNodesJobsAreTriedAgainElsewhere(t *testing.T) {
 	one.kill()
 	killed := time.Now()
 
-	two.logs(soonLost, `msg="jobs of lost sessions released" sessions=1 jobs=5`)
+	two.logs(patience, `msg="jobs of lost sessions released" sessions=1 jobs=5`)
 	if took := time.Since(killed); took < 5*time.Second {
 		t.Errorf("given up after %s, although a worker has %s", took, job.LostGrace)
 	}
@@ -119,7 +115,7 @@ func TestAKilledNodesJobsAreTriedAgainElsewhere(t *testing.T) {
 func TestANodeThatSleptPastItsLeaseIsRefusedAndWorksAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, pgtest.New(t))
-	sleeper := s.serve("--allow-commands", "--session-ttl", "3s", "--log-level", "debug")
+	sleeper := s.serve("--allow-commands", "--session-ttl", steadyTTL, "--log-level", "debug")
 	gate := filepath.Join(s.dir, "gate")
 	sleeper.shellTask("nap", "while [ ! -e "+gate+" ]; do sleep 0.05; done", func(t *task.Task) { soon("nap", t) })
 	id := sleeper.enqueue("nap").ID
@@ -129,7 +125,7 @@ func TestANodeThatSleptPastItsLeaseIsRefusedAndWorksAgain(t *testing.T) {
 
 	sleeper.signal(syscall.SIGSTOP)
 	s.write("gate", "") // the command ends, but the stopped node does not report it yet
-	awake.logs(soonLost, `msg="jobs of lost sessions released" sessions=1 jobs=1`)
+	awake.logs(patience, `msg="jobs of lost sessions released" sessions=1 jobs=1`)
 	awake.becomes(id, patience, job.Succeeded)
 	sleeper.signal(syscall.SIGCONT)
 
@@ -213,7 +209,7 @@ func TestANodeFrozenInATransactionDelaysNoOtherNode(t *testing.T) {
 			from pg_stat_activity
 			where datname = current_database() and (cardinality(pg_blocking_pids(pid)) > 0 or application_name = 'frozen' and state <> 'idle')`)
 	}
-	eventually(t, soonLost, "the frozen node's job has been done by the other", func() (bool, string) {
+	eventually(t, patience, "the frozen node's job has been done by the other", func() (bool, string) {
 		j := must[job.Job](t)(other.api.Job(t.Context(), "default", id))
 		return j.State == job.Succeeded, fmt.Sprintf("it is %s; who waits for whom:\n%s", j.State, blocked())
 	})
@@ -229,7 +225,7 @@ func TestANodeFrozenInATransactionDelaysNoOtherNode(t *testing.T) {
 // node say that the report is late, and the record keeps one success.
 func TestALateFinishIsRefusedAndToldSo(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
-		n := s.serve("--roles", "api,engine", "--session-ttl", "1s")
+		n := s.serve("--roles", "api,engine", "--session-ttl", "5s")
 		n.shellTask("work", "true", func(t *task.Task) { soon("work", t) })
 		id := n.enqueue("work").ID
 		open := func() job.Session {
@@ -239,7 +235,7 @@ func TestALateFinishIsRefusedAndToldSo(t *testing.T) {
 		}
 		claim := func(session job.Session) job.Ref {
 			var got job.Claim
-			eventually(t, soonLost, "the job is claimed", func() (bool, string) {
+			eventually(t, patience, "the job is claimed", func() (bool, string) {
 				var err error
 				got, err = n.api.Claim(t.Context(), job.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}})
 				return err == nil && len(got.Jobs) == 1, fmt.Sprint(err)
@@ -248,7 +244,7 @@ func TestALateFinishIsRefusedAndToldSo(t *testing.T) {
 		}
 		zombie := open()
 		old := claim(zombie)
-		n.logs(soonLost, `msg="jobs of lost sessions released" sessions=1 jobs=1`)
+		n.logs(patience, `msg="jobs of lost sessions released" sessions=1 jobs=1`)
 		if _, err := n.api.Claim(t.Context(), job.ClaimRequest{Session: zombie.ID, Want: map[string]int{"default": 1}}); core.CodeOf(err) != core.Unauthorized {
 			t.Errorf("claim under a lost session: got error %v", err)
 		}

@@ -139,7 +139,7 @@ func jobID(r result) string {
 
 func TestAnOperatorsDay(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
-		n := s.serve("--allow-commands", "--session-ttl", "3s")
+		n := s.serve("--allow-commands")
 
 		s.step(t, "tasks and schedules are made and followed", func(t *testing.T) {
 			s.run("task", "create", "count", "--shell", `for i in 1 2 3; do echo "step $i"; sleep 0.2; done`).says(`^task count created`)

@@ -160,7 +160,7 @@ func TestANodeKilledDuringChecksMarksNoMonitorDown(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		const houses = 200
 		w, hook := newTown(t, 50), newPager(t)
-		flags := []string{"--allow-addresses", "loopback", "--session-ttl", "1s"}
+		flags := []string{"--allow-addresses", "loopback", "--session-ttl", s.ttl()}
 		n := s.serve(flags...)
 		w.watch(s, houses, "5s", hook.URL)
 		allAre(t, n.api, "is up", func(m view.MonitorView) bool { return m.Status == monitor.StatusUp })

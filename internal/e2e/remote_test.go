@@ -105,7 +105,7 @@ func TestATokenWithoutTheScopeEndsAWorker(t *testing.T) {
 func TestATokenThatIsNotGoodEndsAWorker(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "sqlite:belfry.db")
-	n := s.serve("--roles", "api,engine", "--session-ttl", "1s")
+	n := s.serve("--roles", "api,engine", "--session-ttl", steadyTTL)
 
 	refused := func(token, pattern string) {
 		t.Helper()

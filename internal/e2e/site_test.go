@@ -123,11 +123,15 @@ func (s *site) launchServe(flags ...string) *process {
 
 func (s *site) postgres() bool { return strings.HasPrefix(s.database, "postgres") }
 
+// steadyTTL is a session length at which a busy machine takes no node for lost that lives. At 3 seconds one lost each of its
+// sessions.
+const steadyTTL = "10s"
+
 // ttl is a session length for nodes that are killed, long enough for a busy machine. On SQLite the length does not matter:
 // the next node takes over the jobs of the one before at once.
 func (s *site) ttl() string {
 	if s.postgres() {
-		return "5s"
+		return "8s"
 	}
 	return "10m"
 }

@@ -80,7 +80,7 @@ func TestASecondSignalForces(t *testing.T) {
 		t.Run(second.String(), func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, "sqlite:belfry.db")
-			n := s.serve("--allow-commands", "--session-ttl", "1s", "--grace", "1h")
+			n := s.serve("--allow-commands", "--session-ttl", s.ttl(), "--grace", "1h")
 			pid := filepath.Join(s.dir, "pid")
 			n.shellTask("long", "echo $$ > "+pid+"; exec sleep 300", func(t *task.Task) { soon("long", t) })
 			id := n.enqueue("long").ID
@@ -96,11 +96,11 @@ func TestASecondSignalForces(t *testing.T) {
 			}
 			eventually(t, patience, "the command is gone", func() (bool, string) { return !alive(running), "it lives" })
 
-			// The jobs of the node are not lost: they are retried after the end of its session.
+			// The jobs of the node are not lost: the next node, which holds the file now, retries them.
 			if err := os.Remove(pid); err != nil {
 				t.Fatal(err)
 			}
-			n = s.serve("--allow-commands", "--session-ttl", "1s")
+			n = s.serve("--allow-commands", "--session-ttl", s.ttl())
 			pidOf(t, pid)
 			if as := n.attempts(id); !slices.Equal(outcomes(as), []job.Outcome{job.OutcomeLost}) {
 				t.Errorf("attempts: %v", outcomes(as))

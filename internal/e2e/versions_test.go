@@ -171,7 +171,7 @@ func TestTwoVersionsAtOneDatabase(t *testing.T) {
 	}
 	after.stop()
 
-	eventually(t, soonLost+patience, "what the old node ran is given up", func() (bool, string) {
+	eventually(t, 2*patience, "what the old node ran is given up", func() (bool, string) {
 		as := fresh.attempts(held.ID)
 		return len(as) == 1 && as[0].Outcome == job.OutcomeLost, fmt.Sprint(outcomes(as))
 	})
@@ -189,7 +189,7 @@ func TestTwoVersionsAtOneDatabase(t *testing.T) {
 	recorded := map[string]bool{}
 	for _, id := range ids {
 		if id != held.ID {
-			fresh.becomes(id, soonLost+patience, job.Succeeded)
+			fresh.becomes(id, 2*patience, job.Succeeded)
 		}
 		for _, a := range fresh.attempts(id) {
 			recorded[fmt.Sprintf("%d %d", id, a.Number)] = true
