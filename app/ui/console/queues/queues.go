@@ -94,8 +94,10 @@ func queuePage(p *page) error {
 	return p.Show("queue", d)
 }
 
-// PerHour is how many of its jobs ended within the hour.
-func (d queueData) PerHour() int64 { return d.Hour.OK + d.Hour.Failed }
+// EndedPerHour is how many of its jobs ended within the hour, in any way. It is the sum of the chart below it.
+func (d queueData) EndedPerHour() int64 {
+	return d.Hour.OK + d.Hour.Failed + d.Hour.Canceled + d.Hour.Skipped
+}
 
 // Lag is how long they waited from due to start.
 func (d queueData) Lag() string {
