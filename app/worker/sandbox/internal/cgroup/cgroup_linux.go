@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
@@ -144,7 +145,7 @@ func (g *Group) Create(l isolation.Limits) error {
 	for layer, dir := range g.By {
 		for _, s := range settings(layer, g.trees[layer].Version, l) {
 			err := os.WriteFile(filepath.Join(dir, s.file), []byte(s.value), 0)
-			if err != nil && !s.optional {
+			if err != nil && !s.optional && !s.heldByOuter(err) {
 				return err
 			}
 		}
@@ -158,6 +159,14 @@ type setting struct {
 	file, value string
 	optional    bool
 }
+
+// heldByOuter reports that version 1 refused a share of the processors because a group around that of the run has less, such as
+// that of the worker's container. The run has no more than that group then. Version 2 takes any share.
+func (s setting) heldByOuter(err error) bool {
+	return s.file == quotaFile && errors.Is(err, syscall.EINVAL)
+}
+
+const quotaFile = "cpu.cfs_quota_us"
 
 // cpuPeriod is the period of the CPU limit: short enough that a throttled program
 // does not seem to hang.
@@ -191,7 +200,7 @@ func settings(layer isolation.Layer, version int, l isolation.Limits) (s []setti
 		put("cpu.shares", "512", true)
 		if l.CPU > 0 {
 			put("cpu.cfs_period_us", period, false)
-			put("cpu.cfs_quota_us", quota, false)
+			put(quotaFile, quota, false)
 		}
 	}
 	return s
