@@ -9,7 +9,7 @@ import (
 )
 
 // MaxPage is about how many bytes a page of a list reads. A page of large items ends there, with a cursor for the rest.
-const MaxPage = 8 << 20
+const MaxPage = 2 << 20
 
 type weighed struct {
 	Rows

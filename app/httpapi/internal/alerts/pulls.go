@@ -41,7 +41,7 @@ func (s *server) pullRoutes() {
 	}
 	api.Serve(s.API, api.Endpoint{
 		Id: "hook-pull", Method: http.MethodGet, Path: "/v1/hooks/{name}/pull", Scope: access.ScopeRead,
-		Timeout: job.MaxClaimWait.D() + 10*time.Second,
+		Timeout: job.MaxClaimWait.D() + 10*time.Second, Waits: true,
 		Summary: "Answer the next events of a pulled hook, up to 100",
 		Doc:     "A call that waits counts as a stream of its token.",
 	}, func(ctx context.Context, c *api.Call, in *pulling) (hook.Pulled, error) {

@@ -70,6 +70,9 @@ type API struct {
 	visitors visitors
 	notes    notes
 	outage   outage
+
+	memory       *memory // of requests but those of workers
+	workerMemory *memory
 	// versioned are the paths whose answers have a version.
 	versioned map[string]bool
 
@@ -92,13 +95,14 @@ func New(o Options) (*API, error) {
 		Options:   o,
 		Guard:     newGuard(o.Auth),
 		versioned: map[string]bool{},
-		Signing:   signing{From: o.Attempts},
-		Mux:       http.NewServeMux(),
-		Trials:    rate.NewLimiter(trialsPerSecond, TrialsAtOnce),
-		Body:      o.BodyTimeout,
-		Beat:      15 * time.Second,
-		Look:      500 * time.Millisecond,
-		Health:    time.Second,
+		memory:    newMemory(), workerMemory: newMemory(),
+		Signing: signing{From: o.Attempts},
+		Mux:     http.NewServeMux(),
+		Trials:  rate.NewLimiter(trialsPerSecond, TrialsAtOnce),
+		Body:    o.BodyTimeout,
+		Beat:    15 * time.Second,
+		Look:    500 * time.Millisecond,
+		Health:  time.Second,
 	}
 	a.notes.To = o.Audit
 	a.notes.Fail = func(err error) { o.Logger.Warn("refusals and enqueues were not recorded in the audit", "error", err) }

@@ -43,6 +43,9 @@ type Endpoint struct {
 	MaxBody int64         // default: Options.MaxBody
 	Bare    bool          // the body may be missing
 	Foreign bool          // the body holds output of programs; NULs are removed from its texts
+	Waits   bool          // may wait for something to happen; like a route without a timeout, it has no share of the memory of requests
+
+	answer int64 // share of the answer; 0: answerShare
 }
 
 // schemaNames are the names in the API of types that in Go are named with their package.
@@ -154,6 +157,7 @@ type described[T any] struct{ Body T }
 
 // Serve registers a route without a body.
 func Serve[I, T any](a *API, e Endpoint, h func(ctx context.Context, c *Call, in *I) (T, error)) {
+	e.answer = answerOf[T]()
 	op := a.operation(e)
 	if reflect.TypeFor[T]() == reflect.TypeFor[None]() {
 		op.DefaultStatus = http.StatusNoContent
@@ -339,6 +343,12 @@ func (a *API) entry(e Endpoint) func(huma.Context, func(huma.Context)) {
 		}
 		if err == nil && e.Scope != access.ScopeWorker && e.Also != access.ScopeWorker && !isInProcess(ctx) {
 			err = a.counted(ctx)
+		}
+		if err == nil {
+			var give func()
+			if give, err = a.takeMemory(ctx, e, http.NewResponseController(w), r); err == nil {
+				defer give()
+			}
 		}
 		if err != nil {
 			a.Refuse(hc.Context(), w, err)

@@ -59,7 +59,7 @@ func (in *ByName) Resolve(c *Call) (namespace string, err error) {
 // Namespaced are the parameters of a list of definitions that namespaces own.
 type Namespaced struct {
 	Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
-	Limit     int    `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50. A page of large items ends after 8 MiB, with next for the rest"`
+	Limit     int    `query:"limit" minimum:"0" maximum:"1000" doc:"Items per page; default: 50. A page of large items ends after 2 MiB, with next for the rest"`
 	Cursor    string `query:"cursor" doc:"Next of the page before"`
 }
 

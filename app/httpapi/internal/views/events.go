@@ -41,7 +41,7 @@ func (s *server) watchRoutes() {
 	}
 	api.Serve(s.API, api.Endpoint{
 		Id: "event-poll", Method: http.MethodGet, Path: "/v1/events/poll", Scope: access.ScopeRead,
-		Timeout: job.MaxClaimWait.D() + 10*time.Second,
+		Timeout: job.MaxClaimWait.D() + 10*time.Second, Waits: true,
 		Summary: "Answer what changed since a cursor",
 	}, func(ctx context.Context, c *api.Call, in *polling) (wire.EventPage, error) {
 		ns, err := api.InNamespace(c.Token, "namespace", in.Namespace)

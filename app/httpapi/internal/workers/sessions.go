@@ -66,7 +66,7 @@ func (s *server) sessionRoutes() {
 func (s *server) leaseRoutes() {
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "session-claim", Method: http.MethodPost, Path: "/v1/sessions/{id}/claim", Scope: access.ScopeWorker,
-		Timeout: job.MaxClaimWait.D() + 10*time.Second,
+		Timeout: job.MaxClaimWait.D() + 10*time.Second, Waits: true,
 		Summary: "Lease ready jobs, and wait for some when there are none",
 		Doc:     "The answer may be empty, and has at most 256 jobs, or one of each queue if more are asked for: claim again for more.",
 	}, func(ctx context.Context, c *api.Call, in *sessionByID, body wire.SessionClaim) (job.Claim, error) {
