@@ -39,6 +39,8 @@ type fake struct {
 	on   map[string]func(ctx context.Context, args []any) (any, error)
 	seen map[string]int
 	next chan struct{} // closed at the next call
+
+	parts func(ctx context.Context) (part view.Manifest, more bool, err error) // of an export, instead of one
 }
 
 func (f *fake) when(method string, do func(ctx context.Context, args []any) (any, error)) {
@@ -473,6 +475,16 @@ func (f *fake) Apply(ctx context.Context, m view.Manifest, o wire.ApplyOptions) 
 
 func (f *fake) Export(ctx context.Context, ns string) (view.Manifest, error) {
 	return reply[view.Manifest](ctx, f, "Export", ns)
+}
+
+func (f *fake) ExportParts(ns string) func(ctx context.Context) (view.Manifest, bool, error) {
+	if f.parts != nil {
+		return f.parts
+	}
+	return func(ctx context.Context) (view.Manifest, bool, error) {
+		m, err := f.Export(ctx, ns)
+		return m, false, err
+	}
 }
 
 func (f *fake) Audit(ctx context.Context, q access.AuditFilter) (core.Page[access.Audit], error) {

@@ -35,6 +35,14 @@ func (c ViewCalls) Export(ctx context.Context, namespace string) (view.Manifest,
 	return m, err
 }
 
+// ExportParts implements [httpapi.Definitions], with one part.
+func (c ViewCalls) ExportParts(namespace string) func(ctx context.Context) (view.Manifest, bool, error) {
+	return func(ctx context.Context) (view.Manifest, bool, error) {
+		m, err := c.Export(ctx, namespace)
+		return m, false, err
+	}
+}
+
 // Events implements [httpapi.Watcher]. [Client.Watch] reads events continuously.
 func (c ViewCalls) Events(ctx context.Context, namespace, cursor string, wait time.Duration) ([]view.Event, string, error) {
 	wait = min(max(wait, 0), job.MaxClaimWait.D())

@@ -13,6 +13,7 @@ import (
 type Docs[K comparable, T any] struct {
 	mu    sync.RWMutex
 	known map[K]doc[T]
+	bytes int // of all texts
 }
 
 type doc[T any] struct {
@@ -20,8 +21,11 @@ type doc[T any] struct {
 	value T
 }
 
-// MaxDocs bounds the cache; beyond it, all entries are dropped and read again.
-const MaxDocs = 10_000
+// MaxDocs and MaxDocBytes bound the cache; beyond either, all entries are dropped and read again.
+const (
+	MaxDocs     = 10_000
+	MaxDocBytes = 32 << 20 // of texts; their values take as much again, or several times as much
+)
 
 // Own returns a deep copy of a shared value, for callers that read a definition, change it in place and save it.
 func Own[T any](shared T) (mine T) {
@@ -54,9 +58,10 @@ func (d *Docs[K, T]) DecodeWith(key K, text string, finish func(T) (T, bool)) (T
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.known == nil || len(d.known) >= MaxDocs {
-		d.known = map[K]doc[T]{}
+	if d.known == nil || len(d.known) >= MaxDocs || d.bytes+len(text) > MaxDocBytes {
+		d.known, d.bytes = map[K]doc[T]{}, 0
 	}
+	d.bytes += len(text) - len(d.known[key].text)
 	d.known[key] = fresh
 	return fresh.value, nil
 }

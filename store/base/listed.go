@@ -20,13 +20,21 @@ func (w *weighed) Scan(dest ...any) error { return w.row.Scan(dest...) }
 
 // CollectSome is [Collect] up to limit rows and [MaxPage], and at least one row. more reports whether there are further rows.
 func CollectSome[T any](ctx context.Context, tx Tx, limit int, scan func(Rows) (T, error), query string, args ...any) (all []T, more bool, err error) {
+	room := MaxPage
+	return CollectWithin(ctx, tx, limit, &room, scan, query, args...)
+}
+
+// CollectWithin is CollectSome with another number of bytes than MaxPage. It takes what it reads off room.
+func CollectWithin[T any](ctx context.Context, tx Tx, limit int, room *int, scan func(Rows) (T, error), query string, args ...any) (all []T, more bool, err error) {
 	rows, err := tx.Query(ctx, query, args...)
 	if err != nil {
 		return nil, false, err
 	}
 	defer rows.Close()
-	for w := (&weighed{Rows: rows, row: weigh.Row{In: rows}}); rows.Next(); {
-		if len(all) == limit || w.row.Bytes > MaxPage {
+	w := &weighed{Rows: rows, row: weigh.Row{In: rows}}
+	defer func() { *room -= w.row.Bytes }()
+	for rows.Next() {
+		if len(all) == limit || w.row.Bytes > *room {
 			return all, true, nil
 		}
 		v, err := scan(w)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
@@ -15,7 +14,6 @@ import (
 	"github.com/belfry-run/belfry/store/documents"
 	"github.com/belfry-run/belfry/store/hooks"
 	"github.com/belfry-run/belfry/store/monitors"
-	"github.com/belfry-run/belfry/store/queues"
 	"github.com/belfry-run/belfry/store/schedules"
 	"github.com/belfry-run/belfry/store/tasks"
 	"github.com/belfry-run/belfry/task"
@@ -332,101 +330,4 @@ func childrenFirst(rows []monitors.MonitorRow) []monitors.MonitorRow {
 		out = append(out, rows[i])
 	}
 	return out
-}
-
-// Export returns everything of a namespace that a manifest can hold, and all queues. An export above the limit of a manifest is
-// rejected before it is read.
-func (s *Store) Export(ctx context.Context, namespace string) (m view.Manifest, err error) {
-	if namespace == "" {
-		namespace = core.DefaultNamespace
-	}
-	err = s.DB().Read(ctx, func(tx base.Tx) error {
-		m = view.Manifest{}
-		queues, err := base.Collect(ctx, tx, queues.ScanQueue, `select `+queues.QueueColumns+` from belfry.queues order by name`)
-		if err != nil {
-			return err
-		}
-		for _, q := range queues {
-			q.PausedAt, q.PausedBy, q.PausedReason, q.CreatedAt, q.UpdatedAt, q.TurnBase = base.Instant(0), "", "", base.Instant(0), base.Instant(0), 0
-			m.Queues = append(m.Queues, q)
-		}
-		w := &base.Where{}
-		w.Namespace("namespace", namespace)
-		for _, table := range []string{"tasks", "schedules", "monitors"} {
-			_, more, err := base.First(ctx, tx, base.ScanInt, `select 1 from `+base.Home+table+` where `+w.Sql()+` order by namespace, name limit 1 offset `+strconv.Itoa(view.MaxManifest), w.Args...)
-			if err != nil {
-				return err
-			}
-			if more {
-				return core.Errorf(core.TooLarge, "there are more than %d %s, and a file holds no more", view.MaxManifest, table).
-					WithHint("export one namespace, or read the list page by page")
-			}
-		}
-		tasks, err := base.Collect(ctx, tx, s.tasks.ScanTask, `select `+tasks.TaskColumns+` from belfry.tasks where `+w.Sql()+` order by namespace, name`, w.Args...)
-		if err != nil {
-			return err
-		}
-		for _, t := range tasks {
-			if _, owned := task.OwnerOf(t.Name); owned || base.Ours(t.Name) {
-				continue
-			}
-			t.ID, t.Generation, t.CreatedAt, t.UpdatedAt = 0, 0, base.Instant(0), base.Instant(0)
-			m.Tasks = append(m.Tasks, t.Redacted())
-		}
-		calendars, err := base.Collect(ctx, tx, schedules.ScanCalendar, `select `+schedules.CalendarColumns+` from belfry.calendars where `+w.Sql()+` order by namespace, name`, w.Args...)
-		if err != nil {
-			return err
-		}
-		for _, cal := range calendars {
-			cal.ID, cal.Generation, cal.CreatedAt, cal.UpdatedAt = 0, 0, base.Instant(0), base.Instant(0)
-			m.Calendars = append(m.Calendars, cal)
-		}
-		rows, err := base.Collect(ctx, tx, schedules.ScanSchedule, `select `+schedules.ScheduleColumns+` from belfry.schedules s where `+w.Sql()+` order by namespace, name`, w.Args...)
-		if err != nil {
-			return err
-		}
-		for _, r := range rows {
-			if _, owned := task.OwnerOf(r.Name); !owned {
-				m.Schedules = append(m.Schedules, asWritten(r.Schedule))
-			}
-		}
-		return s.exportMonitors(ctx, tx, namespace, &m)
-	})
-	return m, err
-}
-
-// exportMonitors adds monitors and the objects that belong to monitoring. Secrets are exported as [core.Redacted]: applied to
-// the same database, they stay unchanged.
-func (s *Store) exportMonitors(ctx context.Context, tx base.Tx, namespace string, m *view.Manifest) error {
-	w := &base.Where{}
-	w.Namespace("m.namespace", namespace)
-	ms, err := base.Collect(ctx, tx, s.monitors.ScanMonitor, `select `+monitors.MonitorColumns+` from belfry.monitors m where `+w.Sql()+` order by m.namespace, m.name`, w.Args...)
-	if err != nil {
-		return err
-	}
-	for _, row := range ms {
-		m.Monitors = append(m.Monitors, monitors.WrittenMonitor(row.Redacted()))
-	}
-	if m.Channels, err = exportDocs(ctx, tx, alerts.Channels, namespace); err != nil {
-		return err
-	}
-	if m.AlertRules, err = exportDocs(ctx, tx, alerts.AlertRules, namespace); err != nil {
-		return err
-	}
-	if m.Hooks, err = exportDocs(ctx, tx, hooks.Docs, namespace); err != nil {
-		return err
-	}
-	if m.Windows, err = exportDocs(ctx, tx, monitors.Windows, namespace); err != nil {
-		return err
-	}
-	m.StatusPages, err = exportDocs(ctx, tx, monitors.StatusPages, namespace)
-	return err
-}
-
-func exportDocs[T documents.Document](ctx context.Context, tx base.Tx, k documents.Kind[T], namespace string) ([]T, error) {
-	all, err := k.All(ctx, tx, namespace)
-	for i := range all {
-		all[i] = k.Written(k.Shown(all[i]))
-	}
-	return all, err
 }

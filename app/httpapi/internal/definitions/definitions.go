@@ -50,22 +50,7 @@ func (s *server) definitionRoutes() {
 		done.Changes = api.List(done.Changes)
 		return done, err
 	})
-
-	type exporting struct {
-		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
-	}
-	api.Serve(s.API, api.Endpoint{
-		Id: "definition-export", Method: http.MethodGet, Path: "/v1/export", Scope: access.ScopeRead, Timeout: wire.ApplyTimeout,
-		Summary: "Export queues, calendars, tasks, schedules, monitors, channels, alert rules and hooks as a manifest, without secrets",
-		Doc:     "A namespace with more than 100,000 tasks, schedules or monitors is refused: a manifest holds no more.",
-	}, func(ctx context.Context, c *api.Call, in *exporting) (view.Manifest, error) {
-		ns, err := api.InNamespace(c.Token, "namespace", in.Namespace)
-		if err != nil {
-			return view.Manifest{}, err
-		}
-		m, err := s.service.Export(ctx, ns)
-		return Redacted(m), err
-	})
+	s.exportRoute()
 }
 
 // mayApply checks that a token may apply a manifest, by the namespaces of its definitions.
@@ -130,13 +115,4 @@ func ownersOf(m view.Manifest) map[string][]string {
 		"windows":      api.Each(m.Windows, func(v monitor.Window) string { return v.Namespace }),
 		"status_pages": api.Each(m.StatusPages, func(v public.StatusPage) string { return v.Namespace }),
 	}
-}
-
-// Redacted returns a manifest without secrets.
-func Redacted(m view.Manifest) view.Manifest {
-	m.Tasks = api.Each(m.Tasks, task.Task.Redacted)
-	m.Channels = api.Each(m.Channels, alert.Channel.Redacted)
-	m.Hooks = api.Each(m.Hooks, hook.Hook.Redacted)
-	m.Monitors = api.Each(m.Monitors, monitor.Monitor.Redacted)
-	return m
 }

@@ -14,4 +14,6 @@ type Definitions interface {
 	// namespace, except queues. A dry run changes nothing and returns the same plan.
 	Apply(ctx context.Context, m view.Manifest, o wire.ApplyOptions) (view.Applied, error)
 	Export(ctx context.Context, namespace string) (view.Manifest, error)
+	// ExportParts is Export in parts. Each call of the returned function reads one, in the order of the fields of a manifest.
+	ExportParts(namespace string) func(ctx context.Context) (part view.Manifest, more bool, err error)
 }
