@@ -37,6 +37,29 @@ func (r *Row) Scan(dest ...any) error {
 	return err
 }
 
+// Result is the rows of a query.
+type Result interface {
+	Scanner
+	Next() bool
+	Err() error
+	Close()
+}
+
+// Rows is a Result that counts.
+type Rows struct {
+	Result
+	row Row
+}
+
+// Scan scans a row and counts its texts.
+func (r *Rows) Scan(dest ...any) error {
+	r.row.In = r.Result
+	return r.row.Scan(dest...)
+}
+
+// Bytes returns the bytes of all texts that were scanned.
+func (r *Rows) Bytes() int { return r.row.Bytes }
+
 type counting struct {
 	sql.Scanner
 	in *Row

@@ -21,11 +21,8 @@ type doc[T any] struct {
 	value T
 }
 
-// MaxDocs and MaxDocBytes bound the cache; beyond either, all entries are dropped and read again.
-const (
-	MaxDocs     = 10_000
-	MaxDocBytes = 32 << 20 // of texts; their values take as much again, or several times as much
-)
+// MaxDocs and MaxDocBytes, of texts, bound the cache; beyond either, all entries are dropped. Values take several times as much.
+const MaxDocs, MaxDocBytes = 10_000, 32 << 20
 
 // Own returns a deep copy of a shared value, for callers that read a definition, change it in place and save it.
 func Own[T any](shared T) (mine T) {

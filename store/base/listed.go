@@ -11,30 +11,21 @@ import (
 // MaxPage is about how many bytes a page of a list reads. A page of large items ends there, with a cursor for the rest.
 const MaxPage = 2 << 20
 
-type weighed struct {
-	Rows
-	row weigh.Row
-}
-
-func (w *weighed) Scan(dest ...any) error { return w.row.Scan(dest...) }
-
-// CollectSome is [Collect] up to limit rows and [MaxPage], and at least one row. more reports whether there are further rows.
-func CollectSome[T any](ctx context.Context, tx Tx, limit int, scan func(Rows) (T, error), query string, args ...any) (all []T, more bool, err error) {
-	room := MaxPage
-	return CollectWithin(ctx, tx, limit, &room, scan, query, args...)
-}
-
-// CollectWithin is CollectSome with another number of bytes than MaxPage. It takes what it reads off room.
-func CollectWithin[T any](ctx context.Context, tx Tx, limit int, room *int, scan func(Rows) (T, error), query string, args ...any) (all []T, more bool, err error) {
+// CollectSome is [Collect] up to limit rows and room bytes, and at least one row. It takes what it reads off room; nil is
+// [MaxPage]. more reports whether there are further rows.
+func CollectSome[T any](ctx context.Context, tx Tx, limit int, room *int, scan func(Rows) (T, error), query string, args ...any) (all []T, more bool, err error) {
 	rows, err := tx.Query(ctx, query, args...)
 	if err != nil {
 		return nil, false, err
 	}
 	defer rows.Close()
-	w := &weighed{Rows: rows, row: weigh.Row{In: rows}}
-	defer func() { *room -= w.row.Bytes }()
+	if room == nil {
+		room = new(MaxPage)
+	}
+	w := &weigh.Rows{Result: rows}
+	defer func() { *room -= w.Bytes() }()
 	for rows.Next() {
-		if len(all) == limit || w.row.Bytes > *room {
+		if len(all) == limit || w.Bytes() > *room {
 			return all, true, nil
 		}
 		v, err := scan(w)
@@ -48,7 +39,7 @@ func CollectWithin[T any](ctx context.Context, tx Tx, limit int, room *int, scan
 
 // CollectPage makes a page of a query that reads one row more than limit.
 func CollectPage[T any](ctx context.Context, tx Tx, limit int, scan func(Rows) (T, error), cursor func(last T) string, query string, args ...any) (core.Page[T], error) {
-	all, more, err := CollectSome(ctx, tx, limit, scan, query, args...)
+	all, more, err := CollectSome(ctx, tx, limit, nil, scan, query, args...)
 	p := Page(all, len(all), cursor)
 	if more {
 		p.Next = cursor(all[len(all)-1])

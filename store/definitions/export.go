@@ -231,7 +231,7 @@ func collect[T any](r *exporting, w *base.Where, scan func(base.Rows) (T, error)
 		}
 		page := w.Clone()
 		page.Pair(r.namespace, "name", ">", r.after)
-		some, more, err := base.CollectWithin(r.ctx, r.tx, limit, &r.room, scan, `
+		some, more, err := base.CollectSome(r.ctx, r.tx, limit, &r.room, scan, `
 			select `+columns+`
 			from belfry.`+from+`
 			where `+page.Sql()+`

@@ -152,7 +152,7 @@ func (w scheduleWalk) page(ctx context.Context, tx base.Tx, after []string, limi
 			span.And(t.cond, t.of)
 		}
 		n := limit + 1 - len(found)
-		rows, full, err := base.CollectSome(ctx, tx, n, ScanSchedule, w.sql(ScheduleColumns, span.Conds, n, strconv.Itoa(n)), span.Args...)
+		rows, full, err := base.CollectSome(ctx, tx, n, nil, ScanSchedule, w.sql(ScheduleColumns, span.Conds, n, strconv.Itoa(n)), span.Args...)
 		if err != nil {
 			return core.Page[schedule.Schedule]{}, err
 		}

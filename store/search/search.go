@@ -256,7 +256,7 @@ func (s *Store) searchJobs(ctx context.Context, tx base.Tx, f job.Filter, beyond
 		full := false
 		part, err := s.visit(ctx, tx, w, beyond, look, order, func(q *base.Where) (bool, error) {
 			room := limit - len(found)
-			rows, more, err := base.CollectSome(ctx, tx, room, jobs.ScanJob, w.rows+` where `+q.Sql()+` order by `+w.key+` `+order+` limit `+strconv.Itoa(room), q.Args...)
+			rows, more, err := base.CollectSome(ctx, tx, room, nil, jobs.ScanJob, w.rows+` where `+q.Sql()+` order by `+w.key+` `+order+` limit `+strconv.Itoa(room), q.Args...)
 			found = append(found, rows...)
 			full = more || len(found) >= limit
 			return full, err
