@@ -115,7 +115,7 @@ type ClaimRequest struct {
 	Want    map[string]int `json:"want" doc:"Most jobs wanted per queue"`
 	Ahead   map[string]int `json:"ahead,omitempty" doc:"How many of those wanted are more than the worker has free slots, and would wait in it; default: none"`
 	Without []task.Kind    `json:"without,omitempty" doc:"Kinds of jobs that the worker runs and cannot begin just now"`
-	Wait    core.Duration  `json:"wait,omitempty" doc:"How long to wait when there are none; at most 30s"`
+	Wait    core.Duration  `json:"wait,omitempty" doc:"How long to wait when there are none; more than 30s counts as 30s"`
 }
 
 // Of returns w without the kinds that the worker cannot start now.

@@ -27,7 +27,7 @@ const (
 type Link struct {
 	Name  string        `json:"name" doc:"Of the signal; for an approval the name of its step"`
 	For   string        `json:"for,omitempty" doc:"Person or system that it is for; kept with the answer, at most 100 bytes"`
-	Valid core.Duration `json:"valid,omitempty" doc:"How long it is valid. Default: 7 days; at most 90 days"`
+	Valid core.Duration `json:"valid,omitempty" doc:"How long it is valid: 1s to 90 days; default: 7 days"`
 }
 
 // NewLink is a created link. Its path is shown once: only a hash of it is stored.
@@ -41,6 +41,15 @@ type NewLink struct {
 // Unlinked is the result of revoking links.
 type Unlinked struct {
 	Links int `json:"links" doc:"How many were valid"`
+}
+
+// CheckGiven refuses a time of validity that is given as zero: only a missing one means the default. given tells whether a field
+// is given.
+func (l *Link) CheckGiven(given func(field string) bool) error {
+	if l.Valid != 0 || !given("valid") {
+		return nil
+	}
+	return core.InvalidField("valid", "0s", "is not between 1s and "+core.Duration(MaxLinkFor).String(), "leave it out for "+core.Duration(LinkFor).String())
 }
 
 // Validate returns the problems of a link as one error, or nil. It sets the default of Valid.

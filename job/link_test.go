@@ -49,3 +49,19 @@ func TestLinks(t *testing.T) {
 		})
 	}
 }
+
+func TestAZeroValidityThatIsGivenIsRefused(t *testing.T) {
+	t.Parallel()
+	given := func(field string) bool { return field == "valid" }
+	l := job.Link{Name: "approved"}
+	if err := l.CheckGiven(given); core.CodeOf(err) != core.Invalid || !strings.Contains(err.Error(), "leave it out for 7d") {
+		t.Errorf("got %v", err)
+	}
+	if err := l.CheckGiven(func(string) bool { return false }); err != nil {
+		t.Errorf("not given: %v", err)
+	}
+	l.Valid = core.Duration(time.Hour)
+	if err := l.CheckGiven(given); err != nil {
+		t.Errorf("an hour: %v", err)
+	}
+}

@@ -14,7 +14,7 @@ type (
 		Want    map[string]int `json:"want,omitempty" doc:"Most jobs wanted per queue"`
 		Ahead   map[string]int `json:"ahead,omitempty" doc:"How many of those wanted are more than the worker has free slots, and would wait in it; default: none"`
 		Without []task.Kind    `json:"without,omitempty" doc:"Kinds of jobs that the worker runs and cannot begin just now"`
-		Wait    core.Duration  `json:"wait,omitempty" doc:"How long to wait when there are none; at most 30s"`
+		Wait    core.Duration  `json:"wait,omitempty" doc:"How long to wait when there are none; more than 30s counts as 30s"`
 	}
 	SessionFinish struct {
 		Attempts []job.Finish `json:"attempts" doc:"What came of them; at most 10000"`

@@ -85,7 +85,7 @@ func (c *Change) EnqueueFor(trigger schedule.Trigger, n job.NewJob) (job.Enqueue
 // enqueue is Enqueue, and may carry out a waiting claim.
 func (c *Change) enqueue(ns []job.NewJob, joined *joinedClaim) ([]job.Enqueued, error) {
 	if len(ns) > core.MaxBatch {
-		return nil, core.Errorf(core.TooLarge, "%d jobs in one call", len(ns)).WithHint("send at most %d", core.MaxBatch)
+		return nil, job.TooMany("jobs", len(ns))
 	}
 	ins, err := c.Prepare(ns)
 	if err != nil {

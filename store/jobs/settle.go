@@ -95,7 +95,7 @@ func holds(session, of string) bool { return session == base.AnySession || sessi
 // More than [core.MaxBatch] results fail with [core.TooLarge].
 func (c *Change) Finish(session string, fs []job.Finish) ([]job.Finished, error) {
 	if len(fs) > core.MaxBatch {
-		return nil, core.Errorf(core.TooLarge, "%d finishes in one call", len(fs)).WithHint("send at most %d", core.MaxBatch)
+		return nil, job.TooMany("attempts", len(fs))
 	}
 	out := make([]job.Finished, len(fs))
 	var checks, other, well []job.Finish

@@ -30,7 +30,7 @@ type piece struct {
 // Append stores pieces of logs. Only the session that holds a job may write its log, under the same lease.
 func (s *Store) Append(ctx context.Context, session string, ls []job.LogPiece) error {
 	if len(ls) > core.MaxBatch {
-		return core.Errorf(core.TooLarge, "%d pieces of log in one call", len(ls)).WithHint("send at most %d", core.MaxBatch)
+		return job.TooMany("pieces", len(ls))
 	}
 	return s.write(ctx, "append log", func(c *Change) error {
 		rows, seen := make([]logRow, 0, len(ls)), make(map[piece]bool, len(ls))

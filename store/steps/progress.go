@@ -22,7 +22,7 @@ type progressRow struct {
 // SaveProgress stores the progress of attempts of a session. Of two reports for one job, the later one counts.
 func (s *Store) SaveProgress(ctx context.Context, session string, ps []job.AttemptProgress) error {
 	if len(ps) > core.MaxBatch {
-		return core.Errorf(core.TooLarge, "the progress of %d attempts in one call", len(ps)).WithHint("send at most %d", core.MaxBatch)
+		return job.TooMany("attempts", len(ps))
 	}
 	place := map[int64]int{}
 	var rows []progressRow

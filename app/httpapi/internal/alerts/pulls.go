@@ -37,7 +37,7 @@ func (s *server) pullRoutes() {
 	type pulling struct {
 		api.ByName
 		After string `query:"after" maxLength:"100" doc:"Cursor of the last event that was worked on; 0 for all that are kept; default: what was acknowledged"`
-		Wait  string `query:"wait" doc:"How long to wait when there is nothing, such as 10s; at most 30s; default: not at all"`
+		Wait  string `query:"wait" doc:"How long to wait when there is nothing, such as 10s; more than 30s counts as 30s; default: not at all"`
 	}
 	api.Serve(s.API, api.Endpoint{
 		Id: "hook-pull", Method: http.MethodGet, Path: "/v1/hooks/{name}/pull", Scope: access.ScopeRead,

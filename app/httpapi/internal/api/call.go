@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -357,7 +358,24 @@ func (c *Call) read(e Endpoint, v any) error {
 	if e.Foreign {
 		return body.DecodeForeign(data, v)
 	}
-	return body.Decode(data, v)
+	err = body.Decode(data, v)
+	if checker, is := v.(givenChecker); is && err == nil {
+		err = checker.CheckGiven(func(field string) bool { return given(data, field) })
+	}
+	return err
+}
+
+// givenChecker is a body for which a zero field differs from a missing one.
+type givenChecker interface {
+	CheckGiven(given func(field string) bool) error
+}
+
+// given reports whether a body has a field.
+func given(data []byte, field string) bool {
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(data, &fields) // it was decoded before
+	v, there := fields[field]
+	return there && string(v) != "null"
 }
 
 // readText reads a request's body of the given type.

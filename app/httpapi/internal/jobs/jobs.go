@@ -109,7 +109,7 @@ func (n *newJobs) prepare(c *api.Call, namespace, key string) error {
 		return core.InvalidField("jobs", "", "is empty", "give at least one job")
 	}
 	if len(n.jobs) > core.MaxBatch {
-		return core.Errorf(core.TooLarge, "%d jobs are over the limit of %d at once", len(n.jobs), core.MaxBatch)
+		return job.TooMany("jobs", len(n.jobs))
 	}
 	if n.batch && key != "" {
 		return core.InvalidField("Idempotency-Key", wire.Shorten(key), "goes with one job", "give each job of a batch its own key")

@@ -17,7 +17,7 @@ func (s *server) stepRoutes() {
 	api.Serve(s.API, api.Endpoint{
 		Id: "job-steps", Method: http.MethodGet, Path: "/v1/jobs/{id}/steps", Scope: access.ScopeRead,
 		Summary: "List the recorded steps of a job, in order",
-		Doc:     "Later attempts take the results of these steps from here and do not run them again.",
+		Doc:     "Later attempts take the results of these steps from here and do not run them again. A job has at most 1,000 steps, with 8 MiB of results together.",
 	}, func(ctx context.Context, c *api.Call, in *jobByID) (recordedSteps, error) {
 		ns, err := in.resolve(c)
 		if err != nil {

@@ -37,7 +37,7 @@ func (s *server) watchRoutes() {
 	type polling struct {
 		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for all"`
 		Cursor    string `query:"cursor" doc:"Next of the answer before; default: from now on"`
-		Wait      string `query:"wait" doc:"How long to wait when there is nothing, such as 10s; at most 30s; default: not at all"`
+		Wait      string `query:"wait" doc:"How long to wait when there is nothing, such as 10s; more than 30s counts as 30s; default: not at all"`
 	}
 	api.Serve(s.API, api.Endpoint{
 		Id: "event-poll", Method: http.MethodGet, Path: "/v1/events/poll", Scope: access.ScopeRead,

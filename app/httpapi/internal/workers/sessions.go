@@ -209,7 +209,7 @@ func atOnce(want, ahead map[string]int) (_, _ map[string]int) {
 // checkEach returns the faults of the items in a batch, with their index.
 func checkEach[T interface{ Validate() error }](field string, items []T) error {
 	if n := len(items); n > core.MaxBatch {
-		return core.Errorf(core.TooLarge, "%d %s are over the limit of %d at once", n, field, core.MaxBatch)
+		return job.TooMany(field, n)
 	}
 	for i, item := range items {
 		err := item.Validate()

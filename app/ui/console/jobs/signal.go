@@ -142,11 +142,16 @@ func linkFields(suffix string) []parts.Field {
 
 // askedLink reads the fields of a link.
 func askedLink(p *page, name string) (job.Link, error) {
-	valid, err := core.ParseDuration(cmp.Or(strings.TrimSpace(p.R.PostFormValue("valid")), "0s"))
-	if err != nil {
-		return job.Link{}, core.InvalidField("valid", p.R.PostFormValue("valid"), "is not a duration", "write one such as 12h or 7d")
+	l := job.Link{Name: name, For: strings.TrimSpace(p.R.PostFormValue("for"))}
+	text := strings.TrimSpace(p.R.PostFormValue("valid"))
+	if text == "" {
+		return l, nil
 	}
-	return job.Link{Name: name, For: strings.TrimSpace(p.R.PostFormValue("for")), Valid: valid}, nil
+	var err error
+	if l.Valid, err = core.ParseDuration(text); err != nil {
+		return l, core.InvalidField("valid", text, "is not a duration", "write one such as 12h or 7d")
+	}
+	return l, l.CheckGiven(func(string) bool { return true })
 }
 
 // linkData is a link that was made.

@@ -71,6 +71,9 @@ until one has come, it expires, is taken back or the job ends. It is shown this 
 		if err := cli.Duration(cmd.Flags().Changed, "valid", valid, &l.Valid); err != nil {
 			return err
 		}
+		if err := l.CheckGiven(cmd.Flags().Changed); err != nil {
+			return err
+		}
 		l.Name = args[1]
 		made, err := s.MakeSignalLink(ctx, s.NS, id, l)
 		if err != nil {

@@ -229,6 +229,9 @@ can answer until it expires, is taken back or the run ends. It is shown this onc
 		if err := cli.Duration(cmd.Flags().Changed, "valid", valid, &l.Valid); err != nil {
 			return err
 		}
+		if err := l.CheckGiven(cmd.Flags().Changed); err != nil {
+			return err
+		}
 		l.Name = args[1]
 		made, err := s.MakeLink(ctx, ns, id, l)
 		if err != nil {
