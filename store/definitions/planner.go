@@ -43,6 +43,7 @@ type planner struct {
 	channels  map[base.TaskName]bool
 
 	namespaces map[string]access.Namespace // of the tasks that were checked
+	grown      []int                       // cycles and workflows of the manifest that nest tasks deeper than before
 
 	used    map[string]string // each object that the manifest refers to, with the first definition that does
 	changes []view.Change
@@ -183,14 +184,19 @@ func (p *planner) planCalendars() error {
 
 func (p *planner) planTasks() error {
 	for _, i := range tasks.MembersFirst(p.m.Tasks) {
-		if err := p.planTask(p.m.Tasks[i]); err != nil {
+		if err := p.planTask(i, p.m.Tasks[i]); err != nil {
+			return base.Under(fmt.Sprintf("tasks[%d]", i), err)
+		}
+	}
+	for _, i := range p.grown {
+		if err := tasks.CheckAbove(p.m.Tasks[i], p.tasksNamed, p.holders); err != nil {
 			return base.Under(fmt.Sprintf("tasks[%d]", i), err)
 		}
 	}
 	return nil
 }
 
-func (p *planner) planTask(t task.Task) error {
+func (p *planner) planTask(i int, t task.Task) error {
 	key := base.TaskName{Namespace: t.Namespace, Name: t.Name}
 	old, exists := p.tasks[key]
 	fresh, hidden := compared(p.o, t, task.Task.Redacted)
@@ -204,6 +210,15 @@ func (p *planner) planTask(t task.Task) error {
 		}
 		if err := p.checkTask(judged, len(hidden) > 0); err != nil {
 			return err
+		}
+		if exists {
+			grows, err := tasks.Grows(old, fresh, p.tasksNamed)
+			if err != nil {
+				return err
+			}
+			if grows {
+				p.grown = append(p.grown, i)
+			}
 		}
 	}
 	ch := base.Changed("task", t.Namespace, t.Name, !exists, old.Redacted(), fresh.Redacted())

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,20 +56,16 @@ func CheckMembers(t task.Task, tasks func([]base.TaskName) (map[base.TaskName]ta
 			}
 			return core.InvalidField(m.Field, m.Task, fmt.Sprintf("is a %s that has this one for a %s", member.Kind, role), "")
 		}
-		if t.Workflow != nil {
-			if deep, err := deeper(t.Namespace, m.Task, task.MaxWorkflowDepth-1, tasks); err != nil {
-				return err
-			} else if deep {
-				return core.InvalidField(m.Field, m.Task, fmt.Sprintf("has workflows within workflows: with this one they are more than %d deep", task.MaxWorkflowDepth),
-					"put steps of an inner workflow into the one around it")
-			}
-		}
 		if m.MaxAttempts > 1 {
 			field := strings.TrimSuffix(m.Field, "task") + "max_attempts"
 			return core.InvalidField(field, strconv.Itoa(m.MaxAttempts), fmt.Sprintf("cannot be over 1 for a %s: its parts have attempts of their own", member.Kind), "")
 		}
 	}
-	return nil
+	below, err := chainBelow(t, tasks)
+	if err == nil && len(below) > mostDeep(t.Kind) {
+		err = tooDeep(t, below, below)
+	}
+	return err
 }
 
 // within reports that a task is a part of another one, directly or indirectly.
@@ -99,32 +94,6 @@ func within(t task.Task, other string, named func([]base.TaskName) (map[base.Tas
 		}
 	}
 	return false, nil
-}
-
-// deeper reports whether a workflow nests others, through its steps, more than most levels deep, its own level included.
-func deeper(namespace, name string, most int, named func([]base.TaskName) (map[base.TaskName]task.Task, error)) (bool, error) {
-	level := []base.TaskName{{Namespace: namespace, Name: name}}
-	for range most + 1 {
-		tasks, err := named(level)
-		if err != nil {
-			return false, err
-		}
-		found, next := false, map[base.TaskName]bool{}
-		for _, t := range tasks {
-			if t.Workflow == nil {
-				continue
-			}
-			for _, m := range t.Parts() {
-				next[base.TaskName{Namespace: namespace, Name: m.Task}] = true
-			}
-			found = true
-		}
-		if !found {
-			return false, nil
-		}
-		level = slices.Collect(maps.Keys(next))
-	}
-	return true, nil
 }
 
 // freeMember rejects the deletion of a task that is a member of a cycle or a step of a workflow.

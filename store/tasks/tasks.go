@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -251,7 +252,7 @@ func (c *Change) UpdateTask(t task.Task) (task.Task, error) {
 	if err := c.s.Vet(t); err != nil {
 		return t, err
 	}
-	if err := c.checkCycle(t); err != nil {
+	if err := cmp.Or(c.checkCycle(t), c.checkAbove(old, t)); err != nil {
 		return t, err
 	}
 	if err := c.s.Hooks.Saving(c, t); err != nil {
