@@ -30,6 +30,16 @@ type Artifacts struct {
 
 	mu   sync.Mutex
 	open map[string]blob.Store // by namespace
+
+	trying chan struct{} // has one slot
+	tried  tried
+}
+
+// tried is the last result of [Artifacts.Try].
+type tried struct {
+	namespace string
+	at        time.Time
+	err       error
 }
 
 var (
@@ -45,7 +55,7 @@ func NewArtifacts(c config.Config, logger *slog.Logger) *Artifacts {
 	if address == "" {
 		return nil
 	}
-	return &Artifacts{address: address, options: blob.Options{Logger: logger, MaxSize: task.MaxArtifact}}
+	return &Artifacts{address: address, options: blob.Options{Logger: logger, MaxSize: task.MaxArtifact}, trying: make(chan struct{}, 1)}
 }
 
 // folder returns the path of the folder that holds artifacts, or "".
@@ -186,6 +196,41 @@ func (a *Artifacts) Open(ctx context.Context, name string) (io.ReadCloser, error
 		return nil, err
 	}
 	return st.Open(ctx, digest)
+}
+
+// tryWithin limits a try, such as the pause that a person bears.
+const tryWithin = 10 * time.Second
+
+// Try stores, reads and deletes an artifact of a namespace. One try runs at a time, and ends also if its caller leaves. Callers
+// within a second share its result.
+func (a *Artifacts) Try(ctx context.Context, namespace string) error {
+	ctx, cancel := context.WithTimeout(ctx, tryWithin)
+	defer cancel()
+	silent := func() error {
+		return core.Errorf(core.Unavailable, "the place of artifacts did not answer within %s", core.Duration(tryWithin)).WithHint("see whether its disk or service works")
+	}
+	select {
+	case a.trying <- struct{}{}:
+	case <-ctx.Done():
+		return silent()
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer func() { <-a.trying }()
+		if last := a.tried; last.namespace != namespace || time.Since(last.at) > time.Second {
+			trying, cancel := context.WithTimeout(context.WithoutCancel(ctx), tryWithin)
+			defer cancel()
+			err := blob.Try(trying, a.address, namespace, a.options)
+			a.tried = tried{namespace, time.Now(), err}
+		}
+		done <- a.tried.err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return silent()
+	}
 }
 
 // Settled implements [engine.Bytes]. It reads one namespace after another.

@@ -124,6 +124,8 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) {
 				return c.Artifacts(ctx, view.DocumentFilter{Paging: paging, Namespace: "*"})
 			}},
+		{[]any{"TryArtifacts", "ns"}, apitest.Filled[core.Check](),
+			func(ctx context.Context) (any, error) { return c.TryArtifacts(ctx, "ns") }},
 		{[]any{"DeleteArtifact", "ns", digest}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteArtifact(ctx, "ns", digest) }},
 		{[]any{"SetSecret", "ns", "n", core.Secret("hunter2")}, apitest.Filled[task.KeptSecret](),

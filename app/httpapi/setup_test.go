@@ -162,6 +162,10 @@ func (f *fake) Artifacts(ctx context.Context, q view.DocumentFilter) (core.Page[
 	return reply[core.Page[task.Artifact]](ctx, f, "Artifacts", q)
 }
 
+func (f *fake) TryArtifacts(ctx context.Context, ns string) (core.Check, error) {
+	return reply[core.Check](ctx, f, "TryArtifacts", ns)
+}
+
 func (f *fake) DeleteArtifact(ctx context.Context, ns, digest string) error {
 	return only(reply[api.None](ctx, f, "DeleteArtifact", ns, digest))
 }

@@ -113,6 +113,11 @@ func (c TaskCalls) Artifacts(ctx context.Context, f view.DocumentFilter) (core.P
 	return listed[task.Artifact](ctx, c.server, artifactNoun, f)
 }
 
+// TryArtifacts implements [httpapi.Artifacts].
+func (c TaskCalls) TryArtifacts(ctx context.Context, namespace string) (core.Check, error) {
+	return put[core.Check](ctx, c.server, http.MethodPost, "/v1/artifact-store/check", words("namespace", namespace), nil)
+}
+
 // DeleteArtifact implements [httpapi.Artifacts].
 func (c TaskCalls) DeleteArtifact(ctx context.Context, namespace, digest string) error {
 	return c.server.drop(ctx, artifactNoun, namespace, digest)

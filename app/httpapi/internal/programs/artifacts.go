@@ -99,4 +99,19 @@ func (s *server) artifactRoutes() {
 		}
 		return api.None{}, s.service.DeleteArtifact(ctx, ns, in.SHA256)
 	})
+
+	type trying struct {
+		Namespace string `query:"namespace" doc:"Default: the token's namespace, or default"`
+	}
+	api.Serve(s.API, api.Endpoint{
+		Id: "artifact-try", Method: http.MethodPost, Path: "/v1/artifact-store/check", Scope: access.ScopeOperate,
+		Summary: "Check that this node can store artifacts",
+		Doc:     "It stores, reads and deletes some bytes. Nothing stays, but for the old version in a bucket with versioning.",
+	}, func(ctx context.Context, c *api.Call, in *trying) (core.Check, error) {
+		ns, err := api.InOne(c.Token, "namespace", in.Namespace)
+		if err != nil {
+			return core.Check{}, err
+		}
+		return s.service.TryArtifacts(ctx, ns)
+	})
 }

@@ -21,6 +21,8 @@ type Artifacts interface {
 	ConfirmArtifact(ctx context.Context, namespace, digest string) (task.Artifact, error)
 	Artifact(ctx context.Context, namespace, digest string) (task.Artifact, error)
 	Artifacts(ctx context.Context, f view.DocumentFilter) (core.Page[task.Artifact], error)
+	// TryArtifacts stores, reads and deletes an artifact of a namespace, and reports whether that works.
+	TryArtifacts(ctx context.Context, namespace string) (core.Check, error)
 	// DeleteArtifact refuses an artifact that a task uses.
 	DeleteArtifact(ctx context.Context, namespace, digest string) error
 }

@@ -40,9 +40,11 @@ func Doctor(c *cli.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check the installation from end to end", Args: cobra.NoArgs,
 		Long: `Check the installation as an operator would: the database and its schema,
-clocks, wake-ups, lag, workers, and one canary job on each queue, which must be
-claimed and settled within a stated time. Exits with 1 and says what to do when
-something is wrong.
+clocks, wake-ups, lag, workers, the place of artifacts, and one canary job on each
+queue, which must be claimed and settled within a stated time. Exits with 1 and
+says what to do when something is wrong.
+
+Some bytes are stored, read and deleted to check the place of artifacts.
 
 Needs a token with the scopes read and operate; with admin, for all namespaces,
 it looks into the database too: backlog, history, dead rows, old transactions,
@@ -105,7 +107,27 @@ func examine(ctx context.Context, s *cli.Conn) []finding {
 	}
 	answer.Took = took
 	return append([]finding{server, answer, schemaFinding(h), clockFinding(h, begun, took), nodeClock(h), zonesFinding(h), wakeupFinding(h), lagFinding(h), workerFinding(h)},
-		databaseFindings(ctx, s)...)
+		append(databaseFindings(ctx, s), artifactsFinding(ctx, s))...)
+}
+
+// artifactsFinding tries whether artifacts can be stored.
+func artifactsFinding(ctx context.Context, s *cli.Conn) finding {
+	const name = "artifacts"
+	namespace := s.NS
+	if namespace == core.AnyNamespace {
+		namespace = core.DefaultNamespace
+	}
+	check, err := s.TryArtifacts(ctx, namespace)
+	switch core.CodeOf(err) {
+	case "":
+		check.Name = name
+		return finding{Check: check, Warning: check.OK && check.Fix != ""}
+	case core.NotFound:
+		return good(name, "not tried, which needs a server of this version")
+	case core.Forbidden:
+		return good(name, "not tried, which needs a token with the scope operate")
+	}
+	return bad(name, "see the server's log", "%s", err)
 }
 
 // databaseFindings returns the findings of the database, without schedules,
