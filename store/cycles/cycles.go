@@ -58,7 +58,7 @@ func (s *Store) Cycles(ctx context.Context, f view.DocumentFilter) (p core.Page[
 		return p, err
 	}
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
-		tasks, err := base.Collect(ctx, tx, s.tasks.ScanTask, `
+		found, err := base.CollectPage(ctx, tx, limit, s.tasks.ScanTask, func(t task.Task) string { return base.EncodeCursor(t.Namespace, t.Name) }, `
 			select `+tasks.TaskColumns+`
 			from belfry.tasks
 			where `+w.Sql()+`
@@ -67,7 +67,6 @@ func (s *Store) Cycles(ctx context.Context, f view.DocumentFilter) (p core.Page[
 		if err != nil {
 			return err
 		}
-		found := base.Page(tasks, limit, func(t task.Task) string { return base.EncodeCursor(t.Namespace, t.Name) })
 		p = core.Page[cycle.Status]{Items: make([]cycle.Status, len(found.Items)), Next: found.Next}
 		for i, t := range found.Items {
 			if p.Items[i], err = s.cycleStatus(ctx, tx, t, now); err != nil {

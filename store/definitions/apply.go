@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/alerts"
 	"github.com/belfry-run/belfry/store/base"
@@ -236,30 +234,37 @@ func (c *Change) prune(m view.Manifest, namespace string) ([]view.Change, error)
 	if err != nil {
 		return nil, err
 	}
-	ss, err := base.Collect(c.Ctx, c.Tx, schedules.ScanSchedule, `
-		select `+schedules.ScheduleColumns+`
+	ss, err := base.Collect(c.Ctx, c.Tx, base.ScanString, `
+		select s.name
 		from belfry.schedules s
 		where s.namespace = $1 and substr(s.name, 1, 8) <> 'monitor:'
 		order by s.name`+c.SQL.ForUpdate("s"), namespace)
 	if err != nil {
 		return nil, err
 	}
-	for _, row := range ss {
-		if !named["schedule/"+namespace+"/"+row.Name] {
-			if err := c.schedules().DeleteSchedule(row); err != nil {
+	for _, name := range ss {
+		if !named["schedule/"+namespace+"/"+name] {
+			row, err := c.s.schedules.ReadSchedule(c.Ctx, c.Tx, namespace, name, true)
+			if err == nil {
+				err = c.schedules().DeleteSchedule(row)
+			}
+			if err != nil {
 				return nil, err
 			}
-			changes = append(changes, view.Change{Action: view.ActionDelete, Noun: "schedule", Namespace: namespace, Name: row.Name})
+			changes = append(changes, view.Change{Action: view.ActionDelete, Noun: "schedule", Namespace: namespace, Name: name})
 		}
 	}
-	ts, err := base.Collect(c.Ctx, c.Tx, c.s.tasks.ScanTask, `select `+tasks.TaskColumns+` from belfry.tasks where namespace = $1 order by name`+c.SQL.ForUpdate("tasks"), namespace)
+	ts, err := c.s.holdersFirst(c.Ctx, c.Tx, namespace, c.SQL.ForUpdate("tasks"))
 	if err != nil {
 		return nil, err
 	}
-	for _, i := range slices.Backward(tasks.MembersFirst(ts)) { // cycles before their members
-		t := ts[i]
-		if _, owned := task.OwnerOf(t.Name); !owned && !named["task/"+namespace+"/"+t.Name] && !base.Ours(t.Name) {
-			if err := c.tasks().DeleteTask(t); err != nil {
+	for _, h := range ts {
+		if !named["task/"+namespace+"/"+h.Name] {
+			t, err := c.s.tasks.ReadTask(c.Ctx, c.Tx, namespace, h.Name)
+			if err == nil {
+				err = c.tasks().DeleteTask(t)
+			}
+			if err != nil {
 				return nil, err
 			}
 			changes = append(changes, view.Change{Action: view.ActionDelete, Noun: "task", Namespace: namespace, Name: t.Name})
@@ -286,21 +291,22 @@ func (c *Change) pruneMonitors(m view.Manifest, namespace string) (changes []vie
 	for _, mon := range m.Monitors {
 		named[mon.Namespace+"/"+mon.Name] = true
 	}
-	rows, err := base.Collect(c.Ctx, c.Tx, c.s.monitors.ScanMonitor, `select `+monitors.MonitorColumns+` from belfry.monitors m where m.namespace = $1 order by m.name`, namespace)
+	names, err := c.s.childrenFirst(c.Ctx, c.Tx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	var gone []monitors.MonitorRow
-	for _, row := range rows {
-		if !named[namespace+"/"+row.Name] {
-			gone = append(gone, row)
+	for _, name := range names {
+		if named[namespace+"/"+name] {
+			continue
 		}
-	}
-	for _, row := range childrenFirst(gone) {
-		if err := c.monitors().DeleteMonitor(row); err != nil {
+		row, err := c.s.monitors.ReadMonitor(c.Ctx, c.Tx, namespace, name, true)
+		if err == nil {
+			err = c.monitors().DeleteMonitor(row)
+		}
+		if err != nil {
 			return nil, err
 		}
-		changes = append(changes, view.Change{Action: view.ActionDelete, Noun: "monitor", Namespace: namespace, Name: row.Name})
+		changes = append(changes, view.Change{Action: view.ActionDelete, Noun: "monitor", Namespace: namespace, Name: name})
 	}
 	for _, step := range []func() ([]view.Change, error){
 		func() ([]view.Change, error) { return monitors.StatusPages.Prune(c.Change, namespace, m.StatusPages) },
@@ -316,18 +322,4 @@ func (c *Change) pruneMonitors(m view.Manifest, namespace string) (changes []vie
 		changes = append(changes, more...)
 	}
 	return changes, nil
-}
-
-// childrenFirst orders monitors before those that they depend on.
-func childrenFirst(rows []monitors.MonitorRow) []monitors.MonitorRow {
-	all := make([]monitor.Monitor, len(rows))
-	for i, r := range rows {
-		all[i] = r.Monitor
-	}
-	order := monitors.ParentsFirst(all)
-	out := make([]monitors.MonitorRow, 0, len(rows))
-	for _, i := range slices.Backward(order) {
-		out = append(out, rows[i])
-	}
-	return out
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // MaxPart is about how many bytes of definitions one part of an export has. A part has at least one definition.
-const MaxPart = 1 << 20
+const MaxPart = 512 << 10
 
 // Export returns everything of a namespace that a manifest can hold, and all queues, as of one instant. An export above the
 // limit of a manifest is rejected before it is read.

@@ -42,6 +42,7 @@ type planner struct {
 	monitors  map[base.TaskName]monitors.MonitorRow
 	channels  map[base.TaskName]bool
 
+	room       int                         // bytes of definitions that may still be read
 	namespaces map[string]access.Namespace // of the tasks that were checked
 	grown      []int                       // cycles and workflows of the manifest that nest tasks deeper than before
 
@@ -51,7 +52,7 @@ type planner struct {
 
 // plan returns the plan of an apply. The manifest must be valid and have its defaults.
 func (s *Store) plan(ctx context.Context, tx base.Tx, m view.Manifest, o view.ApplyOptions, now time.Time) ([]view.Change, error) {
-	p := &planner{s: s, ctx: ctx, tx: tx, now: now, m: m, o: o, used: map[string]string{}, namespaces: map[string]access.Namespace{}, changes: []view.Change{}}
+	p := &planner{s: s, ctx: ctx, tx: tx, now: now, m: m, o: o, used: map[string]string{}, room: maxPlan, namespaces: map[string]access.Namespace{}, changes: []view.Change{}}
 	if err := p.read(); err != nil {
 		return nil, err
 	}
@@ -131,8 +132,12 @@ func (p *planner) read() error {
 	return err
 }
 
-// planBatch bounds the names in one statement.
-const planBatch = 5000
+// Limits of what a plan reads: the names in one statement, and about how many bytes of stored definitions that the manifest
+// defines or refers to.
+const (
+	planBatch = 5000
+	maxPlan   = 64 << 20
+)
 
 func readNamed[T any](p *planner, names []base.TaskName, scan func(base.Rows) (T, error), query string, nameOf func(T) base.TaskName) (map[base.TaskName]T, error) {
 	byNamespace := map[string][]string{}
@@ -142,9 +147,13 @@ func readNamed[T any](p *planner, names []base.TaskName, scan func(base.Rows) (T
 	found := map[base.TaskName]T{}
 	for namespace, names := range byNamespace {
 		for part := range slices.Chunk(names, planBatch) {
-			rows, err := base.Collect(p.ctx, p.tx, scan, query+`namespace = $1 and `+p.s.SQL.In("name", 2), namespace, p.s.SQL.List(part))
+			rows, more, err := base.CollectSome(p.ctx, p.tx, len(part), &p.room, scan, query+`namespace = $1 and `+p.s.SQL.In("name", 2), namespace, p.s.SQL.List(part))
 			if err != nil {
 				return nil, err
+			}
+			if more {
+				return nil, core.Errorf(core.TooLarge, "the stored definitions that the manifest names have more than %s", core.SizeText(maxPlan)).
+					WithHint("apply it in parts")
 			}
 			for _, row := range rows {
 				found[nameOf(row)] = row

@@ -2,7 +2,6 @@ package definitions
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/belfry-run/belfry/alert"
@@ -13,8 +12,6 @@ import (
 	"github.com/belfry-run/belfry/store/documents"
 	"github.com/belfry-run/belfry/store/hooks"
 	"github.com/belfry-run/belfry/store/monitors"
-	"github.com/belfry-run/belfry/store/tasks"
-	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -166,13 +163,9 @@ func (p *planner) planPrune() error {
 		return nil
 	}
 	list := func(query string) ([]string, error) { return base.Collect(p.ctx, p.tx, base.ScanString, query, ns) }
-	monitors, err := base.Collect(p.ctx, p.tx, p.s.monitors.ScanMonitor, `select `+monitors.MonitorColumns+` from belfry.monitors m where m.namespace = $1 order by m.name`, ns)
+	names, err := p.s.childrenFirst(p.ctx, p.tx, ns)
 	if err != nil {
 		return err
-	}
-	var names []string
-	for _, row := range childrenFirst(monitors) {
-		names = append(names, row.Name)
 	}
 	if err := gone("monitor", names); err != nil {
 		return err
@@ -192,15 +185,13 @@ func (p *planner) planPrune() error {
 	if err := gone("schedule", names); err != nil {
 		return err
 	}
-	ts, err := base.Collect(p.ctx, p.tx, p.s.tasks.ScanTask, `select `+tasks.TaskColumns+` from belfry.tasks where namespace = $1 order by name`, ns)
+	ts, err := p.s.holdersFirst(p.ctx, p.tx, ns, "")
 	if err != nil {
 		return err
 	}
 	names = nil
-	for _, i := range slices.Backward(tasks.MembersFirst(ts)) { // cycles before their members
-		if _, owned := task.OwnerOf(ts[i].Name); !owned && !base.Ours(ts[i].Name) {
-			names = append(names, ts[i].Name)
-		}
+	for _, t := range ts {
+		names = append(names, t.Name)
 	}
 	if err := gone("task", names); err != nil {
 		return err

@@ -126,13 +126,12 @@ func (s *Store) Backfills(ctx context.Context, f schedule.BackfillFilter) (p cor
 	}
 	limit := f.Bound()
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
-		all, err := base.Collect(ctx, tx, scanBackfill, `
+		p, err = base.CollectPage(ctx, tx, limit, scanBackfill, func(b schedule.Backfill) string { return base.EncodeCursor(strconv.FormatInt(b.ID, 10)) }, `
 			select `+backfillColumns+`
 			from belfry.backfills b
 			where `+w.Sql()+`
 			order by b.id desc
 			limit `+strconv.Itoa(limit+1), w.Args...)
-		p = base.Page(all, limit, func(b schedule.Backfill) string { return base.EncodeCursor(strconv.FormatInt(b.ID, 10)) })
 		return err
 	})
 	return p, err

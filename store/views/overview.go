@@ -64,24 +64,25 @@ func (s *Store) Overview(ctx context.Context, namespace string) (o view.Overview
 func (s *Store) overviewRunning(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) error {
 	w := &base.Where{}
 	w.Namespace("namespace", namespace)
-	running, err := base.Collect(ctx, tx, jobs.ScanJob, jobs.SelectLeased+`
+	// Only what is shown is kept: the inputs of all of them may be large.
+	running, err := base.Collect(ctx, tx, func(r base.Rows) (job.RunningJob, error) {
+		j, err := jobs.ScanJob(r)
+		return job.RunningJob{
+			ID: j.ID, Namespace: j.Namespace, Task: j.Task, Kind: j.Kind, Queue: j.Queue, Schedule: j.Schedule, Session: j.Session,
+			Attempt: j.Attempt, MaxAttempts: j.MaxAttempts, ClaimedAt: j.ClaimedAt, Elapsed: core.Duration(max(0, o.Now.Sub(j.ClaimedAt))),
+			Timeout: j.Timeout, CancelAt: j.CancelAt,
+		}, err
+	}, jobs.SelectLeased+`
 		from (select * from belfry.running order by job_id limit `+strconv.Itoa(overviewLeases)+`) as running
 		join belfry.jobs on id = job_id
 		where `+w.Sql(), w.Args...)
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(running, func(a, b jobs.JobRow) int {
+	slices.SortFunc(running, func(a, b job.RunningJob) int {
 		return cmp.Or(a.ClaimedAt.Compare(b.ClaimedAt), cmp.Compare(a.ID, b.ID))
 	})
-	o.Running = []job.RunningJob{}
-	for _, j := range running[:min(len(running), overviewRows)] {
-		o.Running = append(o.Running, job.RunningJob{
-			ID: j.ID, Namespace: j.Namespace, Task: j.Task, Kind: j.Kind, Queue: j.Queue, Schedule: j.Schedule, Session: j.Session,
-			Attempt: j.Attempt, MaxAttempts: j.MaxAttempts, ClaimedAt: j.ClaimedAt, Elapsed: core.Duration(max(0, o.Now.Sub(j.ClaimedAt))),
-			Timeout: j.Timeout, CancelAt: j.CancelAt,
-		})
-	}
+	o.Running = append([]job.RunningJob{}, running[:min(len(running), overviewRows)]...)
 	o.Runs, err = s.search.CountIn(ctx, tx, job.Filter{Namespace: namespace, States: []job.State{job.Running}}, overviewLeases, search.LookCount)
 	return err
 }

@@ -38,7 +38,11 @@ func (s *server) exportRoute() {
 		if err != nil {
 			return nil, err
 		}
-		return func(w http.ResponseWriter) { s.sendExport(ctx, w, part, more, next) }, nil
+		return func(w http.ResponseWriter) {
+			first := part
+			part = view.Manifest{} // so that it is not kept until the end of the answer
+			s.sendExport(ctx, w, first, more, next)
+		}, nil
 	})
 }
 

@@ -1,0 +1,68 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/view"
+)
+
+func init() {
+	add("a page of cycles is bounded by bytes, and has a cursor for the rest", caseAPageOfCyclesIsBoundedByBytes)
+	add("a plan that would read too much is refused", caseAPlanThatWouldReadTooMuchIsRefused)
+}
+
+// bulky is an input of nearly the largest size.
+var bulky = json.RawMessage(`"` + strings.Repeat("x", core.MaxInput-2) + `"`)
+
+func caseAPageOfCyclesIsBoundedByBytes(b *bench) {
+	b.task("t")
+	for i := range base.MaxPage/len(bulky) + 8 {
+		must(b.st.CreateTask(b.ctx, task.Task{Name: fmt.Sprintf("c%02d", i), Input: bulky, Cycle: &task.Cycle{Members: []task.Member{{Task: "t"}}}}))(b)
+	}
+	f := view.DocumentFilter{Paging: core.Paging{Limit: 100}}
+	var names []string
+	for pages := 0; ; pages++ {
+		p := must(b.st.Cycles(b.ctx, f))(b)
+		for _, c := range p.Items {
+			names = append(names, c.Task.Name)
+		}
+		if p.Next == "" {
+			want(b, "further pages", pages, 1)
+			break
+		}
+		f.Cursor = p.Next
+	}
+	want(b, "cycles", len(names), base.MaxPage/len(bulky)+8)
+	want(b, "last", names[len(names)-1], fmt.Sprintf("c%02d", len(names)-1))
+}
+
+// caseAPlanThatWouldReadTooMuchIsRefused names many large stored tasks in a small manifest.
+func caseAPlanThatWouldReadTooMuchIsRefused(b *bench) {
+	if _, err := b.st.CreateTask(b.ctx, task.Task{Name: "t000", Kind: task.KindFunc, Input: bulky}); err != nil {
+		b.Fatal(err)
+	}
+	var m view.Manifest
+	for i := range 64<<20/len(bulky) + 8 {
+		m.Tasks = append(m.Tasks, task.Task{Name: fmt.Sprintf("t%03d", i)})
+	}
+	b.sql(`
+		insert into belfry.tasks (id, namespace, name, kind, queue, generation, doc, created_at, updated_at)
+		select id + 1000 + n.v, namespace, substr(cast(1000 + n.v as text), 2) , kind, queue, generation, doc, created_at, updated_at
+		from belfry.tasks, (` + numbers(len(m.Tasks)-1) + `) as n
+		where name = 't000'`)
+	b.sql(`update belfry.tasks set name = 't' || name where name <> 't000'`)
+	_, err := b.st.Apply(b.ctx, m, view.ApplyOptions{DryRun: true})
+	wantCode(b, err, core.TooLarge, "more than 64 MiB", "apply it in parts")
+	m.Tasks = m.Tasks[:100]
+	want(b, "a part", len(must(b.st.Apply(b.ctx, m, view.ApplyOptions{DryRun: true}))(b).Changes), 100)
+}
+
+// numbers is a query of the numbers from 1 to n.
+func numbers(n int) string {
+	return fmt.Sprintf(`with recursive c(v) as (select 1 union all select v + 1 from c where v < %d) select v from c`, n)
+}
