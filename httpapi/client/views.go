@@ -2,10 +2,13 @@ package client
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/view"
@@ -32,6 +35,10 @@ func (c ViewCalls) Apply(ctx context.Context, m view.Manifest, o wire.ApplyOptio
 func (c ViewCalls) Export(ctx context.Context, namespace string) (view.Manifest, error) {
 	var m view.Manifest
 	err := c.server.do(ctx, ask{method: http.MethodGet, path: "/v1/export", query: words("namespace", namespace), timeout: wire.ApplyTimeout + 30*time.Second, again: true}, &m)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = core.Errorf(core.Unavailable, "the export broke off before its end: %w", io.ErrUnexpectedEOF).
+			WithHint("definitions are edited meanwhile, or the server stopped: export again")
+	}
 	return m, err
 }
 
