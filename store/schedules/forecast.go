@@ -138,8 +138,27 @@ func (t timed) schedule() (sc schedule.Schedule, err error) {
 
 const timedColumns = `s.id, s.namespace, s.name, s.doc, s.finish_at, s.runs, s.next_at`
 
+// scanTimed reads one row of timedColumns. A large document is kept without the input: thousands are read at once.
 func scanTimed(r base.Rows) (t timed, err error) {
-	return t, r.Scan(&t.id, &t.Namespace, &t.Schedule, &t.doc, base.ScanTime(&t.finishAt), &t.runs, base.ScanTime(&t.nextAt))
+	err = r.Scan(&t.id, &t.Namespace, &t.Schedule, &t.doc, base.ScanTime(&t.finishAt), &t.runs, base.ScanTime(&t.nextAt))
+	if err != nil || len(t.doc) <= largeDoc {
+		return t, err
+	}
+	var sc schedule.Schedule
+	err = json.Unmarshal([]byte(t.doc), &sc)
+	sc.Input = nil
+	t.doc = ScheduleDoc(sc)
+	return t, err
+}
+
+// largeDoc is the size of a document, in bytes, above which its input is left out.
+const largeDoc = 4 << 10
+
+// scanInputless reads one row of [ScheduleColumns] without the input.
+func scanInputless(r base.Rows) (ScheduleRow, error) {
+	s, err := ScanSchedule(r)
+	s.Input = nil
+	return s, err
 }
 
 // timedGroup is a group of schedules with the same times.

@@ -92,7 +92,7 @@ func (s *Store) Upcoming(ctx context.Context, a schedule.Ahead) (out []schedule.
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		most := max(maxUpcoming, a.Limit)
 		for rows := min(a.Limit+base.LookFirst, most); ; rows = most {
-			due, behind, err := dueFirst(ctx, tx, a, true, rows, ScheduleColumns, ScanSchedule, func(r ScheduleRow) time.Time { return r.NextAt })
+			due, behind, err := dueFirst(ctx, tx, a, true, rows, ScheduleColumns, scanInputless, func(r ScheduleRow) time.Time { return r.NextAt })
 			if err != nil {
 				return err
 			}
