@@ -52,7 +52,7 @@ type planner struct {
 
 // plan returns the plan of an apply. The manifest must be valid and have its defaults.
 func (s *Store) plan(ctx context.Context, tx base.Tx, m view.Manifest, o view.ApplyOptions, now time.Time) ([]view.Change, error) {
-	p := &planner{s: s, ctx: ctx, tx: tx, now: now, m: m, o: o, used: map[string]string{}, room: maxPlan, namespaces: map[string]access.Namespace{}, changes: []view.Change{}}
+	p := &planner{s: s, ctx: ctx, tx: tx, now: now, m: m, o: o, used: map[string]string{}, room: maxPlan + m.Count()*planEach, namespaces: map[string]access.Namespace{}, changes: []view.Change{}}
 	if err := p.read(); err != nil {
 		return nil, err
 	}
@@ -133,10 +133,11 @@ func (p *planner) read() error {
 }
 
 // Limits of what a plan reads: the names in one statement, and about how many bytes of stored definitions that the manifest
-// defines or refers to.
+// defines or refers to. A manifest of many definitions of usual size has room.
 const (
 	planBatch = 5000
 	maxPlan   = 64 << 20
+	planEach  = 4 << 10 // more for each definition of the manifest
 )
 
 func readNamed[T any](p *planner, names []base.TaskName, scan func(base.Rows) (T, error), query string, nameOf func(T) base.TaskName) (map[base.TaskName]T, error) {
@@ -152,7 +153,7 @@ func readNamed[T any](p *planner, names []base.TaskName, scan func(base.Rows) (T
 				return nil, err
 			}
 			if more {
-				return nil, core.Errorf(core.TooLarge, "the stored definitions that the manifest names have more than %s", core.SizeText(maxPlan)).
+				return nil, core.Errorf(core.TooLarge, "the stored definitions that the manifest names have more than %s", core.SizeText(int64(maxPlan+p.m.Count()*planEach))).
 					WithHint("apply it in parts")
 			}
 			for _, row := range rows {

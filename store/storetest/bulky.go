@@ -57,7 +57,7 @@ func caseAPlanThatWouldReadTooMuchIsRefused(b *bench) {
 		where name = 't000'`)
 	b.sql(`update belfry.tasks set name = 't' || name where name <> 't000'`)
 	_, err := b.st.Apply(b.ctx, m, view.ApplyOptions{DryRun: true})
-	wantCode(b, err, core.TooLarge, "more than 64 MiB", "apply it in parts")
+	wantCode(b, err, core.TooLarge, "the stored definitions that the manifest names have more than 65", "apply it in parts")
 	m.Tasks = m.Tasks[:100]
 	want(b, "a part", len(must(b.st.Apply(b.ctx, m, view.ApplyOptions{DryRun: true}))(b).Changes), 100)
 }
