@@ -139,7 +139,7 @@ func (d DatabaseHealth) Judge() (checks []core.Check) {
 	}
 	backlog := "nothing waits"
 	if !d.ReadyAt.IsZero() {
-		backlog = fmt.Sprintf("the first in line of queue %s waits for %s", d.ReadyQueue, core.Duration(since(d.ReadyAt)))
+		backlog = fmt.Sprintf("the oldest job of queue %s has waited for %s", d.ReadyQueue, core.Duration(since(d.ReadyAt)))
 	}
 	add("backlog", since(d.ReadyAt) < oldBacklog, fmt.Sprintf("ask why: belfry queue show %s; more workers, or more slots of them, empty it", d.ReadyQueue), "%s", backlog)
 	due := "none is overdue"

@@ -44,7 +44,7 @@ func TestADatabaseIsJudged(t *testing.T) {
 	}{
 		{"all is well", func(*DatabaseHealth) {}, ""},
 		{"empty", func(d *DatabaseHealth) { *d = DatabaseHealth{Now: now} }, ""},
-		{"a backlog", func(d *DatabaseHealth) { d.ReadyAt = now.Add(-time.Hour) }, "backlog|queue mail waits for 1h|belfry queue show mail"},
+		{"a backlog", func(d *DatabaseHealth) { d.ReadyAt = now.Add(-time.Hour) }, "backlog|queue mail has waited for 1h|belfry queue show mail"},
 		{"overdue", func(d *DatabaseHealth) { d.DueAt = now.Add(-2 * time.Minute) }, "schedules|2m late|role engine"},
 		{"old history", func(d *DatabaseHealth) { d.OldestAt = now.AddDate(0, 0, -40) }, "history|40d|retention"},
 		{"dead rows", func(d *DatabaseHealth) { d.Tables[0].Dead = 200_000 }, "dead rows|200000 in jobs|alter table jobs set"},

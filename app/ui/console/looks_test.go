@@ -68,7 +68,7 @@ func TestTabsOnAPhoneAreOneLine(t *testing.T) {
 	b.Quiet(s.url)
 }
 
-// A list of monitors at 1,200 pixels shows what they look at, and its headings whole.
+// A list of monitors at 1,200 pixels shows what they look at, its headings whole, and the newest bar of each, which is at the right end.
 func TestMonitorsAt1200PixelsShowTheirTargets(t *testing.T) {
 	t.Parallel()
 	s := filledSite(t)
@@ -77,10 +77,26 @@ func TestMonitorsAt1200PixelsShowTheirTargets(t *testing.T) {
 	b.Emulate("light", 1200)
 	b.Visit(s.url + "/monitors")
 	var cut []string
-	b.Eval(`[...document.querySelectorAll('.monitors thead th, .monitors tr[id$="-checkout"] .name')].filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent.trim())`, &cut)
+	b.Eval(`[...document.querySelectorAll('.monitors thead th, .monitors tr[id$="-checkout"] .name, .monitors td.bars')].filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent.trim())`, &cut)
 	if len(cut) > 0 {
 		t.Errorf("it cuts %q", cut)
 	}
 	says(b, `.monitors tr[id$="-checkout"] .name`, "shop.example")
 	b.Layout()
+}
+
+// A click beside Edit must not delete: Delete is at the other end of the row of buttons.
+func TestDeleteStandsApartFromEdit(t *testing.T) {
+	t.Parallel()
+	s := filledSite(t)
+	b := s.tab(s.admin)
+	b.Emulate("light", 1200)
+	for _, path := range []string{"/tasks/hello", "/schedules/hourly", "/monitors/shop"} {
+		b.Visit(s.url + path)
+		var gap float64
+		b.Eval(`(() => { const del = [...document.querySelectorAll('.actions > button.danger')].find(e => e.textContent === 'Delete'); return del.getBoundingClientRect().left - del.previousElementSibling.getBoundingClientRect().right; })()`, &gap)
+		if gap < 40 {
+			t.Errorf("%s: Delete is %.0f pixels from Edit", path, gap)
+		}
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -386,5 +388,28 @@ func TestObjectsOfAMonitorLinkToIt(t *testing.T) {
 		if strings.Contains(body, "/monitors/api?namespace=%2A") {
 			t.Errorf("%s leads to a monitor of all namespaces, which there is not", path)
 		}
+	}
+}
+
+// The page of a monitor leads to a maintenance window of tonight for it alone.
+func TestAMonitorIsSilencedTonightFromItsPage(t *testing.T) {
+	t.Parallel()
+	s := filledSite(t)
+	v := s.visitor(s.admin)
+	_, page := v.get("/monitors/shop")
+	link := regexp.MustCompile(`href="([^"]+)">Silence tonight`).FindStringSubmatch(page)
+	if link == nil {
+		t.Fatal("the page has no link to a window of tonight")
+	}
+	_, form := v.get(html.UnescapeString(link[1]))
+	name := regexp.MustCompile(`value="(shop-tonight-[0-9-]+)"`).FindStringSubmatch(form)
+	if name == nil {
+		t.Fatalf("the form has no name: %s", form)
+	}
+	if status, body := v.sendPlain(form, "/settings/windows/-new", "do", "save"); status != http.StatusOK || !strings.Contains(body, "is saved") {
+		t.Fatalf("%d %s", status, body)
+	}
+	if w := must(s.Window(t.Context(), "default", name[1]))(s); !slices.Equal(w.Monitors, []string{"shop"}) {
+		t.Errorf("the window is for %q", w.Monitors)
 	}
 }

@@ -59,7 +59,7 @@ func TestWorkflowIsFollowedAndApproved(t *testing.T) {
 	s.sends(b, "#approve-sure button.main", "Step sure is approved.")
 	at(runs[0], is("end"))
 	b.Until(`document.getElementById('graph-publish').innerText.includes('ok')`)
-	b.Shows("looked at it", "by token:", "Took the time: build → each → sure → publish")
+	b.Shows("looked at it", "by token:", "Critical path: build → each → sure → publish")
 	var drawn struct{ Nodes, Edges, Critical int }
 	b.Eval(`(({nodes: document.querySelectorAll('svg.graph a').length, edges: document.querySelectorAll('svg.graph > path').length, critical: document.querySelectorAll('svg.graph > path.critical').length}))`, &drawn)
 	if drawn.Nodes != 4 || drawn.Edges != 3 || drawn.Critical != 3 {

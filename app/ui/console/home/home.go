@@ -138,7 +138,7 @@ func share(j job.RunningJob) parts.Bar {
 	elapsed, usual := j.Elapsed.D(), j.Usual.D()
 	b := parts.Bar{Label: "Progress of job " + fmt.Sprint(j.ID), Tone: "busy"}
 	if usual <= 0 {
-		b.Text = "no past run"
+		b.Text = "no estimate yet"
 		return b
 	}
 	b.Value, b.Max = min(elapsed.Seconds(), usual.Seconds()), usual.Seconds()

@@ -70,7 +70,7 @@ func TestTheProgressOfARunIsComparedWithItsUsualDuration(t *testing.T) {
 		elapsed, usual time.Duration
 		text, tone     string
 	}{
-		{10 * time.Second, 0, "no past run", "busy"},
+		{10 * time.Second, 0, "no estimate yet", "busy"},
 		{10 * time.Second, time.Minute, "about 50 s left", "busy"},
 		{90 * time.Second, time.Minute, "usually 1 min", "busy"},
 		{3 * time.Minute, time.Minute, "usually 1 min", "warn"},

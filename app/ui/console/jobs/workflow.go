@@ -151,7 +151,7 @@ func answerNote(id string) parts.Field {
 // Approve and Reject ask before a person's answer is sent.
 func (p *page) Approve(j job.Job, s graphStep) parts.Confirm {
 	cmd := p.Command("POST", fmt.Sprintf("/v1/workflow-runs/%d/signals", j.ID), `{"name":"`+s.Name+`","note":"why"}`, "workflow", "approve", fmt.Sprint(j.ID), s.Name, "--note", "why")
-	return parts.Confirm{ID: "approve-" + s.Name, Button: "Approve", Title: "Approve " + s.Name + "?", Text: s.Asks, Fields: []parts.Field{answerNote("approve-" + s.Name)},
+	return parts.Confirm{ID: "approve-" + s.Name, Button: "Approve", Main: true, Title: "Approve " + s.Name + "?", Text: s.Asks, Fields: []parts.Field{answerNote("approve-" + s.Name)},
 		Action: p.LinkIn(j.Namespace, "jobs", j.ID, "approve", s.Name), Cmd: &cmd}
 }
 

@@ -187,8 +187,9 @@ func changeBackfill(p *page) error {
 // backfillFields are the inputs of the form.
 func backfillFields(d backfillData) []parts.Field {
 	zone := "In " + d.Schedule.Zone + ", such as 2026-12-24 18:00."
-	overlap := parts.NewField("overlap", "Order", "", d.Overlap, "buffer_all runs one after another, allow starts all of them without waiting.", d.Err).
-		Among(string(schedule.OverlapBufferAll), string(schedule.OverlapAllow))
+	overlap := parts.NewField("overlap", "Order", "", d.Overlap, "", d.Err).
+		Among(string(schedule.OverlapBufferAll), string(schedule.OverlapAllow)).
+		Named(map[string]string{string(schedule.OverlapBufferAll): "One after another", string(schedule.OverlapAllow): "All at once"})
 	return []parts.Field{
 		parts.NewField("from", "From", "text", d.From, zone, d.Err).Need(), parts.NewField("to", "To", "text", d.To, zone+" Not after now.", d.Err).Need(),
 		overlap, parts.NewField("only_missing", "Only missing runs", "check", strconv.FormatBool(d.Missing), "", nil),

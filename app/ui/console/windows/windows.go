@@ -179,7 +179,7 @@ func (p *page) windowForm(name string, values url.Values, err error) windowData 
 	d := windowData{Name: name, Zone: values.Get("zone"), Form: forms.Form{
 		AsText: forms.AsText{Has: true},
 		Edit:   forms.Edit{Version: values.Get("version")}, Title: "New maintenance window", New: name == "", Action: p.Link("settings", "windows", "-new"), Back: p.Link("settings", "windows"), Save: "Create window", Err: err,
-		Groups: forms.Fill(windowGroups(name == ""), values, err), Try: "Show when",
+		Groups: forms.Fill(windowGroups(name == ""), values, err), Try: "Preview",
 		Command: p.Command("PUT", p.APIPath("/v1/windows/backup"), `{"rules":[{"cron":"0 2 * * SUN"}],"lasts":"2h","zone":"Europe/Sofia"}`, "window", "set", "backup", "--cron", "0 2 * * SUN", "--lasts", "2h", "--zone", "Europe/Sofia"),
 	}}
 	forms.Offer(p.Page, p.api, d.Groups, map[string]string{"monitors": "monitors", "tags": "monitor tags", "zone": "zones"})
@@ -195,7 +195,11 @@ func (p *page) windowForm(name string, values url.Values, err error) windowData 
 func newWindow(p *page) error {
 	values := url.Values{"when": {windowOnce}, "zone": {"UTC"}}
 	if name, from, to := presetOf(p.Query("preset"), p.Now.In(p.Times.Zone)); name != "" {
-		values = url.Values{"when": {windowOnce}, "zone": {p.Times.Zone.String()}, "name": {name}, "from": {from.Format(timeLayout)}, "to": {to.Format(timeLayout)}}
+		of := p.Query("monitors")
+		if of != "" {
+			name = of + "-" + name
+		}
+		values = url.Values{"when": {windowOnce}, "zone": {p.Times.Zone.String()}, "name": {name}, "monitors": {of}, "from": {from.Format(timeLayout)}, "to": {to.Format(timeLayout)}}
 	}
 	d := p.windowForm("", values, nil)
 	d.OwnZone = values.Get("from") == ""

@@ -245,6 +245,7 @@ type Confirm struct {
 	ID     string // unique on the page
 	Button string // label of the button
 	Danger bool
+	Main   bool   // the primary button of its page
 	Title  string // the question
 	Text   string // the effect
 	Action string // where the form goes
