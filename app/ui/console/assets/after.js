@@ -1,5 +1,5 @@
-// Who sends a form with the keyboard goes on where they were: at the row that it was about, at the one that took its place, at
-// the first fault, or at the notice of what was done.
+// A form that was sent with the keyboard loads a page, which would put the focus at its top. This sets the focus to the row of
+// the action, or the row that took its place, or the first field with a fault, or the notice.
 const place = 'belfry-sent-by-key', rows = () => [...document.querySelectorAll('button[data-row]')];
 
 function isOf(row, action) {
@@ -22,7 +22,7 @@ export function goOn() {
   notice.id ||= 'notice';
   const all = sent.page === location.pathname && sent.at >= 0 ? rows() : [];
   const row = all.find(row => isOf(row, sent.action)) ?? all[Math.min(sent.at, all.length - 1)];
-  row?.setAttribute('aria-describedby', notice.id); // which is read besides
+  row?.setAttribute('aria-describedby', notice.id); // screen readers say the notice after the row
   const to = row ?? [...document.querySelectorAll('main [aria-invalid=true]')].find(e => e.checkVisibility()) ?? notice;
   if (to === notice) notice.tabIndex = -1;
   to.focus({focusVisible: true, preventScroll: to.matches('.flash')});

@@ -1,16 +1,16 @@
-// Draws the numbers of a table. The table stays for who cannot see the picture.
+// Draws a table of numbers as a chart. The table stays for readers who cannot see the chart.
 import uPlot from './vendor/uPlot.esm.js';
 
 const sheet = document.createElement('link');
 sheet.rel = 'stylesheet';
 sheet.href = new URL('./vendor/uPlot.min.css', import.meta.url);
 document.head.append(sheet);
-await new Promise(done => { sheet.onload = sheet.onerror = done; }); // or a chart grows after it was drawn
+await new Promise(done => { sheet.onload = sheet.onerror = done; }); // a chart drawn before its style sheet is loaded has the wrong height
 
 const tones = ['--busy', '--good', '--warn', '--bad', '--idle'];
 
 function numbers(figure) {
-  const table = figure.querySelector('.numbers table'); // and not the legend, which is one too
+  const table = figure.querySelector('.numbers table'); // the legend is a table too
   const rows = [...table.querySelectorAll('tbody tr')];
   const width = table.querySelectorAll('thead th').length;
   const data = Array.from({length: width}, () => []);
@@ -28,7 +28,7 @@ function stack(data) {
 
 // Times are in UTC, as in the table.
 const clock = v => v === null || v === undefined ? '' : new Date(v * 1000).toISOString().slice(0, 16).replace('T', ' ');
-// Times that stand out are shaded behind the lines, with an edge at the top for who does not see the shade. A short one can be seen.
+// Incidents are shaded behind the lines, with an edge at the top because the shade has little contrast. A short one is at least 3 pixels wide.
 const spans = figure => (figure.dataset.spans ?? '').split(' ').filter(Boolean).map(s => s.split('-').map(Number));
 function shade(u, figure, colour) {
   const {left, top, width, height} = u.bbox, ctx = u.ctx, least = 3 * devicePixelRatio;
@@ -43,7 +43,7 @@ function shade(u, figure, colour) {
   }
   ctx.restore();
 }
-// The first mark has its day too, unless it would stand in that of the first midnight.
+// The first mark has its date below it, unless that would overlap the date of the first midnight.
 const dayWidth = 80;
 const marks = (u, at) => {
   const midnight = at.findIndex(v => clock(v).endsWith('00:00'));
@@ -54,10 +54,10 @@ const marks = (u, at) => {
   });
 };
 
-// Marks that are less than a minute apart say their second.
+// Marks that are less than a minute apart have seconds.
 const exact = (at, texts) => at.length > 1 && at[1] - at[0] < 60 ? texts.map((text, i) => text.replace(/\d\d:\d\d/, new Date(at[i] * 1000).toISOString().slice(11, 19))) : texts;
 
-// What has no unit is counted, and has no marks between whole numbers.
+// Steps of an axis of counts: whole numbers only.
 const whole = Array.from({length: 27}, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3));
 
 export function draw(figure) {
@@ -102,7 +102,7 @@ export function draw(figure) {
     if (!figure.isConnected) { left.abort(); sized.disconnect(); plot.destroy(); return; }
     if (names().join() !== called) { paint(); return; }
     const data = read(), text = JSON.stringify([data, figure.dataset.spans]);
-    if (text === drawn) return; // who reads a value off it goes on
+    if (text === drawn) return; // setData would reset the cursor and the value that it shows
     drawn = text;
     plot.setData(data);
   }, {signal});

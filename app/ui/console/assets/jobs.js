@@ -1,12 +1,11 @@
-// What pages of jobs do beyond forms: copy, JSON that is checked
-// while it is typed, and bulk actions that go on by themselves.
+// Pages of jobs: copy to the clipboard, check JSON while it is typed, and send the next form of a bulk action.
 document.addEventListener('click', async e => {
   const id = e.target.dataset?.copies;
   if (!id) return;
   try {
     await navigator.clipboard.writeText(document.getElementById(id).textContent);
     e.target.textContent = 'Copied';
-  } catch { // a page that came without TLS may not
+  } catch { // browsers refuse the clipboard to a page without TLS
     getSelection().selectAllChildren(document.getElementById(id));
     e.target.textContent = 'Selected: copy it with your keys';
   }

@@ -1,16 +1,16 @@
-// Keys. j and k go over the rows of a list: the cursor is the focus, so that
-// Enter opens, live updates keep the row, and readers of screens say it.
+// Keyboard shortcuts. j and k move the focus over the rows of a list. They use the focus and no cursor of their own, so that
+// Enter opens the row, live updates keep it, and screen readers say it.
 const places = new Map();
 const words = (document.body.dataset.keys || '').trim().split(/\s+/);
 for (let i = 0; i + 1 < words.length; i += 2) places.set(words[i], words[i + 1]);
 
-let going = 0; // until when a letter is a place
+let going = 0; // until this time, a letter after g opens a page
 
 const seen = e => e.checkVisibility();
 const linkOf = row => row.querySelector('.number a, .name a, th a') ?? row.querySelector('td a');
 const rowOf = e => e?.closest('main tbody > tr');
 
-// stops are the links of rows, and then that to the next page.
+// stops returns the links of the rows, then the link to the next page.
 const stops = () => [...document.querySelectorAll('main table:not(.compare, .numbers table) > tbody > tr'), ...document.querySelectorAll('main .pager a[rel=next]')]
   .map(e => e.matches('a') ? e : linkOf(e)).filter(e => e && seen(e));
 
@@ -21,7 +21,7 @@ function step(by) {
   all[Math.max(0, Math.min(all.length - 1, at + by))]?.focus({focusVisible: true});
 }
 
-// page opens the form for something new, or that to edit: of the row, or of the page.
+// ends finds the first link whose path has an ending, such as that of the form for a new object.
 const ends = (root, end) => [...root.querySelectorAll('a[href]')].find(a => a.pathname.endsWith(end));
 const keys = {
   j: () => step(1), k: () => step(-1),
@@ -37,7 +37,7 @@ addEventListener('keydown', e => {
   if (e.ctrlKey || e.metaKey || e.altKey || e.isComposing || e.defaultPrevented || typing(e) || document.querySelector('dialog[open]')) return;
   const help = document.getElementById('keys');
   if (e.key === '?') { help?.togglePopover(); return; }
-  if (document.querySelector(':popover-open:not(#keys)')) return; // a question, or a menu
+  if (document.querySelector(':popover-open:not(#keys)')) return; // a dialog or a menu is open
   if (going > Date.now() && places.has(e.key)) {
     e.preventDefault();
     location.assign(places.get(e.key));

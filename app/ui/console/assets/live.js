@@ -1,6 +1,5 @@
-// Parts of a page with an id and data-live, which lists nouns, are read again
-// when the server says that one of them has changed. What somebody has opened,
-// focused or typed stays as it is.
+// Live updates. A part of a page with an id and data-live is read again when the server reports a change of one of the
+// nouns in data-live. What is open, focused or typed stays as it is.
 import {tick} from './time.js';
 import {force, held, morph} from './morph.js';
 import {forget, known, partsOf} from './parts.js';
@@ -9,22 +8,21 @@ import {tellHeld, whatIsMarked, whereLooked} from './steady.js';
 const sign = document.getElementById('live');
 let stream, asked = false, busy = false, whole = false,  missed = false, leaving = false, retry = 1000, note, again;
 
-// How long to wait when there is no room for this page, in ms. It is read again then, so that it is no older.
+// After the server refused a stream for lack of room, the page is read again and asks for a stream again after so many ms.
 const wait = 30000;
 
 export function follow() {
   if (!document.body.dataset.stream) return;
   document.addEventListener('visibilitychange', () => document.hidden ? close() : open(true));
-  addEventListener('pagehide', close); // or a page kept for going back holds its connection
+  addEventListener('pagehide', close); // a page in the back-forward cache would keep its connection
   addEventListener('pageshow', e => { leaving = false; if (e.persisted) open(true); });
-  // A form on its way may delete what this page shows, and the change of that
-  // is told before its answer arrives.
+  // No refresh between a submit and its answer: the form may delete the object of this page, the change arrives before the
+  // answer, and a refresh would then show an error page.
   addEventListener('submit', e => { leaving ||= !e.defaultPrevented && e.target.getAttribute('method') === 'post'; });
-  globalThis.navigation?.addEventListener('navigateerror', () => { leaving = false; refresh(); }); // it was stopped
+  globalThis.navigation?.addEventListener('navigateerror', () => { leaving = false; refresh(); }); // the load was stopped
   open(false);
   addEventListener('belfry:refresh', e => { whole ||= e.detail; refresh(); });
-  // What no change is told of, such as a check that went well, is read again
-  // after so many seconds.
+  // A check that went well is reported as no change, so parts with data-every are read again after so many seconds.
   const every = Math.min(...[...document.querySelectorAll('[data-live][data-every]')].map(e => Number(e.dataset.every)));
   if (Number.isFinite(every)) setInterval(() => { if (stream?.readyState === EventSource.OPEN && !document.hidden) refresh(); }, every * 1000);
 }
@@ -33,7 +31,7 @@ function open(late) {
   if (stream || document.hidden) return;
   clearTimeout(again);
   stream = new EventSource(document.body.dataset.stream);
-  stream.addEventListener('hello', () => { // to be open is not enough: there may be no room
+  stream.addEventListener('hello', () => { // and not at open: the server may still answer that it has no room
     say('on', 'Live');
     note?.remove();
     note = undefined;
@@ -44,7 +42,7 @@ function open(late) {
   stream.onerror = () => {
     say('off', 'Not live');
     missed = true;
-    if (stream?.readyState === EventSource.CLOSED) { // refused: the server stops, or nobody is signed in any more
+    if (stream?.readyState === EventSource.CLOSED) { // refused: the server stops, or the session has ended
       close();
       again = setTimeout(open, retry, true);
       if (retry > 4000) tellOff('the node refuses them');
@@ -66,7 +64,7 @@ function open(late) {
   });
 }
 
-// tellOff says above the page that it does not follow what changes, and why.
+// tellOff shows above the page that live updates are off, and why.
 function tellOff(why, instead = '') {
   if (note || !parts().length) return;
   const place = whereLooked(), button = Object.assign(document.createElement('button'), {type: 'button', textContent: 'Try again'});
@@ -79,7 +77,7 @@ function tellOff(why, instead = '') {
   place();
 }
 
-// count shows the numbers of the navigation. Those of none are hidden.
+// count shows the numbers beside entries of the navigation, and hides those without one.
 function count(texts) {
   for (const [place, text] of Object.entries(texts)) {
     const e = document.getElementById(`count-${place}`);
@@ -102,8 +100,8 @@ function say(state, text) {
 
 const parts = () => [...document.querySelectorAll('[data-live][id]')];
 
-// still is when no button of the mouse and no finger is down. What is moved away
-// between press and release gets no click, or something else gets it.
+// still resolves when no mouse button and no finger is down. An element that moves between press and release gets no click,
+// and another element may get it.
 let up = Promise.resolve();
 export const still = () => up;
 addEventListener('pointerdown', e => {
@@ -111,8 +109,8 @@ addEventListener('pointerdown', e => {
   up = new Promise(done => { for (const kind of ['pointerup', 'pointercancel']) addEventListener(kind, () => setTimeout(done), {once: true, capture: true}); });
 }, {capture: true});
 
-// refresh reads the page again: one at a time, and no sooner than three times
-// as long as it took.
+// refresh reads the page again: one read at a time, and a pause of three times its duration after each, so that a slow
+// server is not loaded more.
 async function refresh() {
   if (leaving || !parts().length) return;
   if (busy) { asked = true; return; }
@@ -122,10 +120,10 @@ async function refresh() {
     const answer = await fetch(location.href, {headers: {'X-Belfry-Live': '1', 'X-Belfry-Parts': known()}}), text = await answer.text();
     await still();
     if (leaving) return;
-    if (answer.redirected) { location.reload(); return; } // to sign in
+    if (answer.redirected) { location.reload(); return; } // the session has ended: show the sign-in page
     const fresh = answer.ok && partsOf(text, whole || held.size > 0);
     if (fresh) await apply(fresh);
-  } catch { missed = true; forget(); } // the page may show but a part of it
+  } catch { missed = true; forget(); } // the answer may be applied in part: ask for whole parts next time
   await new Promise(done => setTimeout(done, 3 * (performance.now() - began)));
   busy = false;
   if (asked) { asked = false; refresh(); }
@@ -145,7 +143,7 @@ async function apply(fresh) {
   tick();
   marked();
   document.dispatchEvent(new CustomEvent('belfry:fresh'));
-  await null; // a chart that is drawn anew has its size when its caller is done
+  await null; // uPlot sets the size of a chart in a microtask; place measures after it
   place();
   tellHeld();
 }

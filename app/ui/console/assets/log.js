@@ -1,12 +1,11 @@
-// The log of a job as a virtual list: the server sends pages of lines, and only
-// what is in view stands on the page. It follows a log while it is written,
-// keeps its place for who has scrolled up, and searches in all of it.
+// The log of a job as a virtual list: the server sends pages of lines, and the document has only the lines in view. The list
+// follows a log while it is written, keeps its place after the reader scrolled up, and searches the whole log.
 import {list} from './loglist.js';
 
-const pause = 1000; // ms between two looks
-const page = 500;   // lines that are asked for at once
-const kept = 8000;  // lines that are kept here
-const places = ['bad', 'gap']; // lines that a button of their own leads to
+const pause = 1000; // ms between two reads
+const page = 500;   // lines of one request
+const kept = 8000;  // lines kept in memory
+const places = ['bad', 'gap']; // lines with a button of their own: the first error, the first gap
 
 export function log(box) {
   const $ = selector => box.querySelector(selector);
@@ -28,14 +27,14 @@ export function log(box) {
     return false;
   }
 
-  // take puts the lines of a part where they belong, and answers which those are.
+  // take stores the lines of a part by their row, and returns their rows.
   function take(part) {
     total = Math.max(0, Number(part.dataset.total));
     live = part.dataset.liveLog !== undefined;
     const came = [...part.children].map(line => [Number(line.dataset.row ?? line.dataset.n - 1), line]);
     for (const [i, line] of came) {
       line.remove();
-      rows.delete(i); // what came last is what goes last
+      rows.delete(i); // moves the row to the end of the map: the oldest are dropped first
       rows.set(i, line);
     }
     for (const i of rows.keys()) { if (rows.size <= kept) break; rows.delete(i); }
@@ -48,7 +47,7 @@ export function log(box) {
     return came.map(([i]) => i);
   }
 
-  // address is this page, or the part of a log with data-log, with parameters.
+  // address is the URL of this page, or of another, with parameters.
   function address(query, of = location.href) {
     const to = new URL(of, location.href);
     to.hash = '';
@@ -68,9 +67,9 @@ export function log(box) {
     if (loading.has(p)) return;
     const of = rows;
     loading.set(p, get({from: p * page}).then(part => {
-      if (of !== rows) return; // other streams since
+      if (of !== rows) return; // other streams were chosen in the meantime
       const came = take(part);
-      for (let i = p * page; i < Math.min(total, (p + 1) * page); i++) if (!rows.has(i)) rows.set(i, blank(i)); // gone with what is kept of it
+      for (let i = p * page; i < Math.min(total, (p + 1) * page); i++) if (!rows.has(i)) rows.set(i, blank(i)); // the server no longer has the line: do not ask again
       view.changed(came);
     }).catch(() => {}).finally(() => setTimeout(() => { if (loading.delete(p)) view.draw(); }, 100)));
   }
@@ -82,7 +81,7 @@ export function log(box) {
     return line;
   }
 
-  // read asks for what has been written since, and for lines that had no end.
+  // read asks for new lines, and again for lines that had no newline yet.
   async function read() {
     const of = rows, before = total;
     let from = total;
@@ -103,7 +102,7 @@ export function log(box) {
   const sleep = ms => new Promise(done => { setTimeout(done, ms); follows.addEventListener('change', done, {once: true}); });
 
   async function run() {
-    for (let still = 0; ;) { // how often nothing has come: a log that stands still is asked for less often
+    for (let still = 0; ;) { // reads without a new line: the pause grows with them
       if (!box.isConnected) return;
       if (live && follows.checked && !document.hidden) {
         try { await seen; still = await read() ? 0 : still + 1; failing = false; } catch { failing = true; }
@@ -121,7 +120,7 @@ export function log(box) {
     if (to.textContent !== text) to.textContent = text;
   }
 
-  // goes shows a line by its number, and gives it an address of its own.
+  // goes scrolls to a line by its number and puts the number into the address of the page.
   async function goes(n, address) {
     if (only.checked) { only.checked = false; view.show(all); }
     if ([...box.querySelectorAll('[data-streams] input')].some(e => !e.checked)) {
@@ -133,7 +132,7 @@ export function log(box) {
     view.to(wanted - 1);
   }
 
-  // paint marks what is shown: the line of the address, and what was found.
+  // paint marks among the shown lines the one in the address and the search results.
   function paint(shown) {
     const ranges = [], word = find.value.toLowerCase(), hit = Number(hits[at]?.dataset.n ?? 0);
     for (const line of shown) {
@@ -151,7 +150,7 @@ export function log(box) {
     for (let node; node = walk.nextNode();) {
       const text = node.data.toLowerCase();
       for (let i = text.indexOf(word); i >= 0; i = text.indexOf(word, i + word.length)) {
-        if (i + word.length > node.length) break; // letters that change their length with their case
+        if (i + word.length > node.length) break; // toLowerCase changes the length of a few letters
         const range = new Range();
         range.setStart(node, i);
         range.setEnd(node, i + word.length);
@@ -207,7 +206,7 @@ export function log(box) {
   line.form.addEventListener('submit', e => { e.preventDefault(); if (line.value) goes(Number(line.value), true); });
   for (const place of places) $(`a[data-${place}]`).addEventListener('click', e => { e.preventDefault(); goes(Number(e.currentTarget.dataset.to), true); });
   addEventListener('hashchange', () => { const n = location.hash.match(/^#L(\d+)$/)?.[1]; if (n) goes(Number(n), false); });
-  lines.addEventListener('click', e => { // on the number of a line
+  lines.addEventListener('click', e => { // a click on a line number
     const of = e.target.closest('.line');
     if (!of || String(getSelection()) || e.clientX > of.getBoundingClientRect().left + parseFloat(getComputedStyle(of, '::before').width) + 12) return;
     wanted = Number(of.dataset.n);
@@ -222,7 +221,7 @@ export function log(box) {
     view.show(all);
     try {
       const part = await get({});
-      if (of !== rows) return; // others were chosen meanwhile
+      if (of !== rows) return; // other streams were chosen in the meantime
       take(part);
       view.show(all);
       view.toEnd();

@@ -1,11 +1,9 @@
-// A list of very many lines, of which only those in view, and some around them,
-// stand on the page. They stand in blocks, whose heights are known once they
-// have been shown, and are guessed before.
+// A virtual list: the document has only the lines in view and a few around them. Lines are grouped in blocks. The height of
+// a block is measured when it is shown, and estimated before.
 const size = 50; // lines of a block
 
-// list shows the rows of a source in a box that scrolls. A source says how many
-// rows there are (total), which one is at a place (row), if it is at hand, and
-// is told which are needed (need). paint is told what is shown.
+// list shows the rows of a source in a box that scrolls. A source has total(), the number of rows; row(i), an element, or
+// nothing while it is not loaded; and need(from, to), which loads rows. paint gets the lines that are shown.
 export function list(box, source, paint) {
   const above = document.createElement('div'), below = document.createElement('div');
   box.replaceChildren(above, below);
@@ -59,7 +57,7 @@ export function list(box, source, paint) {
       }
       if (stale.delete(b)) div.dataset.whole = fill(b, div);
     }
-    above.style.height = `${before(from)}px`; // before what is shown is measured, and after
+    above.style.height = `${before(from)}px`; // set before the blocks are measured, because it moves them
     for (const [b, div] of blocks) {
       const h = div.getBoundingClientRect().height;
       if (div.dataset.whole === 'true') heights[b] = h; else delete heights[b];
@@ -73,7 +71,7 @@ export function list(box, source, paint) {
     paint(shown);
   }
 
-  // toTarget has the row that is wanted in the middle. It stays wanted until it is at hand.
+  // toTarget scrolls the wanted row to the middle of the box, again after each draw until the row is loaded.
   function toTarget() {
     const row = source.row(target), div = blocks.get(Math.floor(target / size));
     const of = row?.isConnected ? row : div;
@@ -88,13 +86,13 @@ export function list(box, source, paint) {
   const soon = () => { due ||= requestAnimationFrame(draw); };
   const hand = () => { target = -1; };
   for (const kind of ['wheel', 'touchmove', 'pointerdown', 'keydown']) box.addEventListener(kind, hand, {passive: true});
-  // The browser moves there by degrees, and where heights are guessed a draw on the way would end that.
+  // Home and End of the browser scroll smoothly. A draw on the way corrects an estimated height, which stops the scroll.
   box.addEventListener('keydown', e => {
     if (e.target !== box || e.shiftKey || e.altKey || e.metaKey) return;
     if (e.key === 'End') toEnd(); else if (e.key === 'Home') to(0); else return;
     e.preventDefault();
   });
-  // A reader leaves the end by scrolling up. A box that has become lower, or longer, since it was put at its end is still there.
+  // The list is at its end until the reader scrolls up. A box that shrank, or that got lines, is still at its end.
   box.addEventListener('scroll', () => {
     end = target < 0 && (box.scrollHeight - box.scrollTop - box.clientHeight < 30 || end && box.scrollTop > put - 1);
     soon();
@@ -102,7 +100,7 @@ export function list(box, source, paint) {
   let wide = 0;
   new ResizeObserver(() => { if (box.clientWidth !== wide) { wide = box.clientWidth; remeasure(); } else soon(); }).observe(box);
 
-  // remeasure forgets heights, and keeps the row at the top where it is.
+  // remeasure drops all heights and keeps the first visible row in its place.
   function remeasure() {
     let b = 0, y = 0;
     while (b < count() - 1 && y + height(b) <= box.scrollTop) y += height(b++);
@@ -110,7 +108,7 @@ export function list(box, source, paint) {
     heights = [];
     for (const b of blocks.keys()) stale.add(b);
     if (!was && target < 0) {
-      below.style.height = `${before(count())}px`; // or the place may lie beyond what there is now
+      below.style.height = `${before(count())}px`; // the place may lie beyond the present height
       box.scrollTop = before(b) + share * height(b);
     }
     end = was;
@@ -122,7 +120,7 @@ export function list(box, source, paint) {
   function to(row) { end = false; target = row; clearTimeout(settled); settled = 0; draw(); }
 
   return {
-    // show takes another source, or another state of it from the beginning.
+    // show draws another source, or the same one after all of its rows changed.
     show(other) {
       source = other;
       heights = [];
@@ -131,7 +129,7 @@ export function list(box, source, paint) {
       stale.clear();
       draw();
     },
-    // changed says that rows are other than they were.
+    // changed draws rows again.
     changed(rows) {
       for (const i of rows) stale.add(Math.floor(i / size));
       for (const b of blocks.keys()) if (blocks.get(b).children.length !== rowsOf(b)) stale.add(b);

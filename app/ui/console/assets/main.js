@@ -1,5 +1,4 @@
-// Everything works without this. It keeps pages up to date, shows times in the
-// viewer's zone, knows keys and draws charts.
+// The scripts of all pages: live updates, relative times, keyboard shortcuts, charts. Every page works without them.
 import './time.js';
 import './keys.js';
 import './menu.js';
@@ -7,7 +6,7 @@ import './palette.js';
 import './busy.js';
 import './rows.js';
 import './tabs.js';
-import './zones.js'; // before a draft may say another
+import './zones.js'; // before resume.js, whose draft may have another zone
 import {follow} from './live.js';
 import {goOn} from './after.js';
 import {resume} from './resume.js';
@@ -16,10 +15,11 @@ import {whereLooked} from './steady.js';
 document.documentElement.classList.add('scripted');
 follow();
 resume();
-// Back to the answer of a form, or a reload of it, gives the page with the form: the browser has not kept the
-// answer, and shows a page of its own instead.
+// The answer of a form gets a history entry by GET. Otherwise a reload, or a step back to it, asks to send the form again or
+// shows an error page of the browser.
 if (document.referrer.split(/[?#]/)[0] === location.origin + location.pathname) history.replaceState(history.state, '', location.href);
-// The form of something new is typed into at once, at its first fault if it has one. A finger chooses for itself, without a keyboard in the way.
+// The form of a new object has the focus in its first field, or the first with a fault. Not on a touch screen, where the
+// keyboard would cover the form.
 if (location.pathname.endsWith('/-new') && document.activeElement === document.body && !document.querySelector('[autofocus]') && !matchMedia('(pointer: coarse)').matches) {
   const inputs = [...document.querySelectorAll('main form[data-draft] :is(input, select, textarea)')].filter(e => e.checkVisibility());
   (inputs.find(e => e.matches('[aria-invalid=true]')) ?? inputs[0])?.focus({preventScroll: true});
@@ -29,13 +29,13 @@ for (const form of document.querySelectorAll('form[data-upload]')) {
   const {upload} = await import('./upload.js');
   upload(form);
 }
-async function charts() { // one may come while the page is open
+async function charts() { // also after live updates, which may add a chart
   const bare = [...document.querySelectorAll('[data-chart]:not([data-own-drawn])')];
   if (!bare.length) return;
   for (const figure of bare) figure.dataset.ownDrawn = '';
   const {draw} = await import('./chart.js'), place = whereLooked();
   bare.forEach(draw);
-  await null; // uPlot gives a chart its size when its caller is done
+  await null; // uPlot sets the size of a chart in a microtask; place measures after it
   place();
 }
 document.addEventListener('belfry:fresh', charts);

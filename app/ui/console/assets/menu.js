@@ -1,10 +1,9 @@
-// Menus of rows open beside their button, and menus of the header close when
-// somebody goes elsewhere.
+// Menus. Those of rows open beside their button; those of the header close after a click elsewhere.
 const itemsOf = menu => [...menu.querySelectorAll('a, button')].filter(e => !e.hidden);
 
-// A list has one menu, which is made that of the row whose button was pressed.
+// A list has one menu for all rows. A click on the button of a row points its links and forms to that row.
 let row, shut;
-addEventListener('pointerdown', e => { // which closes it before the click comes
+addEventListener('pointerdown', e => { // closes an open popover before the click, which must not open it again
   const button = e.target.closest?.('button[data-row]');
   shut = button && button === row && document.getElementById('row-menu').matches(':popover-open');
 }, true);
@@ -28,7 +27,7 @@ addEventListener('click', e => {
   question.querySelector('bdi').textContent = row.getAttribute('aria-label').replace('Actions for ', '');
   menu.hidePopover();
   question.showPopover({source: row});
-  question.querySelector('[popovertargetaction=hide]').focus(); // what does nothing
+  question.querySelector('[popovertargetaction=hide]').focus(); // Cancel, which changes nothing
 });
 addEventListener('toggle', e => {
   if (e.target.id === 'row-menu') row?.setAttribute('aria-expanded', e.newState === 'open');
@@ -62,7 +61,7 @@ addEventListener('beforetoggle', e => {
 addEventListener('keydown', e => {
   const menu = e.target.closest?.('.rowmenu');
   if (!menu) return;
-  if (e.key === 'Tab') { menu.hidePopover(); return; } // the focus goes on from the button
+  if (e.key === 'Tab') { menu.hidePopover(); return; } // Tab moves on from the button of the menu
   const all = itemsOf(menu), at = all.indexOf(document.activeElement);
   const to = {ArrowDown: (at + 1) % all.length, ArrowUp: (Math.max(at, 0) + all.length - 1) % all.length, Home: 0, End: all.length - 1}[e.key];
   if (to === undefined) return;

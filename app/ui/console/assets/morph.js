@@ -1,27 +1,25 @@
-// Makes an element like one that the server has sent anew and keeps the nodes
-// of the page wherever it can: what a person has opened, typed, ticked,
-// scrolled or focused belongs to the node, and goes with it.
+// Changes an element of the page into a new version from the server, and reuses its nodes wherever it can. A node that is
+// replaced loses what the reader did to it: open details, typed text, ticks, the scroll position and the focus.
 //
-// A node with data-keep was put there by a script. The server knows nothing of
-// it, so it is neither changed nor removed. An attribute that begins with
-// data-own belongs to scripts as well, and so do aria-describedby, aria-expanded
-// and style, which the policy forbids to the server.
+// A node with data-keep was added by a script and is not in the version of the server, so it is neither changed nor removed.
+// Attributes that begin with data-own are set by scripts too, and so are aria-describedby, aria-expanded and style: the content
+// security policy forbids style to the server.
 
-// held are lists that have not taken over which rows there are, and how many
-// rows came and went.
+// held has the lists whose rows were not added, removed or moved in the last update, with the number of rows that would have
+// come and gone.
 export const held = new Map();
 
-const glass = matchMedia('(pointer: coarse)'); // where :hover stays where a finger was last
+const glass = matchMedia('(pointer: coarse)'); // a touch screen, where :hover stays on the last touched element
 let forced = false;
 
-// force is fn with no list held.
+// force calls fn, in which no list is held.
 export function force(fn) {
   forced = true;
   try { fn(); } finally { forced = false; }
 }
 
-// isHeld says whether somebody is about to act on a row of a list: rows are
-// changed where they stand then, and none comes, goes or moves.
+// isHeld reports whether the reader is about to act on a row of a list: the pointer is over it, or a row is ticked, focused or
+// has an open menu. Then rows change in place, and none is added, removed or moved, or a click would hit another row.
 export function isHeld(list) {
   if (forced || !list.isConnected) return false;
   return !glass.matches && list.matches(':hover') || list.querySelector('input:checked, :popover-open, :focus-visible, button[aria-expanded=true]') !== null;
@@ -35,7 +33,7 @@ const key = n => n.nodeType === Node.ELEMENT_NODE ? n.getAttribute('id') || n.da
 
 export function morph(from, to) {
   attributes(from, to);
-  if (isKept(from) || from.matches('textarea, select, [data-rel], [data-rel-of]')) return; // what was typed, drawn, or ticks
+  if (isKept(from) || from.matches('textarea, select, [data-rel], [data-rel-of]')) return; // typed text, drawn charts and ticking times
   const old = [...from.childNodes].filter(n => !isKept(n)), fresh = [...to.childNodes];
   const same = partners(old, fresh);
   const update = which => { for (const want of fresh.filter(which)) if (same.has(want)) one(same.get(want), want); };
@@ -47,14 +45,14 @@ export function morph(from, to) {
     return;
   }
   const stays = new Set(same.values());
-  // A list that is to make way, such as for the word that nothing is down, waits for the hand as its rows do.
+  // A held list is not removed either, for example when the text "No monitor is down" replaces it.
   const leaving = old.filter(n => !stays.has(n)).flatMap(heldIn);
   if (leaving.length) {
     for (const list of leaving) held.set(list, {came: 0, went: [...list.children].filter(key).length});
     update(() => true);
     return;
   }
-  for (const n of old) if (!stays.has(n) && !isOpen(n)) n.remove(); // a question that is open is answered first
+  for (const n of old) if (!stays.has(n) && !isOpen(n)) n.remove(); // an open dialog stays until it is answered
   let at = from.firstChild;
   for (const want of fresh) {
     while (at && (isKept(at) || isOpen(at) && !stays.has(at))) at = at.nextSibling;
@@ -79,8 +77,8 @@ function attributes(from, to) {
   }
 }
 
-// partners finds for nodes that came which of the present ones they are: by
-// key, or else in their order, those that are most alike.
+// partners maps new nodes to the present nodes to reuse: those with the same key, and for nodes without a key the most similar
+// ones in the same order.
 function partners(old, fresh) {
   const same = new Map(), known = new Map(old.filter(key).map(n => [key(n), n]));
   for (const n of fresh) {
@@ -97,13 +95,13 @@ function alike(a, b) {
   return 2 + (a.getAttribute('class') === b.getAttribute('class')) + (a.getAttribute('aria-labelledby') === b.getAttribute('aria-labelledby'));
 }
 
-// align pairs two rows of nodes so that no pair crosses another.
+// align pairs nodes of two lists in order, so that the sum of their similarity is greatest.
 function align(a, b, same) {
   let first = 0, as = a.length, bs = b.length;
-  while (first < as && first < bs && alike(a[first], b[first]) % 3 === 1) same.set(b[first], a[first++]); // 1 and 4: as alike as can be
+  while (first < as && first < bs && alike(a[first], b[first]) % 3 === 1) same.set(b[first], a[first++]); // 1 and 4 are the highest values of alike
   while (as > first && bs > first && alike(a[as - 1], b[bs - 1]) % 3 === 1) same.set(b[--bs], a[--as]);
   const n = as - first, m = bs - first;
-  if (n * m > 1e6) { // too long to be weighed
+  if (n * m > 1e6) { // too many pairs to compare
     for (let i = first; i < Math.min(as, bs); i++) if (alike(a[i], b[i])) same.set(b[i], a[i]);
     return;
   }

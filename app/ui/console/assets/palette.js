@@ -1,6 +1,5 @@
-// The palette: Ctrl+K opens it over any page. It shows what the page /find finds
-// while somebody types. Arrows choose, Enter opens or does, Escape closes, and
-// the focus goes back to where it was.
+// The command palette: Ctrl+K opens it over any page. It shows the results of the page /find while the reader types. Arrow keys
+// choose a result, Enter opens or runs it, Escape closes the palette and returns the focus.
 const button = document.getElementById('quick');
 const mac = /Mac|iP(hone|ad)/.test(navigator.platform);
 let dialog, input, list, says, ask, asking, listed = '', wanted = '', enters = false, timer, slow;
@@ -24,7 +23,7 @@ function build() {
   yes.addEventListener('click', () => send(asking));
   no.addEventListener('click', answered);
   dialog = make('dialog', {class: 'palette card', 'aria-label': 'Search or run', 'data-keep': ''}, make('div', {class: 'bar'}, button.querySelector('svg').cloneNode(true), input, close), list, ask, says);
-  dialog.addEventListener('click', e => { if (e.target === dialog) dialog.close(); }); // beside it
+  dialog.addEventListener('click', e => { if (e.target === dialog) dialog.close(); }); // a click on the backdrop
   dialog.addEventListener('keydown', e => { if (e.key === 'Escape' && !ask.hidden) { e.preventDefault(); answered(); } });
   dialog.addEventListener('close', () => { clearTimeout(timer); wanted = ''; enters = false; });
   input.addEventListener('input', () => { enters = false; clearTimeout(timer); timer = setTimeout(look, 100); });
@@ -41,7 +40,7 @@ function open() {
   for (const p of document.querySelectorAll(':popover-open')) p.hidePopover();
   answered();
   input.value = '';
-  if (!list.children.length) { // until the first answer
+  if (!list.children.length) { // nothing to show before the first answer
     list.setAttribute('aria-busy', 'true');
     list.append(make('div', {class: 'skeleton', 'aria-hidden': 'true'}, ...Array.from({length: 6}, () => make('i', {}))));
   }
@@ -50,7 +49,7 @@ function open() {
   look();
 }
 
-// look asks the server, and shows what it finds unless something else is wanted by then.
+// look asks the server and shows the answer, unless the text has changed in the meantime.
 async function look() {
   const text = input.value.trim(), at = new URL(button.href);
   if (text === listed && list.children.length && text !== '') return;
@@ -61,7 +60,7 @@ async function look() {
   let page, failed;
   try {
     const answer = await fetch(at, {headers: {'X-Belfry-Live': '1'}, signal: AbortSignal.timeout(15000)});
-    if (answer.redirected) { location.assign(at); return; } // to sign in, and then on to what was searched for
+    if (answer.redirected) { location.assign(at); return; } // the session has ended: after sign-in the search page opens
     page = new DOMParser().parseFromString(await answer.text(), 'text/html');
     if (!answer.ok) failed = page.querySelector('.problem')?.textContent.trim() || 'The server could not search.';
   } catch { failed = 'The server does not answer.'; }
@@ -70,7 +69,7 @@ async function look() {
   list.removeAttribute('aria-busy');
   dialog.dataset.ownListed = listed = failed ? '' : text;
   show(failed ? null : page.getElementById('found'), failed);
-  if (enters) { enters = false; const o = chosen(); if (o && !o.dataset.post) act(o); } // what was not seen yet is not done
+  if (enters) { enters = false; const o = chosen(); if (o && !o.dataset.post) act(o); } // Enter before the answer opens the first result, but runs no action that the reader has not seen
 }
 
 function show(found, failed) {
@@ -108,7 +107,7 @@ function key(e) {
   if (to !== undefined && all.length) { e.preventDefault(); point(all[(to + all.length) % all.length]); }
   if (e.key !== 'Enter') return;
   e.preventDefault();
-  if (input.value.trim() !== listed) { enters = true; clearTimeout(timer); look(); } // what is listed answers something else
+  if (input.value.trim() !== listed) { enters = true; clearTimeout(timer); look(); } // the list is of an earlier text
   else if (chosen()) act(chosen());
 }
 
@@ -129,7 +128,7 @@ function answered() {
   input.focus();
 }
 
-// send sends the form of an action. What can be taken back stays on this page, which then offers that.
+// send submits the form of an action. An action that can be undone returns to this page, whose toast offers Undo.
 function send({dataset: {post, task, asks}}) {
   const form = make('form', {method: 'post', action: post});
   if (task) form.append(make('input', {type: 'hidden', name: 'task', value: task}));

@@ -1,20 +1,20 @@
-// What the server has sent of the parts of this page. It answers with what has changed
-// since, and this puts the whole together again.
-const parts = new Map(); // by id: the digest and the text that were sent last
+// The parts of this page as the server sent them last. A request names them by digest, the server answers with the difference,
+// and this builds the new text from both.
+const parts = new Map(); // by id: the digest and the text
 
 const parse = text => new DOMParser().parseFromString(text, 'text/html');
 const pieces = text => text.split('>').map((piece, i, all) => i < all.length - 1 ? `${piece}>` : piece);
 
-// known names what is here, for the request.
+// known returns the header of a request: each part with its digest.
 export const known = () => [...parts].map(([id, {digest}]) => `${id}=${digest}`).join(' ');
 
-// forget makes the next answer bring all parts whole.
+// forget drops all texts, so that the next answer has all parts in full.
 export const forget = () => parts.clear();
 
-// partsOf takes an answer and gives a document with what all parts are to be like, or null
-// if all of them are as before. It fails if the answer does not fit what is here.
+// partsOf returns a document with the new version of all parts, or null if none has changed. It throws if the answer is based
+// on a text that is not here.
 export function partsOf(text, always) {
-  if (!text.startsWith('{')) { // from a node of the version before: what is kept here is not what the page shows then
+  if (!text.startsWith('{')) { // a page as HTML, from a node of an older version: the kept texts no longer match the page
     forget();
     return parse(text);
   }

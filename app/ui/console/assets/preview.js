@@ -1,5 +1,4 @@
-// Shows what a form would do while somebody writes it. Without this, its button
-// Preview does the same.
+// Shows the effect of a form while it is filled in. Without scripts its button Preview does the same.
 import {still} from './live.js';
 import {morph} from './morph.js';
 import {tick} from './time.js';
@@ -12,7 +11,7 @@ form.addEventListener('input', () => {
   timer = setTimeout(look, 300);
 });
 
-// What was typed before this was there counts too.
+// The form may have been filled in before this script was loaded.
 if ([...form.elements].some(e => 'defaultValue' in e && e.type !== 'checkbox' && e.value !== e.defaultValue)) look();
 
 async function look() {

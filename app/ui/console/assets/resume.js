@@ -1,15 +1,13 @@
 import {addRow} from './rows.js';
 
-// Keeps what was typed into a form that is sent after the session has ended,
-// until somebody has signed in again. It stays in this tab and is forgotten with
-// the next page otherwise. Passwords are never kept.
+// Keeps the fields of a form that was sent after the session had ended, and fills them in again after sign-in. They are kept in
+// this tab, and dropped when another page opens. Passwords are never kept.
 const place = 'belfry-form', who = document.querySelector('.who > summary')?.textContent;
 
-// A form with data-draft keeps what is typed while the tab lives, through a
-// reload and a way back, until it is saved, left by its link Cancel, or
-// discarded. With data-typed the server shows what was typed.
+// A form with data-draft keeps its fields in the tab, through a reload and a step back, until it is saved, canceled or
+// discarded. With data-typed the server has filled in the fields already.
 const at = new URL(location.href);
-at.searchParams.delete('trial'); // which is shown below the form, and is no other form
+at.searchParams.delete('trial'); // names the job shown below the form; the draft is the same
 const draft = 'belfry-draft:' + at.pathname + at.search, sentPlace = 'belfry-sent';
 const read = place => JSON.parse(sessionStorage.getItem(place) ?? 'null');
 
@@ -40,9 +38,9 @@ function drafts(restored) {
   form.addEventListener('click', e => { if (e.target.closest('.actions a')) forget(); });
   addEventListener('pagehide', () => { if (timer) store(); });
   form.addEventListener('submit', e => {
-    if (e.defaultPrevented || form.dataset.upload !== undefined && !form.elements.namedItem('program.sha256').value) return; // it is sent first
+    if (e.defaultPrevented || form.dataset.upload !== undefined && !form.elements.namedItem('program.sha256').value) return; // upload.js uploads the file first and submits again
     store();
-    // The answer to a refused form may have another address than the page that it was filled on, and each has its draft.
+    // The answer to a refused form may have another address than the page of the form. Each has a draft, and a save drops both.
     const before = sent && !saved && sent.action === form.getAttribute('action') ? sent.drafts : [];
     sessionStorage.setItem(sentPlace, JSON.stringify({drafts: [...before, draft], action: form.getAttribute('action')}));
   });
@@ -50,10 +48,10 @@ function drafts(restored) {
 
 export function resume() {
   const kept = JSON.parse(sessionStorage.getItem(place) ?? 'null');
-  if (!who) { // the page to sign in at
+  if (!who) { // this is the sign-in page
     if (!kept) return;
     sessionStorage.setItem(place, JSON.stringify({...kept, asked: true}));
-    for (const e of document.querySelectorAll('[data-kept], [name^=kept-form]')) e.remove(); // it comes back without the server
+    for (const e of document.querySelectorAll('[data-kept], [name^=kept-form]')) e.remove(); // the server would keep a second copy
     document.getElementById('provider')?.removeAttribute('target');
     return;
   }
@@ -70,7 +68,7 @@ const fieldsOf = form => texts(form).map(e => [e.name, e.type === 'checkbox' || 
 
 function keep(form) {
   if (form.getAttribute('method') !== 'post' || !form.closest('main')) return;
-  if (form.elements.definition) return; // there may be passwords in it
+  if (form.elements.definition) return; // a definition as text may have passwords
   const fields = fieldsOf(form);
   if (fields.length) sessionStorage.setItem(place, JSON.stringify({who, page: location.pathname + location.search, action: form.getAttribute('action'), fields}));
 }
@@ -84,11 +82,11 @@ function fill({action, fields}, says, ...more) {
   }
   const inputs = texts(form);
   if (form.dataset.again && inputs.map(e => e.name).sort().join() !== fields.map(([name]) => name).sort().join()) {
-    sendAgain(form, fields); // it had more rows, or fewer
+    sendAgain(form, fields); // the form had another number of rows
     return;
   }
   for (const [name, value] of fields) {
-    const i = inputs.findIndex(e => e.name === name); // one by one: some names stand more than once
+    const i = inputs.findIndex(e => e.name === name); // names may repeat: take the next with this name
     if (i < 0) continue;
     const [e] = inputs.splice(i, 1);
     if (typeof value === 'boolean') e.checked = value; else e.value = value;
@@ -108,7 +106,7 @@ function note(form, ...what) {
   form.prepend(p);
 }
 
-// The server shows the form as it was typed. Nothing is saved.
+// sendAgain lets the server show the form with the kept fields, and its number of rows. Nothing is saved.
 function sendAgain(form, fields) {
   const again = document.createElement('form');
   again.method = 'post';

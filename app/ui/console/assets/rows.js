@@ -1,5 +1,5 @@
-// A list of pairs gets another empty row when its last one is filled, and an
-// input with words offers what it knows for each of them.
+// A list of pairs gets another empty row when its last row is filled. An input with data-words has several words, and offers
+// the options of its datalist for the last one: browsers offer them for the whole text only.
 addEventListener('input', e => {
   const rows = e.target.closest?.('.pair-rows');
   if (rows && [...rows.lastElementChild.children].some(c => c.value)) addRow(rows);
@@ -27,7 +27,7 @@ function offer(input) {
   list.replaceChildren(...known.get(list).filter(w => !typed.slice(0, -1).includes(w)).map(w => Object.assign(document.createElement('option'), {value: last + w})));
 }
 
-// The box above a list ticks its rows, and shows whether all of them are ticked, or some.
+// The checkbox above a list ticks all of its rows, and shows whether all of them or some are ticked.
 const boxes = form => [...form.elements].filter(e => e.type === 'checkbox' && e.name);
 
 function tally(all) {
@@ -42,4 +42,4 @@ addEventListener('change', e => {
   tallyAll();
 });
 document.addEventListener('belfry:fresh', tallyAll);
-addEventListener('pageshow', tallyAll); // the browser has ticked again what was ticked
+addEventListener('pageshow', tallyAll); // after a step back the browser restores ticks

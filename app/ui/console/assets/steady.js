@@ -1,11 +1,10 @@
-// Keeps what a person looks at in its place while a page is brought up to date.
+// Keeps the content that the reader looks at in its place on the screen during a live update.
 import {held, isHeld} from './morph.js';
 
 const visible = box => box.height > 0 && box.bottom > 0 && box.top < innerHeight;
 
-// whereLooked notes where the things are that a person points at, has focused
-// or has ticked, or else what stands at the top of the window. What it returns
-// scrolls the first of them that is still there back to its place.
+// whereLooked records the positions of the elements below the pointer, with the focus, or ticked, or else at the top of the
+// window. It returns a function that scrolls the first of them that still exists back to its position.
 export function whereLooked() {
   const found = [...document.querySelectorAll('main :hover')].reverse();
   if (!found.length) for (const e of document.querySelectorAll('main [data-live]')) e.style.marginTop = e.style.paddingTop = '';
@@ -15,7 +14,7 @@ export function whereLooked() {
   const seen = found.filter(e => visible(e.getBoundingClientRect())).map(e => [e, e.getBoundingClientRect().top]);
   const heights = [...document.querySelectorAll('[data-live] section, section[data-live]')].map(e => [e, e.getBoundingClientRect().height]);
   return () => {
-    // What gets shorter leaves its room empty: what stands below it stays.
+    // A section that got shorter keeps its height, so that the sections below it do not move.
     for (const [e, high] of heights) if (e.isConnected && e.getBoundingClientRect().height < high) e.style.minHeight = `${high}px`;
     const still = seen.find(([e]) => e.isConnected && e.getBoundingClientRect().height > 0);
     if (!still) return;
@@ -25,9 +24,9 @@ export function whereLooked() {
     scroll();
     const part = e.closest('[data-live]');
     const add = (to, side, by) => { to.style[side] = `${(parseFloat(getComputedStyle(to)[side]) || 0) + by}px`; };
-    if (off() <= -1 && part) add(part, 'marginTop', -off()); // the page ends at its top
-    if (off() <= -1 && part) add(part, 'paddingTop', -off()); // and the margin lies within another
-    if (off() >= 1) { // or it ends at its foot; a margin, because a page shorter than the window takes padding in
+    if (off() <= -1 && part) add(part, 'marginTop', -off()); // the page cannot scroll above its top: push the part down
+    if (off() <= -1 && part) add(part, 'paddingTop', -off()); // the margin collapsed into another: use padding
+    if (off() >= 1) { // the page cannot scroll below its end: make it longer. Padding of a page shorter than the window would change nothing
       add(document.body, 'marginBottom', off());
       scroll();
     }
@@ -35,11 +34,11 @@ export function whereLooked() {
   };
 }
 
-// owed is by how much less than a pixel the last thing kept in its place is off. It is made up for when it is more: fifty
-// updates would else move it by as many fractions.
+// owed is the error of the last scroll, less than a pixel, and its element. The next update corrects it, or the errors of
+// many updates would add up.
 let owed = {};
 
-// whatIsMarked notes which text is selected. What it returns selects it again.
+// whatIsMarked records the selected text, and returns a function that selects it again.
 export function whatIsMarked() {
   const s = getSelection();
   if (!s.rangeCount || s.isCollapsed) return () => {};
@@ -52,7 +51,7 @@ export function whatIsMarked() {
   };
 }
 
-// Rows that wait are told of at the foot of the window, where they move nothing.
+// A button at the foot of the window shows how many rows of held lists wait to come or go. There it moves no content.
 const foot = document.createElement('p'), button = document.createElement('button');
 foot.className = 'held card';
 foot.hidden = true;

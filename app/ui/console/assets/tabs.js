@@ -1,4 +1,4 @@
-// On a phone tabs are one line that scrolls. The chosen one is brought into view.
+// On a phone the tabs are one line that scrolls. Scroll it so that the chosen tab is visible.
 for (const line of document.querySelectorAll('.tabs ul')) {
   const here = line.querySelector('[aria-current]')?.getBoundingClientRect();
   if (!here || line.scrollWidth <= line.clientWidth) continue;

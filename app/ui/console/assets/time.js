@@ -1,10 +1,10 @@
-// Relative times tick. Every time says what it is where the viewer is, to the
-// mouse and to who taps on it. It is no stop of the Tab key: a page has dozens.
+// Relative times tick. The pointer, a tap or the focus on a time shows it in the reader's zone. A time is not reached by the
+// Tab key: a page has dozens of them.
 import {whereLooked} from './steady.js';
 
 const own = new Intl.DateTimeFormat(undefined, {dateStyle: 'medium', timeStyle: 'long'});
 
-// As parts/moment.go has it.
+// roughly writes a length as parts/moment.go does, so that the text does not change when the script takes over.
 function roughly(s) {
   const min = Math.floor(s / 60), h = Math.floor(s / 3600), d = Math.floor(s / 86400);
   const two = (a, unit, b, less) => b ? `${a} ${unit} ${b} ${less}` : `${a} ${unit}`;
@@ -15,7 +15,7 @@ function roughly(s) {
   return min >= 1 ? `${min} min` : `${Math.floor(s)} s`;
 }
 
-// lasting is how long something has gone on, as core.SpanText has it from ten seconds on.
+// lasting writes the time since at as core.SpanText does from ten seconds on.
 function lasting(at) {
   const s = Math.max(0, Math.floor((Date.now() - at) / 1000));
   if (s < 60) return `${s} s`;
@@ -31,7 +31,7 @@ export function tick(root = document) {
   for (const e of root.querySelectorAll('time[datetime]')) {
     const at = Date.parse(e.dateTime);
     if (Number.isNaN(at)) continue;
-    if (e.title) { // which only a mouse would find
+    if (e.title) { // a title is shown to a mouse only
       e.dataset.ownFull = e.title;
       e.removeAttribute('title');
     }
@@ -45,14 +45,14 @@ export function tick(root = document) {
 
 function set(e, text) { if (e.textContent !== text) e.textContent = text; }
 
-// hint stands below the time that is looked at until something else is, or Escape.
+// hint is the tooltip below a time. It stays until the pointer or the focus leaves, or Escape.
 const hint = document.createElement('div');
 hint.id = 'hint';
 hint.className = 'hint card';
 hint.hidden = true;
 hint.dataset.keep = '';
 hint.setAttribute('role', 'tooltip');
-const home = document.querySelector('main') ?? document.body; // a landmark
+const home = document.querySelector('main') ?? document.body; // all content has to be in a landmark
 home.append(hint);
 let shown;
 
@@ -68,7 +68,7 @@ function show(e) {
     line.textContent = text;
     hint.append(line);
   }
-  const inside = e.closest('[popover]:popover-open'); // or it would be below that
+  const inside = e.closest('[popover]:popover-open'); // outside it, the popover would cover the hint
   (inside || home).append(hint);
   hint.hidden = false;
   e.setAttribute('aria-describedby', 'hint');
@@ -92,20 +92,20 @@ addEventListener('focusout', hide);
 addEventListener('scroll', hide, {capture: true, passive: true});
 addEventListener('keydown', e => { if (e.key === 'Escape') hide(); });
 
-// The server writes times in the zone of the browser once it has been told which that is.
+// The server writes times in the zone of the browser once the browser has sent its name.
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone, choice = document.getElementById('times');
 if (choice && zone) {
   choice.elements.zone.value = zone;
   choice.querySelector('.mine').append(` (${zone})`);
   const {times, zone: shown} = document.body.dataset, told = 'belfry-zone';
-  if (times === 'mine' && shown !== zone && sessionStorage.getItem(told) !== zone) { // who has travelled
-    sessionStorage.setItem(told, zone); // once: a server may not know the zone
+  if (times === 'mine' && shown !== zone && sessionStorage.getItem(told) !== zone) { // the zone of the browser has changed
+    sessionStorage.setItem(told, zone); // once per tab: the server may not know the zone
     choice.requestSubmit(choice.querySelector('.mine'));
   }
 }
 
 tick();
-// A time that got longer may take another line, and push what a person looks at.
+// A longer text may wrap to another line and move the content below, which place undoes.
 setInterval(() => {
   if (document.hidden) return;
   const place = whereLooked();

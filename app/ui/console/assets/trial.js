@@ -1,5 +1,5 @@
-// Runs what a form says once, without saving it, and shows the job below the form
-// as it goes. Without this its page opens.
+// The button "Try it now" of a form: runs the task once without saving it, and shows the job with its log below the form. Without
+// scripts the page of the job opens.
 import {log} from './log.js';
 import {tick} from './time.js';
 
@@ -26,7 +26,7 @@ async function run() {
   const answer = await fetch(form.action, {method: 'POST', body, headers: {'X-Belfry-Live': '1'}}).catch(() => null);
   if (!answer) { word.textContent = 'No answer came. Try again: it is not run twice.'; return; }
   const box = (await parse(answer)).getElementById('trial-box');
-  if (!answer.ok || !box) { // the form says what is wrong with it
+  if (!answer.ok || !box) { // send the form without this script: its answer shows the faults
     plain = true;
     form.requestSubmit(button);
     return;
@@ -52,7 +52,7 @@ async function logOf(box) {
   box.scrollIntoView({block: 'nearest'});
 }
 
-// What is asked for a trial leaves the form where it is.
+// Buttons of the trial, such as Cancel, are sent in the background, or the page would reload and lose the form.
 document.addEventListener('submit', async e => {
   if (!e.target.closest('.trial > .now')) return;
   e.preventDefault();

@@ -1,5 +1,5 @@
-// Uploads a program: its digest is worked out here, it is announced, sent where
-// the node says, confirmed, and then the form is sent without the file.
+// Uploads a program: computes its digest, announces it to the node, sends the file to the address in the answer, confirms the
+// upload, and then submits the form without the file.
 import {Sha256} from './sha256.js';
 
 const machines = {3: '386', 21: 'ppc64le', 22: 's390x', 40: 'arm', 62: 'amd64', 183: 'arm64', 243: 'riscv64', 258: 'loong64'};
@@ -32,11 +32,11 @@ function send(link, file, elsewhere, progress) {
   const to = new URL(link.url, location.href).origin, own = to === location.origin;
   if (!own && to !== elsewhere) throw new Error(`This page may not send anything to ${to}, where programs lie here. Use: belfry program push FILE`);
   return new Promise((done, failed) => {
-    const r = new XMLHttpRequest(); // fetch says nothing about how far it is
+    const r = new XMLHttpRequest(); // fetch reports no progress of an upload
     r.open(link.method, link.url);
     for (const [name, value] of Object.entries(link.headers || {})) if (!/^(content-length|host)$/i.test(name)) r.setRequestHeader(name, value);
     r.upload.onprogress = e => progress(e.loaded);
-    r.onload = () => r.status < 300 || r.status === 412 ? done() : failed(new Error(`The upload was refused (${r.status}). ${r.responseText.slice(0, 200)}`)); // 412: it is there
+    r.onload = () => r.status < 300 || r.status === 412 ? done() : failed(new Error(`The upload was refused (${r.status}). ${r.responseText.slice(0, 200)}`)); // 412: the file was uploaded before
     r.onerror = () => failed(new Error(own ? 'The upload broke off. Try again: what is there already is not sent twice.' :
       `The upload broke off, or ${to} lets no page of ${location.origin} send to it: the CORS rules of the bucket have to allow PUT with any header from there. Without them: belfry program push FILE`));
     r.send(file);
@@ -70,7 +70,7 @@ export function upload(form) {
   });
 
   form.addEventListener('submit', async e => {
-    if (named('program.sha256').value) return; // it is there already
+    if (named('program.sha256').value) return; // uploaded: submit the form
     e.preventDefault();
     const file = input.files[0], button = form.querySelector('button.main');
     if (!file) { say('Choose a file first.', true); input.focus(); return; }
@@ -98,5 +98,5 @@ export function upload(form) {
       bar.hidden = true;
     }
   });
-  form.dataset.ready = 'yes'; // before that the node refuses it, and says so
+  form.dataset.ready = 'yes'; // for tests: a submit before this point is refused by the node
 }

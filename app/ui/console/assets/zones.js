@@ -1,5 +1,5 @@
-// Offers every zone that the browser knows, and for something new its own, unless
-// times are shown in UTC. An example stands in a rule until something is written.
+// The field Zone offers every time zone of the browser. A new object starts with the zone of the browser, unless the reader has
+// chosen to see times in UTC. The text of a rule has an example as its placeholder.
 const input = document.querySelector('main input[name=zone]'), box = input?.closest('[data-zone-of]');
 const zones = Intl.supportedValuesOf?.('timeZone') ?? [];
 if (input?.list && zones.length) {
