@@ -24,11 +24,11 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// API is what the pages read and change through: the API of the node itself,
+// API is how pages read and change things: the API of the node itself,
 // called with the token of the person. So a page can do nothing that the
 // API cannot, and rights, namespaces, limits and the audit are the API's.
 //
-// Each part stands in the area that uses it.
+// Each part is declared in the area that uses it.
 type API interface {
 	whoAPI
 	watchAPI

@@ -30,7 +30,8 @@ type Options struct {
 	// Provider, if set, is another way to sign in, for which Tokens must be given.
 	Provider *signin.Provider
 	Tokens   Tokens
-	// Network answers where a request comes from, so that one network cannot keep others from Provider. Default: the same of all.
+	// Network returns the network of a request. Sign-ins through Provider are limited by network, so that one cannot use up the
+	// limit of others. Default: one network for all.
 	Network func(ctx context.Context) netip.Prefix
 
 	Limits  access.WebSessionLimits // how long a person stays signed in
@@ -41,7 +42,7 @@ type Options struct {
 	MaxStreams int64 // most pages that are kept up to date at once; default: 1000
 
 	// PublicURL is where people reach the node, such as
-	// https://example.com/belfry. Its path stands before all links. Default:
+	// https://example.com/belfry. All links begin with its path. Default:
 	// links begin at the root, and commands name the address that was asked.
 	PublicURL string
 	// Uploads answers the origin that uploaded bytes go to, such as
@@ -150,7 +151,7 @@ func New(o Options) (*Console, error) {
 }
 
 // Handler serves everything. Paths may come with the prefix of PublicURL or
-// without it, if a proxy took it away.
+// without it, if a proxy has removed it.
 func (c *Console) Handler() http.Handler { return c.handler }
 
 // Streams is how many are open.

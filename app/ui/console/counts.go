@@ -69,8 +69,8 @@ func (p *page) counts(ctx context.Context) frame.NavCounts {
 	return frame.NavCounts{"jobs": found[0], "dead": found[1], "monitors": found[2], "alerts": found[3]}
 }
 
-// undelivered counts the notifications that failed within a day. There are more
-// where a day has more notifications than are looked at.
+// undelivered counts the notifications that failed within a day. The number is a lower bound if the day has more
+// notifications than are read.
 func (p *page) undelivered(ctx context.Context) (n core.Counted, err error) {
 	newest, err := p.api.Alerts(ctx, alert.Filter{Paging: core.Paging{Limit: countedAlerts}, Namespace: p.Namespace})
 	since := p.c.opt.Now().Add(-countedFor)

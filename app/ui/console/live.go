@@ -29,7 +29,7 @@ const (
 // come from the memory of the node that settled them. That may be another node:
 // pages about monitors are also read again every 10 s, by data-every.
 //
-// Changes since the cursor of the page, while it was being loaded, come at once.
+// Changes between the cursor of the page and the opening of the stream are sent at once.
 //
 // The counts of the navigation come in events named counts.
 //
@@ -80,7 +80,7 @@ func live(p *page) error {
 			beat = countsEvery
 		}
 		events, next, err := p.api.Events(ctx, p.Namespace, cursor, beat)
-		if err != nil || ctx.Err() != nil { // the page comes back, and learns why
+		if err != nil || ctx.Err() != nil { // the page opens the stream again, and is told the reason then
 			return nil
 		}
 		cursor = next

@@ -45,7 +45,7 @@ func (t trip) cookie() string {
 func (c *Console) trip(r *http.Request) (t trip) {
 	if cookie, err := r.Cookie(c.tripCookie(r)); err == nil {
 		if text, err := base64.RawURLEncoding.DecodeString(cookie.Value); err == nil {
-			_ = json.Unmarshal(text, &t) // what cannot be read is no trip, and refused as such
+			_ = json.Unmarshal(text, &t) // a cookie that cannot be read gives an empty trip, which is refused
 		}
 	}
 	return t
@@ -81,7 +81,7 @@ func (c *Console) leave(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, address, http.StatusSeeOther)
 }
 
-// arrive lets a person in who comes back from the provider.
+// arrive signs in a person who returns from the provider.
 func (c *Console) arrive(w http.ResponseWriter, r *http.Request) {
 	p := c.newPage(w, r)
 	t := c.trip(r)

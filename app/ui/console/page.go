@@ -20,7 +20,7 @@ var readAssets = sync.OnceValue(func() asset.Set { return asset.Read(files, "ass
 // templates are the pages of the console itself.
 var templates = frame.NewTemplates(frame.Set{Files: files})
 
-// page is one request of a person, with what it may ask of the node.
+// page is one request of a person, with the API of the node under that person's token.
 type page struct {
 	*frame.Page
 	c   *Console

@@ -60,7 +60,7 @@ func (k key) cipherFor(purpose string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// sealed is what a session holds.
+// sealed is the content of a session.
 type sealed struct {
 	Secret string // of a token
 	Own    int64  // the ID of the token, if it was made for the session and ends with it
@@ -126,7 +126,7 @@ func (c *Console) session(r *http.Request) (k key, s sealed, ok bool, err error)
 	return k, s, err == nil, nil
 }
 
-// signedIn lets a handler work for who is signed in, and sends others to sign in.
+// signedIn calls a handler for a signed-in person, and sends others to the sign-in page.
 func (c *Console) signedIn(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p := c.newPage(w, r)
@@ -164,7 +164,7 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 	}
 }
 
-// failed is Fail, and says of what was deleted who did it.
+// failed is Fail. Of an object that was deleted it says by whom.
 func (p *page) failed(err error) {
 	if core.CodeOf(err) == core.NotFound && p.api != nil {
 		if a := audit.Deletion(p.R.Context(), p.api, p.R.Pattern, p.Namespace, p.R.PathValue("name")); a != nil {
@@ -183,8 +183,8 @@ func (p *page) failed(err error) {
 // maxForm bounds a form, in bytes.
 const maxForm = 1 << 20
 
-// readForm reads what was sent, so that no handler takes one that broke off or
-// is too large for an empty one.
+// readForm reads the posted form before the handler does, whose FormValue would take a broken or too large body for an empty
+// one.
 func (p *page) readForm(most int64) error {
 	p.R.Body = http.MaxBytesReader(p.W, p.R.Body, most)
 	read := p.R.ParseForm
@@ -202,7 +202,7 @@ func (p *page) readForm(most int64) error {
 	return core.Errorf(core.Invalid, "the form could not be read: %v", err).WithHint("go back and send it again")
 }
 
-// askToSignIn goes to the sign-in page and comes back to what was asked for.
+// askToSignIn shows the sign-in page, which leads back to the requested page.
 func (p *page) askToSignIn(why string) {
 	if p.R.Method != http.MethodGet || p.R.URL.Path == "/live" {
 		p.Status = http.StatusUnauthorized
@@ -219,8 +219,8 @@ func (p *page) askToSignIn(why string) {
 	http.Redirect(p.W, p.R, to, http.StatusSeeOther)
 }
 
-// form is the page whose form was sent, where resume.js fills in again what was
-// typed. That stays in the browser: nothing of it is in an address.
+// form is the page of the posted form. There resume.js fills in the fields again, from the storage of the browser: no address
+// has them.
 func (p *page) form() string {
 	from, err := url.Parse(p.R.Referer())
 	if err != nil || from.Host != p.R.Host {
@@ -235,7 +235,7 @@ type signInData struct {
 	Why       string // ended, refused or out: why the person was signed out
 	Err       error
 	TokenFile string
-	Choices   []access.Grant // of a person who has several, of which a session holds one
+	Choices   []access.Grant // grants of a person with several; a session has one
 
 	Kept   string // form that was sent after the session ended, sealed
 	KeptOf string // address that it was sent to

@@ -182,7 +182,7 @@ type hookFormData struct {
 	Name string
 }
 
-// hookGroups are the inputs of a hook. Posted and pulled hooks differ in them, and neither becomes the other.
+// hookGroups are the inputs of a hook. Posted and pulled hooks have different inputs, and the delivery of a hook cannot change.
 func hookGroups(isNew, pull bool) []forms.InputGroup {
 	channel, _ := alert.KindOf("webhook")
 	inputs, _ := forms.KindInputs("", channel.Fields)
@@ -216,7 +216,7 @@ func hookGroups(isNew, pull bool) []forms.InputGroup {
 	}
 }
 
-// pulls reports that the form of a new hook is that of one which is pulled.
+// pulls reports that the form is for a new pulled hook.
 func (p *page) pulls() bool { return p.Query("delivery") == "pull" }
 
 // HookKinds lead to the forms of the other kind of hook.

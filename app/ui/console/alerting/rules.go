@@ -115,7 +115,7 @@ type alertRuleData struct {
 	Name string
 }
 
-// channelNames are those that a rule may name, as many as a form can show.
+// channelNames are the channels that a rule may name, up to the number that a form can show.
 func (p *page) channelNames(also []string) ([]string, error) {
 	all, err := p.api.Channels(p.R.Context(), view.DocumentFilter{Paging: core.Paging{Limit: 1000}, Namespace: p.Namespace})
 	if err != nil {

@@ -94,8 +94,7 @@ func newAuditChange(a access.Audit) auditChange {
 	return c
 }
 
-// auditText is a definition with a line for each value, but for those that say
-// nothing.
+// auditText writes a definition with a line for each value, without empty values.
 func auditText(raw json.RawMessage) string {
 	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
 		return ""
@@ -121,7 +120,7 @@ func (c auditChange) Came() bool { return c.Whole != "" && len(c.Before) == 0 }
 
 func (c auditChange) Went() bool { return c.Whole != "" && len(c.After) == 0 }
 
-// AuditPager goes on with the list.
+// AuditPager links to the next page of the list.
 func (p *page) AuditPager(d auditData) parts.Pager { return p.Pager(d.Next) }
 
 // Unfiltered reports that everything is shown.

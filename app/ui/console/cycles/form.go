@@ -58,7 +58,7 @@ func rowOf(m task.Member) memberRow {
 	return r
 }
 
-// durationInput is a length of time as it is typed; none is empty.
+// durationInput writes a length of time for an input; zero is empty.
 func durationInput(d core.Duration) string {
 	if d == 0 {
 		return ""
@@ -188,8 +188,8 @@ func (f *cycleForm) readRows(form url.Values) {
 // memberField is the name of a member's field in the API, by which faults find it.
 func memberField(i int, name string) string { return fmt.Sprintf("cycle.members[%d].%s", i, name) }
 
-// change moves, takes or adds a member, and says whether the button was one of
-// those. The next press of the same button goes on with the same member.
+// change moves, removes or adds a member, and reports whether the button was one of those. The focus follows the member, so
+// that the same button can be pressed again.
 func (f *cycleForm) change(verb string, i int) bool {
 	there := i >= 0 && i < len(f.Rows)
 	switch verb {
@@ -289,7 +289,7 @@ func (f *cycleForm) Common(i int) []parts.Field {
 	}
 }
 
-// Seldom are the others.
+// Seldom are the inputs of a member that are rarely needed.
 func (f *cycleForm) Seldom(i int) []parts.Field {
 	r := f.Rows[i]
 	return []parts.Field{

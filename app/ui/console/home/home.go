@@ -30,8 +30,7 @@ const (
 	homeIncidents = 200 // of a day
 )
 
-// home shows answers of the API that each read a bounded number of rows however
-// much there is.
+// home shows the overview. Each of its reads has a bounded cost, whatever the size of the installation.
 func home(p *page) error {
 	d := homeData{Checks: p.Query("checks") == "true", Now: p.Now, Zone: p.Times.Zone}
 	ctx := p.R.Context()

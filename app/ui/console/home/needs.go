@@ -27,7 +27,7 @@ type act struct {
 	Post string // where its form goes
 }
 
-// moreLate is from how many late schedules on they are told of together.
+// moreLate is the number of late schedules with a row of their own. The others share one row.
 const moreLate = 3
 
 // needs lists faults first, then warnings.

@@ -84,7 +84,7 @@ func (p *page) Figures(d homeData) []figure {
 		if !m.Minute.Before(minute.Add(-5 * time.Minute)) {
 			recent.Add(m)
 		}
-		if !m.Minute.Before(minute) { // the present one, as far as it is
+		if !m.Minute.Before(minute) { // the present minute counts for the part that has passed
 			counted = 5 + d.Now.Sub(minute).Minutes()
 		}
 	}

@@ -33,7 +33,7 @@ type timeMark struct{ X, Text string }
 const (
 	quarter    = 15 * time.Minute
 	timeHeight = 64
-	// besideNow is how near the present a mark would stand in its label, on a phone.
+	// besideNow is the distance from the present within which the label of an hour would overlap "now" on a phone.
 	besideNow = 210 * time.Minute
 )
 

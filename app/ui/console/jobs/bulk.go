@@ -62,7 +62,7 @@ func (b bulk) Counted() string {
 	return parts.Counted(b.Count) + " jobs"
 }
 
-// None reports that there is nothing to do.
+// None reports that no job matches.
 func (b bulk) None() bool { return b.Count.Count == 0 && !b.Count.More }
 
 // do is the verb's method of the API.
@@ -116,7 +116,7 @@ func (b *bulk) fix(now time.Time) error {
 		return core.InvalidField("q", b.Search, "finds only jobs that cannot be "+b.Verb.Done, "those that can are "+strings.TrimSpace(stateTerm(b.Verb.fits)))
 	}
 	if f.Until.IsZero() {
-		f.Until = now.Truncate(time.Second).Add(time.Second) // or the jobs that come while it is done would never end
+		f.Until = now.Truncate(time.Second).Add(time.Second) // jobs created during the action are left out, or it might never end
 	}
 	b.Search = f.String()
 	return nil
@@ -161,8 +161,8 @@ func jobsDryRun(p *page) error {
 	return p.Show("jobs-bulk", b)
 }
 
-// jobsBulk does it, batch after batch, for a while; then it says how far it
-// has come, and the page goes on.
+// jobsBulk runs the action batch by batch for a limited time, then shows its progress. The page sends the form again until all
+// is done.
 func jobsBulk(p *page) error {
 	b, err := readBulk(p, p.R.PostForm)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// course is how a job came to where it is: its time in legs, one after the
-// other, and the points of its last attempt.
+// course is the timeline of a job: consecutive legs, such as waiting and running, and the points of its last attempt.
 type course struct {
 	From, To time.Time
 	Legs     []leg
@@ -43,7 +42,7 @@ type point struct {
 	Since parts.Moment // as of a kind
 }
 
-// There reports that the job has come there.
+// There reports that the job has reached the point.
 func (p point) There() bool { return !p.At.IsZero() }
 
 var outcomeTones = map[job.Outcome]string{
@@ -51,8 +50,7 @@ var outcomeTones = map[job.Outcome]string{
 	job.OutcomeCanceled: "idle", job.OutcomeSnoozed: "idle", job.OutcomeHandedBack: "idle",
 }
 
-// newCourse is the way of a job as of now. Attempts are those that have ended,
-// oldest first.
+// newCourse returns the timeline of a job up to now. Attempts are the ended ones, oldest first.
 func newCourse(j job.Job, attempts []job.Attempt, now time.Time) course {
 	c := course{From: j.CreatedAt, To: now}
 	if !j.FinishedAt.IsZero() {
@@ -176,7 +174,7 @@ func (c course) Kinds() (out []kind) {
 			out = append(out, kind{leg: leg{Name: names[l.Tone], Tone: l.Tone}})
 		}
 		sum[l.Tone] += l.Span()
-		if l.Tone == "busy" { // the last, of which there is one
+		if l.Tone == "busy" { // the running attempt, which is the last leg
 			out[len(out)-1].Since = parts.NewMoment(l.From, l.To, time.UTC, true)
 		}
 	}

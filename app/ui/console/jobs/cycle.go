@@ -23,7 +23,7 @@ func (p *page) cycleBars(j job.Job) (bars []memberBar, err error) {
 	var out cycle.Output
 	if j.State.Final() {
 		if len(j.Output) > 0 && json.Unmarshal(j.Output, &out) != nil {
-			return nil, nil // of an end that no run came to
+			return nil, nil // the job ended without a run, such as by a cancel before its start
 		}
 	} else {
 		s, err := p.api.CycleStatus(p.R.Context(), j.Namespace, j.Task)

@@ -108,7 +108,7 @@ func groupDead(jobs []job.Job) (groups []deadGroup) {
 	return groups
 }
 
-// groupSearch finds the jobs of a group, those too that were not looked at.
+// groupSearch is a search for all jobs of a group. The group itself counts only the newest dead jobs.
 func groupSearch(d deadData, g deadGroup) string {
 	f := job.Filter{Task: g.Task, States: []job.State{job.Failed}}
 	f.Error, _ = core.CleanText(g.Error, deadTerm)

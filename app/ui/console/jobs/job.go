@@ -196,7 +196,7 @@ func (d jobData) Worker() string {
 	return ""
 }
 
-// CheckLink is where something that stands in a job's way is mended.
+// CheckLink is the page on which the cause of a check that holds up a job can be changed.
 func (p *page) CheckLink(j job.Job, c core.Check) string {
 	switch {
 	case strings.Contains(c.Name, "queue is "), strings.Contains(c.Name, "ahead"), strings.Contains(c.Name, "before it"):

@@ -152,10 +152,10 @@ func (p *page) StateTabs(d jobsData) []parts.Tab {
 	return all
 }
 
-// JobPager goes on with the list.
+// JobPager links to the next page of the list.
 func (p *page) JobPager(d jobsData) parts.Pager { return p.Pager(d.Jobs.Next) }
 
-// JobsCommand is the list without this page.
+// JobsCommand is the command for the list.
 func (p *page) JobsCommand(d jobsData) parts.Command {
 	cli := []string{"job", "list"}
 	if d.Search.Text != "" {
@@ -199,7 +199,7 @@ func (p *page) BulkLink(verb, search string) string {
 	return p.With(p.Link("jobs", "-bulk"), "do", verb, "q", search)
 }
 
-// verbsFor are those that the list offers.
+// verbsFor are the bulk actions that fit the states in the list.
 func verbsFor(d jobsData) []bulkVerb {
 	var out []bulkVerb
 	for _, name := range []string{"cancel", "retry"} {

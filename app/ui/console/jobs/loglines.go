@@ -94,7 +94,7 @@ func (m *logMark) clone() logMark {
 	return c
 }
 
-// feed takes pieces, and answers with each line that has come to its end.
+// feed takes pieces of lines, and calls ended with each complete line.
 func (m *logMark) feed(pieces []job.LogLine, ended func(*logged)) {
 	for _, piece := range pieces {
 		if piece.Attempt != m.attempt { // a line that the earlier attempt began has no end
@@ -136,8 +136,8 @@ func (m *logMark) end(i int, ended func(*logged)) {
 	ended(l)
 }
 
-// logIndex knows where the lines of a log are, so that some of them are read
-// without all that stands before. It grows with the log.
+// logIndex has the positions of lines of a log, so that a page of lines is read without the lines before it. It grows with the
+// log.
 type logIndex struct {
 	mu    sync.Mutex
 	marks []logMark
@@ -150,8 +150,7 @@ type logIndex struct {
 // logReader returns the lines after a cursor.
 type logReader func(ctx context.Context, cursor string) (core.Page[job.LogLine], error)
 
-// errorRule matches lines about errors. A search for its words comes first, which
-// takes a tenth of the time.
+// errorRule matches lines about errors. errorWords is tried first, because it takes a tenth of the time.
 var (
 	errorRule  = regexp.MustCompile(`(?i)\b(error|fatal|panic|exception|traceback|failed|failure)\b|\b[A-Z]\w*(Error|Exception)\b`)
 	errorWords = []string{"rror", "RROR", "atal", "ATAL", "anic", "ANIC", "xception", "XCEPTION", "raceback", "RACEBACK", "ail", "AIL"}
@@ -255,7 +254,7 @@ func find(ctx context.Context, read logReader, set streamSet, text string, most 
 	text = strings.ToLower(text)
 	look := func(l *logged) {
 		if set[l.stream] && strings.Contains(strings.ToLower(l.plain()), text) {
-			// One of another stream may have begun later and come to its end before.
+			// Lines arrive in the order of their ends, and the other stream may have ended a later line first.
 			if all++; len(found) < most || l.number() < found[most-1].number() {
 				at, _ := slices.BinarySearchFunc(found, l, inOrder)
 				found = slices.Insert(found, at, l)

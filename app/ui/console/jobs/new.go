@@ -23,7 +23,7 @@ const tasksOffered = 500
 // newJobData is the form for a job that a person enqueues by hand, as it was
 // filled in.
 type newJobData struct {
-	Like  *job.Job // the job that it is to be like
+	Like  *job.Job // the job whose fields fill the form
 	Tasks []string
 	Err   error
 

@@ -81,10 +81,10 @@ func (d queueData) points() []job.QueueSample {
 	return d.Samples.Items[0].Points
 }
 
-// Sampled reports that there is something to draw.
+// Sampled reports that the chart has points.
 func (d queueData) Sampled() bool { return len(d.points()) > 0 }
 
-// More reports that some of it is more than was counted.
+// More reports that some numbers are lower bounds.
 func (d queueData) More() bool {
 	for _, s := range d.points() {
 		if s.More {
@@ -129,7 +129,7 @@ func (d queueData) by() string {
 	}
 }
 
-// chart draws the samples. Between those that are further apart than a step, an empty row breaks the line.
+// chart draws the samples. An empty row between samples further apart than a step leaves a gap in the line.
 func (d queueData) chart(title, unit, tones string, series []string, values func(job.QueueSample) []float64) parts.Chart {
 	c := parts.Chart{Title: title, Kind: "line", Unit: unit, X: "From", Series: series, Tones: tones}
 	for i, s := range d.points() {

@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// review is what an edit changes, shown before it is saved.
+// review is the preview of an edit: the changes that it makes.
 type review struct {
 	Name    string
 	Hidden  []parts.Fact
@@ -28,7 +28,7 @@ type diffRow struct {
 	When   parts.Moment
 }
 
-// changeSchedule shows what an edit changes, and saves it once that was seen.
+// changeSchedule shows the changes of an edit, and saves it once the person has confirmed.
 func changeSchedule(p *page) error {
 	if err := p.Allow(access.ScopeAdmin); err != nil {
 		return err
@@ -67,8 +67,8 @@ func changeSchedule(p *page) error {
 	return p.showForm(f, nil)
 }
 
-// overtaken shows the form with the changes made since it was filled. A person who saves
-// from there has seen what their edit changes.
+// overtaken shows the form again when the schedule was changed after the form was opened, with those changes. The next save
+// counts as confirmed.
 func (p *page) overtaken(f *scheduleForm, now schedule.Schedule, refused error) error {
 	f.Edit = forms.Clashing(p.Page, p.api, f.Version, "schedule", now.Name, p.Link("schedules", now.Name, "edit"), now, f.draft)
 	f.Saved = &now

@@ -136,7 +136,7 @@ func quietest(f schedule.Forecast, zone *time.Location) (found []quietHours) {
 	return found
 }
 
-// scheduleNamed is a schedule with its page, or that of what owns it.
+// scheduleNamed links a schedule to its page. A schedule of a monitor links to the monitor.
 func (p *page) scheduleNamed(name string, titles view.Titles) named {
 	title, kind, called := titles.Schedule(name), "schedules", name
 	if monitor, owned := parts.Owner(name); owned {
@@ -154,8 +154,8 @@ const (
 	hourLeft   = 76
 )
 
-// usualOf is what most hours have besides, such as checks of monitors. Hours
-// are told apart by what they have more.
+// usualOf is the load that most hours share, such as checks of monitors. The colour of an hour shows its load above that, or
+// all hours would look alike.
 func usualOf(counts map[time.Time][24]int64) int64 {
 	var all []int64
 	for _, hours := range counts {

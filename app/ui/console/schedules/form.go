@@ -54,7 +54,7 @@ type scheduleForm struct {
 	draft     schedule.Schedule
 }
 
-// schedulePreview is what the schedule of a form would do.
+// schedulePreview has the next runs of the schedule in a form.
 type schedulePreview struct {
 	Err     error
 	Explain []string
@@ -129,7 +129,7 @@ func (f *scheduleForm) readForm(namespace string) {
 		s.Name = saved.Name
 	}
 	when := func(name string, was time.Time) (t time.Time) {
-		if text(name) == forms.InZone(was, s.Zone) { // with what the form does not show
+		if text(name) == forms.InZone(was, s.Zone) { // unchanged: keep the seconds, which the form does not show
 			return was
 		}
 		t, err := forms.ReadTime(name, text(name), s.Zone)
@@ -233,7 +233,7 @@ func (p *page) showForm(f *scheduleForm, refused error) error {
 	return p.Show("schedule-form", f)
 }
 
-// previewForm looks at what the schedule of the form would do.
+// previewForm computes the next runs of the schedule in the form.
 func (p *page) previewForm(f *scheduleForm) error {
 	f.Preview = &schedulePreview{Err: f.Err}
 	if f.Err != nil {
@@ -261,8 +261,7 @@ func (p *page) previewForm(f *scheduleForm) error {
 	return nil
 }
 
-// readPosted is the form that was sent. With shown a tab was chosen, and
-// nothing is to be saved.
+// readPosted reads the posted form. With shown the person has only chosen a tab, and nothing is saved.
 func (p *page) readPosted(saved *schedule.Schedule) (f *scheduleForm, shown bool) {
 	f = &scheduleForm{Edit: forms.Edit{Version: p.R.PostFormValue("version")}, Saved: saved, Values: p.R.PostForm}
 	f.draft, f.AsText, shown, f.Err = forms.ReadEither(p.Page, "schedule", saved == nil, func() (schedule.Schedule, error) {
@@ -340,7 +339,7 @@ func (f *scheduleForm) Zone() parts.Field {
 	return f.input("zone", "Time zone", "text", "An IANA name such as Europe/Sofia. Rules and times of this form are read in it.").Offer(forms.Zones...)
 }
 
-// Advanced opens the drawer of what is not needed if something in it is wrong.
+// Advanced reports that a field under Advanced has a fault, so that the drawer is open.
 func (f *scheduleForm) Advanced() bool {
 	for _, field := range slices.Concat(f.When(), f.Policy(), []parts.Field{f.Input()}) {
 		if len(field.Faults) > 0 {
@@ -371,7 +370,7 @@ func (f *scheduleForm) When() []parts.Field {
 	}
 }
 
-// Policy are the inputs about what stands in the way.
+// Policy are the inputs for overlaps, missed runs and calendars.
 func (f *scheduleForm) Policy() []parts.Field {
 	calendars := func(name, label string) parts.Field {
 		in := f.input(name, label, "text", "Calendars, with commas between.").Offer(f.calendars...)

@@ -84,8 +84,8 @@ func (p *page) runMonthOf(s schedule.Schedule, days []view.DayTotals, coming []s
 	return m
 }
 
-// monthOf counts what ran and what will by nominal day. Coming begins no later than the month, or now; if it has as many as are
-// asked for, what lies behind is not counted.
+// monthOf counts past and planned runs by nominal day. Coming begins no later than the month, or now. If it was cut at its
+// limit, later days have no planned runs.
 func monthOf(first, today time.Time, days []view.DayTotals, coming []schedule.Coming, zone *time.Location) parts.Month {
 	ran, ahead := map[time.Time]view.DayTotals{}, map[time.Time]int{}
 	for _, d := range days {

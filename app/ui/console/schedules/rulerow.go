@@ -11,14 +11,14 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 )
 
-// ruleRow is one rule as it is written.
+// ruleRow is one rule as typed into the form.
 type ruleRow struct {
 	N          int // from 1
 	Kind, Text string
 	Faults     []core.FieldError
 }
 
-// OwnFaults are those that it shows.
+// OwnFaults are the faults shown at the row.
 func (r ruleRow) OwnFaults() []core.FieldError { return r.Faults }
 
 // ruleKinds are the ways to write a rule.
@@ -36,7 +36,7 @@ type ruleKind struct{ Value, Name, Like string }
 // firstKind is that of an empty row.
 const firstKind = "daily"
 
-// Like is an example of what the row says.
+// Like is the placeholder of the row: an example of its kind.
 func (r ruleRow) Like() string {
 	for _, k := range ruleKinds {
 		if k.Value == r.Kind {
@@ -104,7 +104,7 @@ func readRule(row ruleRow, field, zone string, saved []schedule.Rule) (schedule.
 	if p := presetOf(row.Kind); p != nil {
 		text, ok := p.read(row.Text)
 		if !ok && len(strings.Fields(row.Text)) >= 5 {
-			text, ok = row.Text, true // who knows cron may write it
+			text, ok = row.Text, true // a cron expression is accepted in place of a time
 		}
 		if !ok {
 			return schedule.Rule{}, core.InvalidField(field+".cron", row.Text, "cannot be read after \""+p.Name+"\"", "write it such as "+p.Like)

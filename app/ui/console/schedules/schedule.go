@@ -134,7 +134,7 @@ func schedulePage(p *page) error {
 	return p.Show("schedule", d)
 }
 
-// Said are the notes, but for that of the jitter where the instant stands anyway.
+// Said are the notes without that of the jitter, where the row shows the instant after it.
 func (r comingRow) Said() []string {
 	if r.Due == nil {
 		return r.Notes
@@ -142,7 +142,7 @@ func (r comingRow) Said() []string {
 	return slices.DeleteFunc(slices.Clone(r.Notes), func(note string) bool { return strings.HasSuffix(note, " later by its jitter") })
 }
 
-// Special reports that there is more to say than its time.
+// Special reports that the row has a note or was skipped.
 func (r comingRow) Special() bool { return r.Skipped != "" || len(r.Notes) > 0 || r.Due != nil }
 
 func (p *page) comingRows(all []schedule.Coming, zone string) []comingRow {

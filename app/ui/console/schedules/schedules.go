@@ -38,10 +38,10 @@ type scheduleListData struct {
 	Tag    string
 	Part   string // of the name
 	Looked int    // names, when it stopped there
-	Strict bool   // something was asked for, so that nothing found does not mean that there is nothing
+	Strict bool   // a filter is set: an empty list does not mean that no schedule exists
 }
 
-// List is itself, for the parts of both views.
+// List returns d: the parts of a list and of a timeline reach the same data by this name.
 func (d scheduleListData) List() scheduleListData { return d }
 
 // scheduleRow is a schedule of the list, and how it went lately.
@@ -59,7 +59,7 @@ type Lately struct {
 	Usual core.Duration    // the median of those that succeeded; 0: none did
 }
 
-// Short is when it runs, in one line: without the zone, which stands beside it.
+// Short says in one line when the schedule runs, without the zone, which the row shows beside it.
 func (r scheduleRow) Short() string {
 	var lines []string
 	for _, line := range r.Words {
@@ -80,7 +80,7 @@ func (r scheduleRow) Look() string {
 	return string(r.State)
 }
 
-// Menu is what can be done with it.
+// Menu returns the actions of a row.
 func (p *page) Menu(s scheduleRow) parts.Menu {
 	link := func(is bool, verb string) string {
 		if !is {
@@ -225,7 +225,7 @@ func (p *page) SchedulesCommand(d scheduleListData) parts.Command {
 	return p.Command("GET", path, "", cli...)
 }
 
-// bulkData is what an action on several schedules would do.
+// bulkData is the preview of an action on several schedules.
 type bulkData struct {
 	Do      string // pause or resume
 	Found   []schedule.Schedule
@@ -235,7 +235,7 @@ type bulkData struct {
 	CatchUp bool
 }
 
-// Names of those that it is about.
+// Names are the schedules of the action.
 func (d bulkData) Names() (names []string) {
 	for _, s := range d.Found {
 		names = append(names, s.Name)
@@ -243,8 +243,7 @@ func (d bulkData) Names() (names []string) {
 	return names
 }
 
-// bulkSchedules returns what pausing or resuming the selected would do, and does
-// it once that was seen.
+// bulkSchedules shows the effect of pausing or resuming the selected schedules, and does it once the person has confirmed.
 func bulkSchedules(p *page) error {
 	if err := p.Allow(access.ScopeOperate); err != nil {
 		return err

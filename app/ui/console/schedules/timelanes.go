@@ -75,7 +75,7 @@ type timeLane struct {
 // laneMark is a bar of a lane: a run or a start, or several that lie too close to be seen apart.
 type laneMark struct {
 	X, Wide int
-	Class   string // tone of what was, or ahead
+	Class   string // tone of the result, or ahead for a planned run
 	Title   string
 }
 
@@ -218,7 +218,7 @@ func (l timeLanes) marks(bars []laneBar) (all []laneMark) {
 	return all
 }
 
-// said is what a bar says when it is pointed at, in UTC as all pictures do.
+// said is the tooltip of a bar. Times are in UTC, as in all pictures.
 func said(from, to time.Time, counts map[string]int) string {
 	at := parts.TimeTitle(from)
 	if counts["any"] == 1 {
@@ -246,7 +246,7 @@ func said(from, to time.Time, counts map[string]int) string {
 	return at + " to " + parts.TimeTitle(to) + ": " + strings.Join(words, ", ")
 }
 
-// sum counts what runs at the same time, in all lanes. A start to come is taken to last as long as usual.
+// sum counts the runs of all lanes at the same time. A planned run is taken to last the median of past runs.
 func (l *timeLanes) sum() {
 	type edge struct {
 		at    time.Time
@@ -349,7 +349,7 @@ func (r timeLane) Said() string {
 	return text
 }
 
-// BeyondWide is how wide that is which is not shown ahead.
+// BeyondWide is the width of the time in which planned runs are not drawn.
 func (r timeLane) BeyondWide() int { return lanesWide - r.Beyond }
 
 // showLanes shows the timeline of a page of schedules.

@@ -35,7 +35,7 @@ func (d databaseData) since(at time.Time) string {
 	return core.SpanText(max(0, d.Now.Sub(at)))
 }
 
-// tone is that of a number beside a check that says what to do.
+// tone is bad for a number whose check has failed.
 func (d databaseData) tone(check string) string {
 	for _, c := range d.Checks {
 		if c.Name == check && !c.OK {
@@ -55,7 +55,7 @@ func (d databaseData) Bad() (n int) {
 	return n
 }
 
-// Numbers are those that matter, of the database in use.
+// Numbers are the figures at the top of the page, for the database in use.
 func (d databaseData) Numbers(p *page) []parts.Stat {
 	first := parts.NewStat("Oldest waiting", d.since(d.ReadyAt), "", "", d.tone("backlog"))
 	if d.ReadyQueue != "" {

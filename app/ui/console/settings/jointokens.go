@@ -28,7 +28,7 @@ var joinTokenRoutes = routes{
 
 type joinTokensData struct {
 	Tokens []access.JoinToken
-	Made   *access.JoinToken // and its secret, which is shown this once
+	Made   *access.JoinToken // with its secret, which is shown only now
 	Secret string
 	Err    error
 

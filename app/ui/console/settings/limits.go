@@ -25,7 +25,7 @@ var limitRoutes = routes{
 	"POST /settings/limits/edit": saveLimits,
 }
 
-// limitsData is what a namespace may do, and how much of it it does.
+// limitsData has the limits and quotas of a namespace, and their use.
 type limitsData struct {
 	access.Namespace
 	Quotas []access.QuotaUse

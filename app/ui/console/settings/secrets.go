@@ -79,8 +79,8 @@ func (d secretsData) Fields() []parts.Field {
 	}
 }
 
-// SetSecretCommand is setting one, without this page. The value comes from
-// standard input, and stands in no history.
+// SetSecretCommand is the command that sets a secret. It reads the value from standard input, or the shell would keep it in its
+// history.
 func (p *page) SetSecretCommand(d secretsData) parts.Command {
 	name := d.name
 	if name == "" {

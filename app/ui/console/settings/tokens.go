@@ -29,7 +29,7 @@ var tokenRoutes = routes{
 
 type tokensData struct {
 	Tokens []access.Token
-	Made   *access.Token // and its secret, which is shown this once
+	Made   *access.Token // with its secret, which is shown only now
 	Secret string
 	Err    error
 

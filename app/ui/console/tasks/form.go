@@ -39,7 +39,7 @@ const (
 )
 
 // taskForm is the form of a task: by the inputs of its kind, or as
-// its whole definition. One is made of the other whenever they change.
+// its whole definition. When the person changes the tab, one is computed from the other.
 type taskForm struct {
 	forms.Form
 	Name string // of a task that is there
@@ -51,7 +51,7 @@ type taskForm struct {
 	Other []parts.Fact // typed values of other kinds
 	Tried *view.Tried
 	Trial *trial
-	Unfit error    // why it cannot be saved as it is
+	Unfit error    // why the definition cannot be saved
 	Notes []string // warnings
 
 	values  url.Values
@@ -454,7 +454,7 @@ func (p *page) saveTask(f *taskForm, t task.Task) (task.Task, error) {
 	return p.api.UpdateTask(forms.Expecting(p.Page), t)
 }
 
-// saved goes on after a task was saved.
+// saved leads to the next page after a task was saved.
 func (p *page) saved(f *taskForm, t task.Task, do string) error {
 	said := "Created task " + t.Name + "."
 	if !f.New {

@@ -19,8 +19,8 @@ type kindTab struct {
 	Here              bool
 }
 
-// kindTabs are the kinds of tasks in groups: those that work, and those that look
-// at something. A kind without inputs has pages of its own, or its definition.
+// kindTabs are the tabs of kinds of tasks, in two groups: those that do work, and those that check a target. A kind without
+// inputs is edited on pages of its own, or as a definition.
 func (p *page) kindTabs(f *taskForm, checks bool) (tabs []kindTab) {
 	for _, k := range task.KindTable {
 		isCheck := k.Values != "" && k.Form == ""

@@ -89,7 +89,7 @@ func (d tasksData) Unfiltered() bool {
 	return d.Filter.Kind == "" && d.Filter.Tag+d.Filter.Part == "" && d.Filter.Cursor == ""
 }
 
-// TaskPager goes on with the list.
+// TaskPager links to the next page of the list.
 func (p *page) TaskPager(d tasksData) parts.Pager { return p.Pager(d.Tasks.Next) }
 
 type taskData struct {
@@ -145,7 +145,7 @@ func kindSettings(t task.Task) *parts.Document {
 		return nil
 	}
 	settings := fields[string(t.Kind)]
-	if t.Command != nil { // which is shown as it is
+	if t.Command != nil { // the page shows the command itself above
 		var rest map[string]json.RawMessage
 		if json.Unmarshal(settings, &rest) == nil {
 			delete(rest, "shell")
@@ -184,7 +184,7 @@ func (p *page) DeleteTask(t task.Task) parts.Confirm {
 		Action: p.Link("tasks", t.Name, "delete"), Cmd: &cmd}
 }
 
-// ResumeSequence asks before a sequence goes on without the job that stopped it. Place is that of its row.
+// ResumeSequence asks before a sequence continues without the job that stopped it. Place is the number of its row.
 func (p *page) ResumeSequence(t task.Task, k view.KeyUse, place int) parts.Confirm {
 	body, _ := json.Marshal(map[string]string{"key": k.Value}) // a text
 	cmd := p.Command("POST", p.APIPath("/v1/tasks/"+url.PathEscape(t.Name)+"/resume"), string(body), "task", "resume", t.Name, k.Value)

@@ -106,8 +106,8 @@ func trialKey(of string, t task.Task) (string, error) {
 // sentTwice is the time after the end of a trial within which the same form, sent again, gets that trial.
 const sentTwice = 5 * time.Second
 
-// over reports that a form which asks for a trial again wants another: the page came from the browser's history, and has
-// the key of before.
+// over reports that a request with the key of an ended trial asks for a new trial. A page from the browser's history has the
+// old key.
 func over(j job.Job, now time.Time) bool { return j.State.Final() && now.Sub(j.FinishedAt) > sentTwice }
 
 // tryTask runs a definition once, and once more for each trial of its key that is over.

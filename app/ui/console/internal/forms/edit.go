@@ -197,8 +197,7 @@ func (c *clash) look(p *frame.Page, api Edits, noun, name string, is func(json.R
 	return nil
 }
 
-// clashEdits is how many changes are looked at for the one that a form was
-// filled before.
+// clashEdits is how many entries of the audit are read to find the first change after the form was opened.
 const clashEdits = 100
 
 func (c *clash) compare(opened, now, typed map[string]string, known bool) {

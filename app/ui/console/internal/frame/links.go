@@ -146,8 +146,7 @@ func (p *Page) Pager(next string) parts.Pager {
 	return g
 }
 
-// When shows an instant, beside how long ago it was or is to come. The viewer's
-// own zone shows when it is looked at.
+// When shows an instant, and how long ago it was or how soon it comes. A tooltip shows it in the reader's zone.
 func (p *Page) When(t time.Time) parts.Moment { return parts.NewMoment(t, p.Now, p.Times.Zone, false) }
 
 // WhenIn does so in a schedule's zone, unless all times are shown in one.
@@ -158,6 +157,5 @@ func (p *Page) WhenIn(zone string, t time.Time) parts.Moment {
 // Said is a text of the API: its instants are shown by [Page.When], and commands as such.
 func (p *Page) Said(text string) []parts.Said { return parts.Say(text, p.When) }
 
-// Ago shows how long ago an instant was, or when it comes; the instant itself
-// shows when it is looked at.
+// Ago shows how long ago an instant was, or how soon it comes. A tooltip shows the instant.
 func (p *Page) Ago(t time.Time) parts.Moment { return parts.NewMoment(t, p.Now, p.Times.Zone, true) }

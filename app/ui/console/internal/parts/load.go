@@ -7,7 +7,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// loadWord is the word for the chip of a queue that is looked at for how it keeps up.
+// loadWord is the chip of a queue: paused, behind or active.
 func loadWord(q job.QueueLoad) string {
 	switch {
 	case !q.PausedAt.IsZero():
@@ -38,7 +38,7 @@ func loadLag(q job.QueueLoad) string {
 	return core.SpanText(q.Rate.Lag.D() / time.Duration(q.Rate.Started))
 }
 
-// waited is how long the first in line has been waiting that is due since then.
+// waited is the wait of the oldest job, which is due since then.
 func waited(now, oldest time.Time) string {
 	if oldest.IsZero() {
 		return "–"
