@@ -345,7 +345,7 @@ func TestFailedJobIsExplained(t *testing.T) {
 	look(b, s, "job-failed-command")
 	b.Until(`document.querySelector('.lines [data-n="401"]') !== null && document.querySelector('.lines [data-n="602"]') === null`) // of whatever width the page is
 	b.Follow(`.actions a.button`)
-	b.Shows("Enqueue a job like")
+	b.Shows("Run job ")
 	if said := value(b, "#f-input"); !strings.Contains(said, "crm") {
 		t.Errorf("the input to change is %q", said)
 	}

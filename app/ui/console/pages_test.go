@@ -132,7 +132,7 @@ var everyPage = []struct {
 	{name: "job-signal", path: "/jobs/4/signal", says: []string{"Send a signal to job 4", "Of the step that waits for it"}, scope: access.ScopeOperate},
 	{name: "no-job", path: "/jobs/999", says: []string{"Not here"}, status: 404},
 	{name: "job-new", path: "/jobs/-new?task=later", says: []string{"Enqueue a job", "Input", "Not before"}, scope: access.ScopeOperate},
-	{name: "job-like", path: "/jobs/-new?like=2", says: []string{"Enqueue a job like 2"}, scope: access.ScopeOperate},
+	{name: "job-like", path: "/jobs/-new?like=2", says: []string{"Run job 2 again"}, scope: access.ScopeOperate},
 	{name: "dead", path: "/dead", says: []string{"1 dead job", "the disk is full", "Retry"}},
 	{name: "dead-none", path: "/dead?q=task%3Ahello", says: []string{"No job is dead."}},
 	{name: "audit", path: "/audit?noun=schedule", says: []string{"create", "hourly", "token:"}},

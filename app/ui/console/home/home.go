@@ -142,7 +142,11 @@ func share(j job.RunningJob) parts.Bar {
 	}
 	b.Value, b.Max = min(elapsed.Seconds(), usual.Seconds()), usual.Seconds()
 	if elapsed < usual {
-		b.Text = "about " + core.SpanText((usual - elapsed).Round(time.Second)) + " left"
+		unit := time.Second
+		if usual-elapsed >= 2*time.Minute {
+			unit = time.Minute
+		}
+		b.Text = "about " + core.SpanText((usual - elapsed).Round(unit)) + " left"
 		return b
 	}
 	b.Text = "usually " + core.SpanText(usual)

@@ -72,6 +72,7 @@ func TestTheProgressOfARunIsComparedWithItsUsualDuration(t *testing.T) {
 	}{
 		{10 * time.Second, 0, "no estimate yet", "busy"},
 		{10 * time.Second, time.Minute, "about 50 s left", "busy"},
+		{15 * time.Second, 10 * time.Minute, "about 10 min left", "busy"},
 		{90 * time.Second, time.Minute, "usually 1 min", "busy"},
 		{3 * time.Minute, time.Minute, "usually 1 min", "warn"},
 	} {

@@ -96,7 +96,7 @@ func (p *page) needs(d homeData) (all []need) {
 			}
 			add(n, acts...)
 		case q.Behind:
-			n.What = "Behind: the oldest job has waited for more than a minute, " + ready
+			n.What = "Behind: " + ready + ", the oldest for over a minute"
 			add(n, act{Name: "Jobs", Link: p.With(p.Link("jobs"), "q", "queue:"+q.Queue+" state:ready")})
 		}
 	}
