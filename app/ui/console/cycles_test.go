@@ -96,7 +96,7 @@ func TestCycleMoves(t *testing.T) {
 	says(b, "#members ~ table", "ok", "failed")
 	var text string
 	b.Eval(`document.querySelector('main').textContent`, &text)
-	if strings.Contains(text, "Waits for a worker") || strings.Contains(text, "at most 1") || strings.Contains(text, "Claimed") {
+	if strings.Contains(text, "Waiting for a worker") || strings.Contains(text, "at most 1") || strings.Contains(text, "Claimed") {
 		t.Error("the job of a cycle waits for a worker, or has attempts")
 	}
 	b.Layout()

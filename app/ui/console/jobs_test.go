@@ -84,7 +84,7 @@ func TestJobIsFollowedToItsEnd(t *testing.T) {
 	b.Visit(fmt.Sprintf("%s/jobs/%d", s.url, j.ID))
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
 	b.Shows("running", "It runs: attempt 2", "handed back", "/usr/local/bin/report --title 'Q 1'", "REGION", "eu <west>", "DB_PASSWORD", "not shown", `"month": "2026-10"`, "weekly",
-		"no disk left", "90 %", "<b>is</b> well", "Waits for a worker")
+		"no disk left", "90 %", "<b>is</b> well", "Waiting for a worker")
 	for _, never := range []string{"hunter2", "0;title", "50 %"} {
 		if strings.Contains(b.Text("body"), never) {
 			t.Errorf("the page says %q", never)
@@ -127,7 +127,7 @@ func TestJobIsFollowedToItsEnd(t *testing.T) {
 
 	must(s.Finish(t.Context(), session, []job.Finish{{Ref: ref, Outcome: job.OutcomeError, Error: "no disk left\nat line 7", ExitCode: new(3)}}))(s)
 	b.Until(`document.querySelector('h1').innerText.includes('failed') && document.querySelector('[data-log-state]').innerText === 'The end.'`)
-	b.Shows("exit code 3", "no disk left\nat line 7", "Ran and failed", "Retry", "Last lines of stderr")
+	b.Shows("exit code 3", "no disk left\nat line 7", "Failed", "Retry", "Last lines of stderr")
 	b.Quiet(s.url)
 
 	// The log of one attempt, and all of it as a file.

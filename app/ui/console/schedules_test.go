@@ -142,12 +142,16 @@ func TestTheEditPageShowsChangedRuns(t *testing.T) {
 	put(b, "#f-jitter", "5s")
 	s.sends(b, "button.main[value=review]", "Save this edit of hourly?", "0 * * * *", "0,30 * * * *", "Its times change.", "+ only after", "= in both", "5s")
 	picture(b, "schedule-review")
+	var first bool // however many times change
+	if b.Eval(`document.querySelector('button[value=save]').compareDocumentPosition(document.getElementById('next-times')) === Node.DOCUMENT_POSITION_FOLLOWING`, &first); !first {
+		t.Error("Save is below the list of times")
+	}
 	b.Layout()
 	b.Axe()
 	if sc := must(s.Schedule(t.Context(), "", "hourly"))(s); sc.RuleText() != "0 * * * *" {
 		t.Error("saved before it was said so")
 	}
-	// Somebody else is faster: what was seen is not what would be saved.
+	// Another person saves first: the preview no longer fits what this one would save.
 	other := must(s.Schedule(t.Context(), "", "hourly"))(s)
 	other.Description = "of somebody else"
 	must(s.UpdateSchedule(t.Context(), other))(s)

@@ -164,10 +164,9 @@ func (c course) Said() string {
 	return text
 }
 
-// Kinds are the looks of the legs, each once, for a legend with how long all
-// of its kind took.
+// Kinds is the legend of the timeline: each kind of leg once, with the sum of its times.
 func (c course) Kinds() (out []kind) {
-	names := map[string]string{"later": "Waits for its time", "wait": "Waits for a worker", "start": "Starts up", "busy": "Runs", "good": "Ran well", "bad": "Ran and failed", "idle": "Ran and was ended"}
+	names := map[string]string{"later": "Not due", "wait": "Waiting for a worker", "start": "Startup", "busy": "Running", "good": "Succeeded", "bad": "Failed", "idle": "Ended early"}
 	sum := map[string]time.Duration{}
 	for _, l := range c.Legs {
 		if sum[l.Tone] == 0 {

@@ -144,7 +144,7 @@ func windowGroups(isNew bool) []forms.InputGroup {
 		{Path: "off", Label: "Disabled", Kind: forms.AsCheck},
 	}}
 	if isNew {
-		about.Inputs = append([]forms.Input{{Path: "name", Label: "Name", Need: true}}, about.Inputs...)
+		about.Inputs = append([]forms.Input{{Path: "name", Label: "Name", Need: true, Hint: "Status pages of its monitors show it, and the description."}}, about.Inputs...)
 	}
 	return []forms.InputGroup{
 		about,
