@@ -82,7 +82,7 @@ func calendarPage(p *page) error {
 	return p.Show("calendar", d)
 }
 
-// Word is whether it is closed now.
+// Word is open or closed, as of now.
 func (d calendarData) Word() string {
 	if d.Closed {
 		return "closed"
@@ -97,14 +97,14 @@ func monthsOf(cal *cron.Calendar, now time.Time) []parts.Month {
 	local := now.In(cal.Zone())
 	months := make([]parts.Month, calendarMonths)
 	for i := range months {
-		// Days of the wall, which are all there: a clock change may take a midnight.
+		// Calendar days, not instants: a clock change may skip a midnight.
 		first := time.Date(local.Year(), local.Month()+time.Month(i), 1, 0, 0, 0, 0, time.UTC)
 		months[i] = parts.NewMonth(first, func(day time.Time) parts.MonthDay { return dayOf(cal, day) })
 	}
 	return months
 }
 
-// dayOf is whether a day of the wall is closed.
+// dayOf returns a calendar day for the picture: open, closed or partly closed.
 func dayOf(cal *cron.Calendar, day time.Time) parts.MonthDay {
 	d := parts.MonthDay{N: day.Day()}
 	begin, end := beginOf(day, cal.Zone()), beginOf(day.AddDate(0, 0, 1), cal.Zone())
@@ -126,8 +126,7 @@ func dayOf(cal *cron.Calendar, day time.Time) parts.MonthDay {
 	return d
 }
 
-// beginOf is the first instant of a day of the wall in a zone: its midnight, or
-// the end of the gap that takes it.
+// beginOf is the first instant of a calendar day in a zone: its midnight, or the end of the clock change that skips it.
 func beginOf(day time.Time, zone *time.Location) time.Time {
 	at := time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, zone)
 	if at.Day() != day.Day() {
@@ -149,14 +148,14 @@ type calendarForm struct {
 	Err         error
 }
 
-// closingRow is one closing as it is written.
+// closingRow is one closing as typed into the form.
 type closingRow struct {
 	N                       int
 	Reason, Kind, Text, For string
 	Faults                  []core.FieldError
 }
 
-// OwnFaults are those that it shows.
+// OwnFaults are the faults shown at the row.
 func (r closingRow) OwnFaults() []core.FieldError { return r.Faults }
 
 // closingKinds are the ways to write a closing.
@@ -201,7 +200,7 @@ func editCalendar(p *page) error {
 	return p.Show("calendar-form", f)
 }
 
-// fill shows a calendar.
+// fill puts a calendar into the form.
 func (f *calendarForm) fill(c schedule.Calendar) {
 	f.Name, f.Title, f.Description, f.Zone = c.Name, c.Title, c.Description, c.Zone
 	f.Closings = nil
@@ -313,9 +312,8 @@ func saveCalendar(p *page) error {
 	return p.Done(p.Link("calendars", c.Name), "Calendar %s is saved. Schedules that name it follow it from their next run on.", c.Name)
 }
 
-// checkCalendar returns which closings cannot be read, which the API says of the
-// first alone and without its place, and refuses to replace a calendar that
-// was not meant.
+// checkCalendar returns all closings that cannot be read: the API reports only the first, without its place. It also refuses a
+// new calendar with the name of an existing one.
 func (p *page) checkCalendar(f calendarForm, c schedule.Calendar) error {
 	var faults []core.FieldError
 	for i, cl := range c.Closings {

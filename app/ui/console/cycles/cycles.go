@@ -134,7 +134,7 @@ func (p *page) cycleEnds(d *cycleData, jobs []job.Job) error {
 				return nil // which has none
 			}
 			end.Job, err = p.api.Job(p.R.Context(), end.Job.Namespace, end.Job.ID)
-			if core.CodeOf(err) == core.NotFound { // swept meanwhile
+			if core.CodeOf(err) == core.NotFound { // deleted by retention in the meantime
 				return nil
 			}
 			if err == nil && len(end.Job.Output) > 0 {
@@ -260,13 +260,13 @@ func cycleState(s cycle.Status) string {
 	return "idle"
 }
 
-// cycleProgress is where the run under way is.
+// cycleProgress is the progress of the current run.
 func cycleProgress(s cycle.Status) parts.Bar {
 	of := len(s.Run.Members)
 	return parts.NewBar("Progress of "+s.Task.Name, float64(s.Done), float64(of), fmt.Sprintf("%s of %s", parts.NumberText(s.Done), parts.NumberText(of)), "busy")
 }
 
-// dueMembers counts the members that the next run would not leave out.
+// dueMembers counts the members that the next run would run.
 func dueMembers(s cycle.Status) int {
 	n := 0
 	for _, m := range s.Members {
@@ -326,17 +326,17 @@ func cyclePath(name string, more string) string {
 	return "/v1/cycles/" + url.PathEscape(name) + more
 }
 
-// CycleCommand is reading it, without this page.
+// CycleCommand is the command that shows the cycle.
 func (p *page) CycleCommand(name string) parts.Command {
 	return p.Command("GET", p.APIPath(cyclePath(name, "")), "", "cycle", "show", name)
 }
 
-// CyclesCommand is the list, without this page.
+// CyclesCommand is the command for the list.
 func (p *page) CyclesCommand() parts.Command {
 	return p.Command("GET", p.APIPath("/v1/cycles"), "", "cycle", "list")
 }
 
-// RunCycle asks before a cycle runs beside its plan.
+// RunCycle asks before a cycle runs outside its schedule.
 func (p *page) RunCycle(d cycleData) parts.Confirm {
 	name := d.Task.Name
 	cmd := p.Command("POST", p.APIPath(cyclePath(name, "/run")), "", "cycle", "run", name)
@@ -387,8 +387,7 @@ func (p *page) SkipMember(d cycleData, s cycleStep) parts.Confirm {
 	return c
 }
 
-// ResetTiming asks before it is forgotten when a member last succeeded, or all
-// of them when none is named.
+// ResetTiming asks before the last success of a member is dropped, so that it is due. Without a member it is for all.
 func (p *page) ResetTiming(d cycleData, member string) parts.Confirm {
 	name := d.Task.Name
 	body, cli := `{}`, []string{"cycle", "reset-timing", name, "--all"}

@@ -15,7 +15,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// How much the page of a monitor shows of each.
+// Limits of the lists and charts on the page of a monitor.
 const (
 	monitorSpans     = 20
 	monitorIncidents = 10
@@ -82,7 +82,7 @@ func rangeOf(name string, age time.Duration) chartRange {
 	return chartRanges[1]
 }
 
-// barsFor are the bars that a monitor of this age has something to show in.
+// barsFor is the span of bars that fits the age of a monitor.
 func barsFor(age time.Duration) monitor.BarSpan {
 	if age < 7*24*time.Hour {
 		return monitor.BarsDay
@@ -154,7 +154,7 @@ func (p *page) resultsSince(name string, r chartRange, from time.Time) (all []vi
 type heldSpan struct {
 	monitor.Span
 	Lasted time.Duration
-	Now    bool // it is not over
+	Now    bool // it lasts until now
 }
 
 func heldSpans(spans []monitor.Span, now time.Time) []heldSpan {
@@ -167,11 +167,11 @@ func heldSpans(spans []monitor.Span, now time.Time) []heldSpan {
 	return out
 }
 
-// For is how long something has lasted that began then.
+// For is the time since an instant.
 func (p *page) For(since time.Time) string { return core.SpanText(max(0, p.Now.Sub(since))) }
 
-// uptimeStats are the numbers about each span. The first that is longer than the
-// monitor is old is about all of its life, and the longer ones say nothing yet.
+// uptimeStats are the uptimes of spans. The first span longer than the age of the monitor shows its whole life, and longer ones
+// are empty.
 func uptimeStats(d monitorData) []parts.Stat {
 	var all []parts.Stat
 	young := false
@@ -204,7 +204,7 @@ func uptimeStats(d monitorData) []parts.Stat {
 	return all
 }
 
-// UptimeBars are those of the page of one monitor.
+// UptimeBars are the bars on the page of a monitor.
 func (d monitorData) UptimeBars() uptimeBars {
 	if len(d.Bars) == 0 {
 		return newUptimeBars(monitor.Bars{Monitor: d.V.Name}, d.V.CreatedAt, d.Now)

@@ -70,9 +70,8 @@ type Edits interface {
 	Audit(ctx context.Context, f access.AuditFilter) (core.Page[access.Audit], error)
 }
 
-// Meanwhile looks at why a save was refused. If the definition was changed since
-// the form was filled, it answers the difference, and no error to show. The form
-// is then of the version that is there, so that the next save overwrites that.
+// Meanwhile handles a refused save. If the definition was changed after the form was filled, it returns the difference and no
+// error to show. The form then has the present version, so that the next save overwrites that.
 // Faults of a definition that was sent as one text say in which line they are; those of a form are all answered at once.
 func Meanwhile[T editable[T]](p *frame.Page, api Edits, refused error, noun, name, theirs string, typed T, read func() (T, error)) (Edit, error) {
 	e := Edit{Version: p.R.PostFormValue("version")}
@@ -143,7 +142,7 @@ func (c *clash) write(p *frame.Page, t reflect.Type, now Document) {
 			}
 			return strings.Join(all, ", ")
 		}
-		if now, typed := each(r.Now), each(r.Typed); now != typed { // else they differ only in fields that are not shown
+		if now, typed := each(r.Now), each(r.Typed); now != typed { // equal: they differ only in fields that are not shown
 			r.Opened, r.Now, r.Typed = each(r.Opened), now, typed
 		}
 	}
@@ -181,7 +180,7 @@ func (c *clash) look(p *frame.Page, api Edits, noun, name string, is func(json.R
 	}
 	changes, err := api.Audit(p.R.Context(), f)
 	if err != nil {
-		return nil // the form is worth showing without it
+		return nil // the form is shown without the difference
 	}
 	for _, a := range changes.Items {
 		if len(a.Before) == 0 || len(a.After) == 0 {

@@ -197,7 +197,7 @@ func (d Document) Read(inputs []Input, form url.Values) error {
 	zone := zoneOf(strings.TrimSpace(form.Get("zone")))
 	for _, in := range inputs {
 		if in.Kind == AsTime && form.Get(in.Path) == in.show(d.At(in.Path), zone) {
-			continue // it stays, with the seconds that the form does not show
+			continue // unchanged: keep the seconds, which the form does not show
 		}
 		value, err := in.value(form, zone)
 		if err != nil {
@@ -287,7 +287,7 @@ func (in Input) value(form url.Values, zone *time.Location) (any, error) {
 	return text, nil
 }
 
-// PartsOf are the words of a text between some characters.
+// PartsOf splits a text at some characters.
 func PartsOf(text, between string) (parts []string) {
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(between, r) }) {
 		if part = strings.TrimSpace(part); part != "" {
@@ -308,8 +308,7 @@ func anyList(texts []string) any {
 	return out
 }
 
-// formGroup is a part of a form. One that is a drawer is shut, unless something
-// in it is set or wrong.
+// formGroup is a part of a form. A drawer is closed, unless one of its fields has a value or a fault.
 type formGroup struct {
 	Title  string
 	Text   string
@@ -320,7 +319,7 @@ type formGroup struct {
 	Fields []formField
 }
 
-// OwnFaults are those of its fields.
+// OwnFaults are the faults of its fields.
 func (g formGroup) OwnFaults() (faults []core.FieldError) {
 	for _, f := range g.Fields {
 		faults = append(faults, f.Faults...)
@@ -437,7 +436,7 @@ func Fill(groups []InputGroup, values url.Values, err error) (out []formGroup) {
 	return out
 }
 
-// Form is the part "form": a thing that is made or edited.
+// Form is the part "form": an object that is created or edited.
 type Form struct {
 	Edit
 	Title   string

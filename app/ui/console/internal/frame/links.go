@@ -44,8 +44,7 @@ func linkTo(p *Page, path string) string {
 	return p.Link(parts...)
 }
 
-// With is a link with query parameters set, from pairs of name and value. An
-// empty value takes one away.
+// With is a link with query parameters set, from pairs of name and value. An empty value removes a parameter.
 func (p *Page) With(link string, pairs ...any) string {
 	u, err := url.Parse(link)
 	if err != nil {
@@ -69,11 +68,11 @@ func (p *Page) Here(pairs ...any) string {
 	return p.With(p.Site.Prefix+p.R.URL.RequestURI(), pairs...)
 }
 
-// Elsewhere reports that pages show another namespace than one's own, which
-// forms that lead to a page then name in a field, by the part "in-namespace".
+// Elsewhere reports that pages show another namespace than that of the token. A form with method get then names it in a field,
+// by the part "in-namespace".
 func (p *Page) Elsewhere() bool { return p.Namespace != p.home() }
 
-// TaskLink is where a task is shown: its own page, or its monitor's.
+// TaskLink is the page of a task, or of the monitor that owns it.
 func (p *Page) TaskLink(namespace, task string) string {
 	if monitor, owned := parts.Owner(task); owned {
 		return p.LinkIn(namespace, "monitors", monitor)
@@ -81,7 +80,7 @@ func (p *Page) TaskLink(namespace, task string) string {
 	return p.LinkIn(namespace, "tasks", task)
 }
 
-// ScheduleLink is where a schedule is shown; empty when it is a monitor's own.
+// ScheduleLink is the page of a schedule; empty for the schedule of a monitor.
 func (p *Page) ScheduleLink(namespace, schedule string) string {
 	if _, owned := parts.Owner(schedule); owned || schedule == "" {
 		return ""
@@ -134,7 +133,7 @@ func (p *Page) Command(method, path, body string, cli ...string) parts.Command {
 	return parts.Command{Curl: b.String(), CLI: text}
 }
 
-// Pager is that of a list under this address, by the cursor of its answer.
+// Pager links to the next page of the list at this address. next is the cursor of the answer.
 func (p *Page) Pager(next string) parts.Pager {
 	var g parts.Pager
 	if next != "" {

@@ -55,7 +55,7 @@ func (s *Site) NewPage(w http.ResponseWriter, r *http.Request) *Page {
 	return p
 }
 
-// Of lets templates see the page of an area, which is around this one.
+// Of makes the page of an area, which embeds this one, the value of templates.
 func (p *Page) Of(view any, templates Templates) {
 	p.view, p.templates = view, templates
 }
@@ -86,13 +86,13 @@ func (p *Page) Show(name string, data any) error {
 	return nil
 }
 
-// Render answers with a template, whose data is there already.
+// Render answers with a template. Data is set already.
 func (p *Page) Render(name string) {
 	p.render(p.templates(name), name, p.view)
 }
 
 func (p *Page) render(t *template.Template, name string, view any) {
-	if p.Fill != nil && p.R.Header.Get(fresh.Asks) == "" { // whose frame stays as it is
+	if p.Fill != nil && p.R.Header.Get(fresh.Asks) == "" { // a live update does not change the frame
 		p.Fill()
 	}
 	var b bytes.Buffer
@@ -108,14 +108,14 @@ func (p *Page) render(t *template.Template, name string, view any) {
 		}
 	}
 	p.W.Header().Set("Content-Type", kind)
-	// The answer of an action is sent as it is: it may show a secret, once.
+	// The answer of a form is not compressed: it may show a secret, which the size of compressed text would help to guess.
 	if p.R.Method == http.MethodGet {
 		body = asset.Pack(p.W.Header(), p.R, body)
 	}
 	if p.Status != 0 {
 		p.W.WriteHeader(p.Status)
 	}
-	_, _ = p.W.Write(body) // a client that has left does not read it
+	_, _ = p.W.Write(body) // the client may have closed the connection
 }
 
 // Done answers an action with a redirect to a page, which shows the message. The
@@ -138,7 +138,7 @@ func (p *Page) DoneBadly(link, format string, args ...any) error {
 	return p.seeOther(link)
 }
 
-// seeOther goes on to a page: the one that the form asked for in next, if any.
+// seeOther redirects to a page, or to the page in the field next of the form.
 func (p *Page) seeOther(link string) error {
 	if next := p.R.PostForm.Get("next"); next != "" {
 		link = p.Site.Prefix + LocalPath(strings.TrimPrefix(next, p.Site.Prefix))
@@ -168,11 +168,11 @@ type errorData struct {
 // More is a link to more about an error.
 type More struct{ Text, Link string }
 
-// Fail answers with a page that has the error and the way out.
+// Fail answers with a page that has the error and its hint.
 func (p *Page) Fail(err error, more ...More) {
 	p.Status = p.Site.Status(err)
 	switch {
-	case p.R.Context().Err() != nil: // the reader has left
+	case p.R.Context().Err() != nil: // the client has closed the connection
 		p.Site.Log.Debug("page abandoned", "path", p.R.URL.Path, "error", err)
 	case core.CodeOf(err) == core.Internal:
 		p.Site.Log.Error("page failed", "path", p.R.URL.Path, "error", err)
@@ -188,7 +188,7 @@ func (p *Page) Fail(err error, more ...More) {
 	p.render(own("error"), "error", p)
 }
 
-// Together runs reads beside each other and waits for all of them.
+// Together runs reads concurrently and waits for all of them.
 func Together(reads ...func() error) error {
 	errs := make([]error, len(reads))
 	var all sync.WaitGroup
@@ -212,8 +212,7 @@ func Get[T any](to *T, read func() (T, error)) func() error {
 	}
 }
 
-// Can reports whether the person signed in has a scope. Other actions are not
-// offered; the API would refuse it anyhow.
+// Can reports whether the signed-in person has a scope. Actions without it are not shown, and the API refuses them.
 func (p *Page) Can(scope access.Scope) bool { return access.Allows(p.Token.Scopes, scope) }
 
 // Allow refuses a form to a person without the scope to send it.
@@ -229,7 +228,7 @@ func (p *Page) CanEverywhere(scope access.Scope) bool {
 	return p.Can(scope) && p.Token.Namespace == core.AnyNamespace
 }
 
-// PathID is the number of something in the address.
+// PathID is the ID in the path, such as that of a job.
 func (p *Page) PathID(noun string) (int64, error) {
 	text := p.R.PathValue("id")
 	id, err := strconv.ParseInt(text, 10, 64)

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// Asks is the header with which a page asks for itself again.
+	// Asks is the header of a live update: a page requests its own address.
 	Asks = "X-Belfry-Live"
 	// Knows is the header with the parts that it has: "list=digest states=digest".
 	// Without it the page comes as always.
@@ -67,7 +67,7 @@ func (m *Memory) Answer(reader, known string, page []byte) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // its type is not that of a page
+	e.SetEscapeHTML(false) // safe: the content type is JSON
 	err := e.Encode(answer)
 	return b.Bytes(), err
 }

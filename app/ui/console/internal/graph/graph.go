@@ -17,7 +17,7 @@ const Most = 80
 // Measures of a drawing, in pixels. The template of parts has those of a node too.
 const (
 	nodeWidth, nodeHeight = 168, 44
-	nodeRight, nodeBelow  = 48, 16 // the space behind it
+	nodeRight, nodeBelow  = 48, 16 // the space to the right and below
 	margin                = 4
 )
 
@@ -120,7 +120,7 @@ func needsOf(w task.Workflow) [][]int {
 	return direct
 }
 
-// columnsOf puts each step right behind the last that it needs, and cleanup behind all.
+// columnsOf puts each step into the column after the last step that it needs, and cleanup into the last.
 func columnsOf(w task.Workflow, needs [][]int) (columns [][]int) {
 	at := make([]int, len(needs))
 	var place func(i, floor int) int
@@ -152,7 +152,7 @@ func columnsOf(w task.Workflow, needs [][]int) (columns [][]int) {
 	return columns
 }
 
-// order has lines cross less: each step stands where the middle of its needs stands, and those alike as they are written.
+// order sorts each column so that fewer lines cross: a step is at the mean place of its needs, and ties keep the written order.
 // It is the barycentre method of K. Sugiyama, S. Tagawa and M. Toda (1981), in one direction.
 func order(columns, needs [][]int) [][]int {
 	row := map[int]float64{}

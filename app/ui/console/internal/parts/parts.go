@@ -52,10 +52,10 @@ func newEmptyWith(title, text, cli, link, button string) empty {
 	return empty{title, text, cli, link, button}
 }
 
-// Pager goes on to the next page of a list, and back to the first.
+// Pager links to the next page of a list, and back to the first.
 type Pager struct{ First, Next string }
 
-// Bar is a share of a whole, for the part "bar". Without a whole it only moves.
+// Bar is a share of a whole, for the part "bar". Without a whole its length is unknown, and it only moves.
 type Bar struct {
 	Label      string
 	Value, Max float64
@@ -63,7 +63,7 @@ type Bar struct {
 	Tone       string
 }
 
-// NewBar is so much of a whole.
+// NewBar returns the bar of a part of a whole.
 func NewBar(label string, value, of float64, text, tone string) Bar {
 	return Bar{label, value, of, text, tone}
 }
@@ -98,10 +98,10 @@ func NewField(name, label, kind, value, hint string, err error) Field {
 	return f
 }
 
-// Need makes an input a required one.
+// Need makes an input required.
 func (f Field) Need() Field { f.Required = true; return f }
 
-// Among makes it a choice.
+// Among makes an input a choice of options.
 func (f Field) Among(options ...string) Field { f.Type, f.Options = "select", options; return f }
 
 // Named gives options names for people. Others are shown as they are.
@@ -115,7 +115,7 @@ func (f Field) OptionName(option string) string {
 	return option
 }
 
-// Offer offers values that may be typed as well.
+// Offer adds suggestions. Other values can be typed.
 func (f Field) Offer(values ...string) Field {
 	if len(values) > 0 {
 		f.Offers, f.List = values, f.ID+"-list"
@@ -126,13 +126,13 @@ func (f Field) Offer(values ...string) Field {
 // From takes suggestions from a datalist.
 func (f Field) From(list string) Field { f.List = list; return f }
 
-// OwnFaults are those that it shows.
+// OwnFaults are the faults shown at the input.
 func (f Field) OwnFaults() []core.FieldError { return f.Faults }
 
 // faulty is a part that shows its own faults.
 type faulty interface{ OwnFaults() []core.FieldError }
 
-// FaultsOf are the faults of fields that an error tells of.
+// FaultsOf returns the faults of fields in an error.
 func FaultsOf(err error) []core.FieldError {
 	if e := AsError(err); e != nil {
 		return e.Fields
@@ -156,7 +156,7 @@ type problem struct {
 	Faults  []core.FieldError
 }
 
-// ProblemOf returns the part "problem" of an error: message and way out.
+// ProblemOf returns the part "problem" of an error: its message and its hint.
 func ProblemOf(err error) *problem {
 	if err == nil {
 		return nil
@@ -194,7 +194,7 @@ func above(err error, shown ...any) *problem {
 			names = append(names, s)
 		case faulty:
 			add(s.OwnFaults())
-		default: // a list of those
+		default: // a list of such parts
 			list := reflect.ValueOf(s)
 			for i := range list.Len() {
 				add(list.Index(i).Interface().(faulty).OwnFaults())
@@ -221,7 +221,7 @@ func sentence(text string) string {
 	return text
 }
 
-// Tab is a page beside others.
+// Tab is one tab of a row of tabs.
 type Tab struct {
 	Name, Link string
 	Here       bool
@@ -310,7 +310,7 @@ func (s Strip) Width() int { return max(len(s.Cells), 1) * 8 }
 // X is where a bar begins.
 func (s Strip) X(i int) int { return i * 8 }
 
-// Top is where a bar begins that stands on the ground.
+// Top is the upper end of a bar, which ends at the bottom of the picture.
 func (c Cell) Top() int {
 	if c.Part > 0 {
 		return stripHeight - max(3, int(min(c.Part, 1)*stripHeight+.5))
@@ -331,10 +331,10 @@ type Step struct {
 	At          *Moment
 }
 
-// Command is an action as it is done without this page.
+// Command is the command line and the request of an action.
 type Command struct{ Curl, CLI string }
 
-// Quote is a word as a shell takes it.
+// Quote quotes a word for a shell.
 func Quote(word string) string {
 	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,?&") == "" && !strings.ContainsAny(word, "?&") {
 		return word
@@ -350,13 +350,13 @@ type Chart struct {
 	Unit   string // ms, jobs, …
 	X      string // title of the first column
 	Series []string
-	Tones  string // of the series, such as good bad; default: as they come
+	Tones  string // of the series, such as good bad; default: in a fixed order
 	Rows   []ChartRow
-	Spans  []ChartSpan // times that stand out, behind the lines
+	Spans  []ChartSpan // shaded times, behind the lines
 	About  string      // description of the numbers
 }
 
-// ChartSpan is a time that stands out.
+// ChartSpan is a shaded time of a chart, such as an incident.
 type ChartSpan struct{ From, To time.Time }
 
 // SpanTimes are the ends of the spans in seconds, for the script that draws them.
@@ -396,7 +396,7 @@ type SearchTerm struct{ Like, Means string }
 // Fact is a setting, in words.
 type Fact struct{ Name, Value string }
 
-// Instant is the question whether an instant is one of the schedule's times.
+// Instant asks whether an instant is a time of the schedule.
 type Instant struct {
 	Text string
 	Err  error
