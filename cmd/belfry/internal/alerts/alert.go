@@ -92,7 +92,7 @@ func alertShow(c *cli.CLI) *cobra.Command {
 					fmt.Fprintln(c.Stderr, "it was not tried")
 					return
 				}
-				g := c.Grid("AT", "CHANNEL", "TOOK", "TOGETHER", "SAID")
+				g := c.Grid("AT", "CHANNEL", "DURATION", "TOGETHER", "SAID")
 				for _, t := range tries {
 					said := g.Paint(cli.StyleGood, "taken")
 					if t.Error != "" {

@@ -120,7 +120,7 @@ func jobList(c *cli.CLI) *cobra.Command {
 }
 
 func jobGrid(c *cli.CLI) *cli.Grid {
-	return c.Grid("ID", "TASK", "STATE", "TRY", "DUE", "TOOK", "SCHEDULE", "NOTE")
+	return c.Grid("ID", "TASK", "STATE", "TRY", "DUE", "DURATION", "SCHEDULE", "NOTE")
 }
 
 func drawJobs(w io.Writer, g *cli.Grid, s *cli.Conn, jobs []job.Job) {
@@ -239,7 +239,7 @@ func drawJob(c *cli.CLI, w io.Writer, j job.Job, attempts []job.Attempt, now tim
 		return
 	}
 	fmt.Fprintln(w)
-	g := c.Grid("TRY", "OUTCOME", "WORKER", "STARTED", "TOOK", "EXIT", "ERROR")
+	g := c.Grid("TRY", "OUTCOME", "WORKER", "STARTED", "DURATION", "EXIT", "ERROR")
 	for _, a := range attempts {
 		exit := a.Signal
 		if a.ExitCode != nil && exit == "" {

@@ -43,7 +43,7 @@ take the results of these steps from the record and do not run them again.`,
 }
 
 func drawSteps(c *cli.CLI, w io.Writer, all []job.Step, now time.Time) {
-	g := c.Grid("STEP", "NAME", "TRY", "SAVED", "TOOK", "RESULT")
+	g := c.Grid("STEP", "NAME", "TRY", "SAVED", "DURATION", "RESULT")
 	for _, s := range all {
 		took, result := core.SpanText(s.Took.D()), string(plainjson.Unescape(s.Result))
 		switch s.Kind {

@@ -47,7 +47,7 @@ func incidentList(c *cli.CLI) *cobra.Command {
 				fmt.Fprintln(c.Stderr, "no incidents")
 				return
 			}
-			g := c.Grid("ID", "MONITOR", "BEGAN", "LASTED", "ENDED", "ACKNOWLEDGED", "ASSIGNED", "CAUSE")
+			g := c.Grid("ID", "MONITOR", "STARTED", "DURATION", "ENDED", "ACKNOWLEDGED", "ASSIGNED", "CAUSE")
 			for _, i := range p.Items {
 				g.Row(strconv.FormatInt(i.ID, 10), s.Label(i.Namespace, i.Monitor), cli.Stamp(i.StartedAt), lasted(i, s.Now),
 					incidentEnd(g, i), acknowledgedBy(i), i.Assignee(), cli.Clip(fault(i.Code, i.Message), 80))

@@ -180,7 +180,7 @@ func drawResult(c *cli.CLI, w io.Writer, m task.CheckResult, now time.Time) {
 	c.Pairs(w, phasePairs(m.Phases)...)
 	c.Pairs(w, "certificate", ends(m.CertEnd, now))
 	if len(m.Hops) > 1 {
-		g := c.Grid("STATUS", "TOOK", "URL")
+		g := c.Grid("STATUS", "DURATION", "URL")
 		for _, h := range m.Hops {
 			g.Row(fmt.Sprint(h.Status), core.SpanText(h.Took.D()), cli.Clip(h.URL, 100))
 		}

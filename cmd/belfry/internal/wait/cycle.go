@@ -20,7 +20,7 @@ func Tally(o cycle.Output) string {
 
 // DrawResults draws how the members of a cycle ended.
 func DrawResults(c *cli.CLI, w io.Writer, results []cycle.MemberResult) {
-	g := c.Grid("MEMBER", "RESULT", "TOOK", "TRIES", "JOB", "NOTE")
+	g := c.Grid("MEMBER", "RESULT", "DURATION", "TRIES", "JOB", "NOTE")
 	for _, r := range results {
 		took, tries, job := "", "", ""
 		if !r.StartedAt.IsZero() {

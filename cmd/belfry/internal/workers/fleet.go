@@ -227,7 +227,7 @@ func drawWorker(c *cli.CLI, w io.Writer, s *cli.Conn, d workerDetail) {
 			continue
 		}
 		fmt.Fprintf(w, "\n%s\n", part.title)
-		g := c.Grid("ID", "TASK", "STATE", "TRY", "CLAIMED", "TOOK", "NOTE")
+		g := c.Grid("ID", "TASK", "STATE", "TRY", "CLAIMED", "DURATION", "NOTE")
 		for _, j := range part.jobs {
 			took, note := "", cli.Clip(j.Error, 60)
 			if !j.FinishedAt.IsZero() {

@@ -96,7 +96,7 @@ func draw(c *cli.CLI, w io.Writer, v workflow.Status, now time.Time) {
 	c.Pairs(w, "run", fmt.Sprint(r.JobID), "workflow", r.Workflow, "namespace", r.Namespace, "state", state, "started", cli.When(r.StartedAt, now),
 		"step of", parent, "retries", retries, "waits for", v.Why, "input", cli.Clip(string(v.Plan.Input), 200), "output", cli.Clip(string(v.Output), 200))
 	fmt.Fprintln(w)
-	g, paint := c.Grid("STEP", "STATE", "ITEMS", "JOB", "TOOK", "NEEDS", "WHY"), c.Painter()
+	g, paint := c.Grid("STEP", "STATE", "ITEMS", "JOB", "DURATION", "NEEDS", "WHY"), c.Painter()
 	for i, s := range r.Steps {
 		items, id, took := "", "", ""
 		if s.Total+s.Kept > 0 && v.Plan.Workflow.Steps[i].Many() {
