@@ -95,7 +95,7 @@ func (k key) open(box []byte) (s sealed, err error) {
 	return s, err
 }
 
-// cookieName is with the strictest prefix that the address allows.
+// cookieName has the strictest cookie prefix that the address allows.
 func (c *Console) cookieName(r *http.Request) string {
 	switch {
 	case !c.site.Secure(r):
@@ -106,7 +106,7 @@ func (c *Console) cookieName(r *http.Request) string {
 	return "__Secure-belfry"
 }
 
-// session is the one that a request belongs to, or false.
+// session returns the session of a request, or false.
 func (c *Console) session(r *http.Request) (k key, s sealed, ok bool, err error) {
 	cookie, err := r.Cookie(c.cookieName(r))
 	if err != nil {
@@ -153,7 +153,7 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 			err = h(p)
 		}
 		if core.CodeOf(err) == core.Unauthorized {
-			_ = c.opt.Sessions.CloseWebSession(r.Context(), k.hash()) // it would end by itself
+			_ = c.opt.Sessions.CloseWebSession(r.Context(), k.hash()) // without it the session ends at its time limit
 			c.site.SetCookie(w, r, c.cookieName(r), "", -1)
 			p.askToSignIn("refused")
 			return
@@ -169,7 +169,7 @@ func (p *page) failed(err error) {
 	if core.CodeOf(err) == core.NotFound && p.api != nil {
 		if a := audit.Deletion(p.R.Context(), p.api, p.R.Pattern, p.Namespace, p.R.PathValue("name")); a != nil {
 			noun := parts.Words(a.Noun)
-			if strings.Contains(p.R.Pattern, " /cycles/") { // which the audit knows as tasks
+			if strings.Contains(p.R.Pattern, " /cycles/") { // the audit has a cycle as a task
 				noun = "cycle"
 			}
 			gone := core.Errorf(core.NotFound, "%s %q was deleted %s by %s", noun, a.Name, parts.NewMoment(a.At, p.Now, p.Times.Zone, true).Rel(), a.Actor)
@@ -326,7 +326,7 @@ func (c *Console) end(r *http.Request) error {
 	if err != nil || !ok {
 		return err
 	}
-	who := "unknown" // whose token was ended before
+	who := "unknown" // the token was revoked before
 	p := c.newPage(nil, r)
 	entered := p.enter(s.Secret)
 	if entered == nil {
@@ -336,7 +336,7 @@ func (c *Console) end(r *http.Request) error {
 		if err = entered; err == nil {
 			err = c.opt.Tokens.RevokeToken(access.WithActor(r.Context(), access.PersonActor(p.Token.Name)), s.Own)
 		}
-		if err != nil && core.CodeOf(err) != core.Unauthorized { // which it was ended before
+		if err != nil && core.CodeOf(err) != core.Unauthorized { // Unauthorized: the token was revoked before
 			return err
 		}
 	}

@@ -49,7 +49,7 @@ func (d homeData) spark(said, tone string, of func(job.MinuteTotals) float64) pa
 	return parts.NewSpark(said+", by half hours of a day", tone, values, nil)
 }
 
-// meanLag is how long jobs waited from due to start on average, or less than 0.
+// meanLag is the mean time of jobs from due to start, or less than 0 without jobs.
 func meanLag(m job.MinuteTotals) float64 {
 	if m.Started == 0 {
 		return -1
@@ -57,8 +57,7 @@ func meanLag(m job.MinuteTotals) float64 {
 	return float64(m.Lag) / float64(m.Started)
 }
 
-// down is how many monitors were down in each half hour, as far as the newest
-// outages go back.
+// down is the number of monitors that were down in each half hour, back to the oldest of the read outages.
 func (d homeData) down() (all [dayParts]float64) {
 	for i, part := range d.day() {
 		seen := map[string]bool{}

@@ -16,11 +16,11 @@ type timeline struct {
 	Marks         []timeMark
 	Done, Failed  int64
 	Ahead         int
-	Partial       bool    // not all that is ahead is counted
-	Cut           float64 // from where on, in percent
+	Partial       bool    // some future starts are not counted
+	Cut           float64 // begin of the time that is not counted in full, in percent
 }
 
-// timeBar is a bar of it. X and Wide are in percent, Y and High in pixels.
+// timeBar is a bar of the timeline. X and Wide are in percent, Y and High in pixels.
 type timeBar struct {
 	X, Wide string
 	Y, High int
@@ -37,7 +37,7 @@ const (
 	besideNow = 210 * time.Minute
 )
 
-// Timeline is that of the page.
+// Timeline returns the timeline of the page.
 func (d homeData) Timeline() timeline {
 	zone := d.Zone
 	if zone == nil {
@@ -112,13 +112,13 @@ func (t timeline) at(at time.Time) string {
 	return strconv.FormatFloat(percent(t, at), 'f', 2, 64) + "%"
 }
 
-// NowX is where the present is.
+// NowX is the position of the present.
 func (t timeline) NowX() string { return t.at(t.Now) }
 
 // CutX is the begin of the span that is not counted in full, and CutWide its width.
 func (t timeline) CutX() string { return fmt.Sprintf("%.2f%%", t.Cut) }
 
-// CutWide is how wide that is.
+// CutWide is the width of that span.
 func (t timeline) CutWide() string { return fmt.Sprintf("%.2f%%", 100-t.Cut) }
 
 func (t *timeline) add(from, to time.Time, y, high int, class, title string) {

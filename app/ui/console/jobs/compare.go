@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	lastLines = 10      // of stderr, in the box of an error, which shows all of them at once
-	lastBytes = 4 << 10 // that these may have
+	lastLines = 10      // of stderr, shown in the box of an error without scrolling
+	lastBytes = 4 << 10 // limit of these lines
 )
 
 // lastSaid are the last lines that an attempt wrote to stderr.
@@ -24,7 +24,7 @@ func lastSaid(p *page, j job.Job) (lines [][]inked, err error) {
 	}
 	n := j.Attempt
 	if j.State == job.Running {
-		n-- // the error is of the attempt before
+		n-- // the current attempt has no error yet: use the one before
 	}
 	got, err := p.api.LogText(p.R.Context(), p.Namespace, j.ID, job.LogQuery{Attempt: max(1, n), Stream: job.Stderr, Tail: lastLines, Limit: lastBytes})
 	if err != nil || strings.TrimSpace(got.Text) == "" {
@@ -37,19 +37,19 @@ func lastSaid(p *page, j job.Job) (lines [][]inked, err error) {
 	return lines, nil
 }
 
-// compared is a job beside the last job of its task that went well.
+// compared is a job with the last successful job of its task.
 type compared struct {
 	Good job.Job
 	Rows []comparedRow
 }
 
-// comparedRow is one thing that both have.
+// comparedRow is one property of both jobs.
 type comparedRow struct {
 	Name, Was, Is string
 	Differs       bool
 }
 
-// compare finds the last job that went well before this one, or none.
+// compare finds the last successful job before this one, or none.
 func (p *page) compare(ctx context.Context, j job.Job) (*compared, error) {
 	if !j.State.Final() || j.State == job.Skipped || j.Attempt == 0 && j.Kind != task.KindCycle {
 		return nil, nil
@@ -59,7 +59,7 @@ func (p *page) compare(ctx context.Context, j job.Job) (*compared, error) {
 		return nil, err
 	}
 	good, err := p.api.Job(ctx, j.Namespace, got.Items[0].ID)
-	if core.CodeOf(err) == core.NotFound { // pruned since
+	if core.CodeOf(err) == core.NotFound { // deleted by retention in the meantime
 		return nil, nil
 	}
 	if err != nil {
@@ -95,7 +95,7 @@ func comparedRows(good, j job.Job, attempts, mine []job.Attempt) []comparedRow {
 	return rows
 }
 
-// TaskChanged reports that the task is another since the good job ended.
+// TaskChanged reports that the task was changed after the successful job ended.
 func (c *compared) TaskChanged(t *task.Task) bool {
 	return t != nil && t.UpdatedAt.After(c.Good.CreatedAt)
 }

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	logPage  = 1000 // lines of a page without script, and pieces that are asked for at once
-	logBlock = 500  // lines that a script asks for at once
-	logFound = 1000 // lines that a search answers
+	logPage  = 1000 // lines of a page without scripts, and pieces of one read
+	logBlock = 500  // lines of one request of the script
+	logFound = 1000 // lines in the answer of a search
 
 	logWrite = 10 * time.Second // to write one piece of a file
 )
@@ -30,9 +30,9 @@ type logPart struct {
 	Streams string
 	Lines   []logLine
 	From    int    // lines before the first
-	Total   int    // lines of the log as far as it is written
-	Bad     int    // number of the first line that tells of an error; 0: none does
-	Gap     int    // number of the first line that stands for missing lines
+	Total   int    // lines written so far
+	Bad     int    // number of the first line about an error; 0: none
+	Gap     int    // number of the first line that replaces missing lines
 	At      int    // number of the line that was asked for
 	Find    string // the searched text
 	Found   int    // lines with that
@@ -52,7 +52,7 @@ type logLine struct {
 	At      time.Time // in the zone that it is shown in
 	Inks    []inked
 	Open    bool // it has no end yet
-	Gap     bool // it stands for missing lines
+	Gap     bool // it replaces missing lines
 }
 
 // Time is when its beginning was written.
@@ -94,8 +94,7 @@ func (p *page) openLog(j job.Job) (part logPart, set streamSet, x *logIndex, rea
 	return part, set, x, read, err
 }
 
-// readLog reads the lines of a log that the request asks for: those from one
-// on, those around one, those that a search finds, or else the last.
+// readLog reads the requested lines of a log: from a line on, around a line, the results of a search, or else the last lines.
 func (p *page) readLog(j job.Job, count int) (logPart, error) {
 	part, set, x, read, err := p.openLog(j)
 	if err != nil {
@@ -132,7 +131,7 @@ func (part *logPart) add(lines []*logged, set streamSet) {
 // Last is the number of lines up to the last that is shown.
 func (part logPart) Last() int { return part.From + len(part.Lines) }
 
-// Earlier is where the page before begins.
+// Earlier is the first line of the previous page.
 func (part logPart) Earlier() int { return max(0, part.From-logPage) }
 
 // LineLink is the page around a line.
@@ -191,7 +190,7 @@ func jobLogPart(p *page) error {
 		return err
 	}
 	p.W.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = p.W.Write(asset.Pack(p.W.Header(), p.R, b.Bytes())) // a client that has left does not read it
+	_, _ = p.W.Write(asset.Pack(p.W.Header(), p.R, b.Bytes())) // the client may have closed the connection
 	return nil
 }
 
@@ -236,7 +235,7 @@ func jobLogText(p *page) error {
 		}
 		f.Cursor = got.Next
 		if got, err = p.api.Logs(p.R.Context(), p.Namespace, j.ID, f); err != nil {
-			if p.R.Context().Err() == nil { // or the reader has left
+			if p.R.Context().Err() == nil { // and not because the client has closed the connection
 				p.Site.Log.Warn("log was not sent to its end", "job", j.ID, "error", err)
 			}
 			panic(http.ErrAbortHandler) // a cut file must not look like a whole one

@@ -97,7 +97,7 @@ func sendSignal(p *page) error {
 	return p.Done(link, "Signal %s is kept until a step waits for it.", d.Name)
 }
 
-// signalCommand is sending a signal without the form.
+// signalCommand is the command that sends the signal.
 func signalCommand(p *page, id int64, name string) parts.Command {
 	name = cmp.Or(name, "NAME")
 	body, _ := json.Marshal(map[string]string{"name": name}) // plain words

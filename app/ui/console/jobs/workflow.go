@@ -27,7 +27,7 @@ type graphStep struct {
 	Leg    leg
 	Needs  string
 	Asks   string // the question of an approval
-	Signal string // that it waits for
+	Signal string // the signal that it waits for
 }
 
 // Asked is the first step of a workflow that waits for a person or a signal.
@@ -65,7 +65,7 @@ var stepTones = map[workflow.State]string{
 	workflow.Skipped: "idle", workflow.Canceled: "idle",
 }
 
-// graphSteps are the steps of a workflow's job, in their order, and their drawing. A run that has not begun has none.
+// graphSteps are the steps of a workflow's job, in order, and their drawing. A job that has not started has none.
 func (p *page) graphSteps(j job.Job) (steps []graphStep, d *graph.Drawing, critical string, err error) {
 	s, err := p.api.WorkflowRun(p.R.Context(), j.Namespace, j.ID)
 	if core.CodeOf(err) == core.NotFound {
@@ -103,7 +103,7 @@ func (p *page) graphSteps(j job.Job) (steps []graphStep, d *graph.Drawing, criti
 	return steps, d, criticalText(steps, path), nil
 }
 
-// criticalText names the steps that took the time, and says how long.
+// criticalText names the steps of the critical path, and its duration.
 func criticalText(steps []graphStep, path []int) string {
 	if len(path) < 2 {
 		return ""
@@ -115,7 +115,7 @@ func criticalText(steps []graphStep, path []int) string {
 	return strings.Join(names, " → ") + ", " + core.SpanText(max(0, steps[path[len(path)-1]].Leg.To.Sub(steps[path[0]].Since)))
 }
 
-// newGraphCourse is the way of a workflow's job. No worker runs the job itself.
+// newGraphCourse is the timeline of a workflow's job. It has no attempts, because no worker runs the job itself.
 func newGraphCourse(j job.Job, steps []graphStep, now time.Time) course {
 	c := course{From: j.CreatedAt, To: now}
 	if !j.FinishedAt.IsZero() {
@@ -141,7 +141,7 @@ func newGraphCourse(j job.Job, steps []graphStep, now time.Time) course {
 	return c
 }
 
-// answerNote is a reason beside others on the page.
+// answerNote is the input of a reason, with an ID of its own: the page has several.
 func answerNote(id string) parts.Field {
 	f := noteField()
 	f.ID = "f-note-" + id

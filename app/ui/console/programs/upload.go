@@ -83,7 +83,7 @@ func (p *page) allowUploads() string {
 	return origin
 }
 
-// announceProgram answers the script where the bytes are to be sent.
+// announceProgram tells the script the address for the bytes.
 func announceProgram(p *page) error {
 	size, err := strconv.ParseInt(p.R.PostFormValue("size"), 10, 64)
 	if err != nil {
@@ -107,12 +107,12 @@ func (p *page) tell(v any, err error) error {
 	p.W.Header().Set("Content-Type", "application/json")
 	if err != nil {
 		if core.CodeOf(err) == core.Unauthorized {
-			return err // as everywhere
+			return err // becomes the sign-in page
 		}
 		p.W.WriteHeader(p.Site.Status(err))
 		v = parts.ProblemOf(err)
 	}
-	_ = json.NewEncoder(p.W).Encode(v) // a client that has left does not read it
+	_ = json.NewEncoder(p.W).Encode(v) // the client may have closed the connection
 	return nil
 }
 
@@ -135,7 +135,7 @@ func saveProgram(p *page) error {
 	return p.Done(p.Link("programs", t.Name), "Saved program %s, as %s.", t.Name, t.Program.SHA256[:12])
 }
 
-// task is what the form describes: of a saved one the bytes alone change.
+// task is the task of the form. Of a saved task only the bytes change.
 func (f uploadForm) task(p *page) (t task.Task, err error) {
 	size, err := strconv.ParseInt(f.size, 10, 64)
 	if err != nil || f.digest == "" {
@@ -178,13 +178,13 @@ func (f uploadForm) Fields() []parts.Field {
 // Sent is the digest of the file that the script has sent already, when the form is shown again.
 func (f uploadForm) Sent() (digest string) { return f.digest }
 
-// Size is that of it.
+// Size is the size of that file.
 func (f uploadForm) Size() string { return f.size }
 
 // Most is the largest program.
 func (f uploadForm) Most() int64 { return task.MaxArtifact }
 
-// UploadCommand is uploading, without this page.
+// UploadCommand is the command that uploads a program.
 func (p *page) UploadCommand(f uploadForm) parts.Command {
 	name := f.Saved
 	if name == "" {

@@ -44,7 +44,7 @@ type loadRow struct {
 	More      bool // there are more than are named
 }
 
-// named is a thing with its page.
+// named is an object with the link to its page.
 type named struct{ Title, Name, Link string }
 
 func forecastPage(p *page) error {
@@ -80,7 +80,7 @@ func forecastPage(p *page) error {
 		return err
 	}
 	for _, l := range f.Busiest {
-		if l.Starts < 2 { // it meets nothing
+		if l.Starts < 2 { // no other start in its minute
 			continue
 		}
 		row := loadRow{When: p.WhenIn(zone.String(), l.Minute), Starts: l.Starts, More: len(l.Schedules) == 10}
@@ -94,7 +94,7 @@ func forecastPage(p *page) error {
 
 // quietHours is a part of the day in which little starts, on any day of the forecast.
 type quietHours struct {
-	From, To string // as on the clock
+	From, To string // times of day
 	Starts   int    // within the week, all days together
 }
 
@@ -103,8 +103,8 @@ const (
 	quietMost = 3 // of them are suggested
 )
 
-// quietest are parts of the day in which least starts, the quietest first and none over another. There are none to
-// suggest where all hours are alike, and where not all starts were counted.
+// quietest are the parts of the day with the fewest starts, the quietest first, without overlaps. There are none if all hours
+// are alike, or if not all starts were counted.
 func quietest(f schedule.Forecast, zone *time.Location) (found []quietHours) {
 	if f.Partial {
 		return nil
@@ -123,7 +123,7 @@ func quietest(f schedule.Forecast, zone *time.Location) (found []quietHours) {
 	slices.SortStableFunc(all, func(a, b part) int { return a.starts - b.starts })
 	var taken [24]bool
 	for _, q := range all {
-		if len(found) == quietMost || q.starts*24*2 > total*quietSpan { // no less than half of the usual
+		if len(found) == quietMost || q.starts*24*2 > total*quietSpan { // more than half of the mean: not quiet
 			break
 		}
 		next := (q.from + 1) % 24
@@ -142,7 +142,7 @@ func (p *page) scheduleNamed(name string, titles view.Titles) named {
 	if monitor, owned := parts.Owner(name); owned {
 		kind, name, called = "monitors", monitor, "monitor "+monitor
 	}
-	if p.Namespace == core.AnyNamespace { // whose it is, is not said
+	if p.Namespace == core.AnyNamespace { // the row does not have the namespace, so no link
 		return named{Name: called}
 	}
 	return named{title, called, p.Link(kind, name)}
@@ -180,7 +180,7 @@ func hourHeat(f schedule.Forecast, now time.Time, zone *time.Location) heat {
 		h.Marks = append(h.Marks, heatMark{hourLeft + hour*hourWidth + 5, 12, fmt.Sprintf("%02d", hour)})
 	}
 	local := now.In(zone)
-	day := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.UTC) // days of the wall, all of 24 hours
+	day := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.UTC) // calendar days, in UTC so that each has 24 hours
 	counts, most, total := map[time.Time][24]int64{}, int64(0), int64(0)
 	for _, l := range f.Hours {
 		at := l.Hour.In(zone)

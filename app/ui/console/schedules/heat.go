@@ -12,8 +12,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// heat is a map of cells that are the darker the more happened, for the part
-// "heat", with the same numbers as a table.
+// heat is a map of cells for the part "heat", darker with the number of events, and the same numbers as a table.
 type heat struct {
 	Title, Said, Note string
 	FromEnd           bool // where it is cut off, its end shows
@@ -36,7 +35,7 @@ type heatCell struct {
 	Cross       string // a stroke over the cell: something is wrong
 }
 
-// levelOf is how dark a number is beside the largest. Where nothing happened it is nothing.
+// levelOf is the shade of a number relative to the largest; 0 for none.
 func levelOf(n, most, happened int64) int {
 	if happened <= 0 || most <= 0 {
 		return 0
@@ -51,8 +50,8 @@ const (
 	heatTop      = 16 // for names of months
 )
 
-// yearHeat is what became of a schedule's runs on each day of the past year, a
-// column for each week. Days are those of the schedule's zone.
+// yearHeat shows the results of a schedule on each day of the past year, with a column for each week. Days are those of the
+// schedule's zone.
 func yearHeat(days []view.DayTotals, zone string, now time.Time) heat {
 	h := heat{Title: "Past year", FromEnd: true, Head: []string{"Day", "Succeeded", "Failed", "Canceled", "Skipped", "Ran for"}}
 	byDay, most := map[time.Time]view.DayTotals{}, int64(0)

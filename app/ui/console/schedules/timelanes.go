@@ -86,7 +86,7 @@ type laneBar struct {
 	word     string
 }
 
-// onceLane is how many ran or will run at the same time.
+// onceLane is the number of past and planned runs at the same time.
 type onceLane struct {
 	Past, Ahead       string // paths
 	MostPast          int
@@ -95,19 +95,19 @@ type onceLane struct {
 	slotsPast, slots2 []int
 }
 
-// newTimeLanes is a picture without lanes. Its present is a multiple of a 120th of the span, so that one in which nothing changes
-// stays the same for a while.
+// newTimeLanes is a picture without lanes. Its present is rounded to a 120th of the span: an unchanged picture then stays the
+// same between live updates, and is not sent again.
 func newTimeLanes(now time.Time, span time.Duration) timeLanes {
 	mid := now.Truncate(span / 120)
 	return timeLanes{From: mid.Add(-span), Now: mid, To: mid.Add(span)}
 }
 
-// x is where an instant lies.
+// x is the horizontal position of an instant.
 func (l timeLanes) x(at time.Time) int {
 	return int(min(lanesWide, max(0, int64(lanesWide)*int64(at.Sub(l.From))/int64(l.To.Sub(l.From)))))
 }
 
-// add draws a schedule. Past is the newest first, and full if there may be more; coming is full likewise.
+// add draws a schedule. Past has the newest first. A list at its limit may be incomplete, so the time beyond it is marked.
 func (l *timeLanes) add(s schedule.Schedule, past []view.StripResult, pastFull bool, coming []schedule.Coming, comingFull bool) {
 	row := timeLane{Schedule: s}
 	var good []core.Duration
@@ -141,7 +141,7 @@ func (l *timeLanes) add(s schedule.Schedule, past []view.StripResult, pastFull b
 	l.Rows = append(l.Rows, row)
 }
 
-// ran takes a result in.
+// ran adds a result.
 func (r *timeLane) ran(l timeLanes, res view.StripResult) {
 	b := laneBar{from: res.At.Add(-res.Took.D()), to: res.At, word: parts.Words(string(res.State))}
 	switch res.State {
@@ -180,7 +180,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// marks draws bars. Short ones that touch become one; it has the tone of the worst.
+// marks draws bars. Short ones that touch become one, with the tone of the worst.
 func (l timeLanes) marks(bars []laneBar) (all []laneMark) {
 	slices.SortStableFunc(bars, func(a, b laneBar) int { return a.from.Compare(b.from) })
 	worst := []string{"ahead", "idle", "good", "busy", "warn", "bad"}
@@ -257,7 +257,7 @@ func (l *timeLanes) sum() {
 	for _, row := range l.Rows {
 		for _, b := range row.bars {
 			if b.class == "warn" || b.class == "idle" && !b.to.After(b.from) {
-				continue // which waits, or never ran
+				continue // waits, or never ran
 			}
 			end := b.to
 			if !end.After(b.from) {

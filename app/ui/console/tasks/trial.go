@@ -39,7 +39,7 @@ func (f *taskForm) CanTry() bool {
 	return !f.IsCheck() && !slices.Contains([]task.Kind{task.KindFunc, task.KindCycle, task.KindWorkflow}, f.Kind)
 }
 
-// TrialKey makes a click that is repeated the same trial.
+// TrialKey is sent with the form, so that a repeated click does not start a second trial.
 func (f *taskForm) TrialKey() string {
 	return cmp.Or(f.values.Get("trial_key"), strings.ToLower(rand.Text()))
 }
@@ -63,7 +63,7 @@ func (p *page) lastTrial() *trial {
 		return nil
 	}
 	if t.Waits() {
-		t.Why, _ = p.api.Why(p.R.Context(), p.Namespace, id) // its state is worth showing without
+		t.Why, _ = p.api.Why(p.R.Context(), p.Namespace, id) // without it the page still shows the state
 	}
 	return t
 }
@@ -133,7 +133,7 @@ type trialPart struct {
 
 func within(p *page, t *trial) trialPart { return trialPart{p, t} }
 
-// ofForm is an error about a trial with the fields as the form has them.
+// ofForm is an error of a trial, with the field names of the form.
 func ofForm(err error) error {
 	e := parts.AsError(err)
 	if e == nil {

@@ -31,7 +31,7 @@ type lanes struct {
 	Workers  []workerLanes
 }
 
-// lanesPart is a picture with the page that it stands on.
+// lanesPart is a picture with its page.
 type lanesPart struct {
 	Page  *page
 	Lanes lanes
@@ -45,7 +45,7 @@ type workerLanes struct {
 	Height        int
 	Bars          []laneBar
 	Jobs, Failed  int
-	More          int // jobs that found no lane
+	More          int // jobs without a free lane
 }
 
 // laneBar is a job of a lane.
@@ -56,8 +56,9 @@ type laneBar struct {
 
 var stateTones = map[job.State]string{job.Running: "busy", job.Succeeded: "good", job.Failed: "bad", job.Canceled: "idle", job.Skipped: "idle"}
 
-// newLanes draws jobs, the newest first, as of now. It reaches back as far as the jobs do if there are more of them. The
-// end is a multiple of a sixtieth of the span, so that a picture in which nothing has changed stays the same for a while.
+// newLanes draws jobs, the newest first, as of now. If there are more jobs than given, it reaches back only to the oldest of
+// these. The end is rounded to a sixtieth of the span: an unchanged picture then stays the same between live updates, and is
+// not sent again.
 func newLanes(workers []job.WorkerState, found core.Page[job.Job], now time.Time) lanes {
 	full := found.Next != ""
 	span := spans[0]
@@ -89,13 +90,13 @@ func newLanes(workers []job.WorkerState, found core.Page[job.Job], now time.Time
 	return l
 }
 
-// worker gives each job, in the order of their beginnings, the first lane that is free by then.
+// worker gives each job, in order of start, the first free lane.
 func (l lanes) worker(w job.WorkerState, jobs []job.Job, now time.Time) workerLanes {
 	slices.SortFunc(jobs, func(a, b job.Job) int {
 		return cmp.Or(a.ClaimedAt.Compare(b.ClaimedAt), cmp.Compare(a.ID, b.ID))
 	})
 	d := workerLanes{Session: w.Session, Name: w.Name, Jobs: len(jobs)}
-	var free []int // where each lane is free from
+	var free []int // the time from which each lane is free
 	for _, j := range jobs {
 		end, text := j.FinishedAt, parts.Words(string(j.State))
 		if end.IsZero() {
@@ -122,7 +123,8 @@ func (l lanes) worker(w job.WorkerState, jobs []job.Job, now time.Time) workerLa
 	return d
 }
 
-// x is where an instant lies in a picture. A bar that begins before the picture begins at its edge, and one at its end can be seen.
+// x is the horizontal position of an instant. A bar from before the picture begins at its edge, and one at its end is still
+// visible.
 func (l lanes) x(at time.Time) int {
 	return min(lanesWidth-4, max(0, int(int64(lanesWidth)*int64(at.Sub(l.From))/int64(l.To.Sub(l.From)))))
 }

@@ -69,7 +69,7 @@ func (p *page) lanesJobs(session string) (core.Page[job.Job], error) {
 	})
 }
 
-// queueSlots are the slots that each queue has on a worker that says nothing else.
+// queueSlots are the slots of each queue on a worker without slots of its own.
 func (p *page) queueSlots() (map[string]int, error) {
 	all, err := p.api.Queues(p.R.Context())
 	slots := map[string]int{}
@@ -134,7 +134,7 @@ func workerSlots(w job.WorkerState, usual map[string]int, most int) string {
 	return strings.Join(pieces, " · ")
 }
 
-// slotUse is how many of all its slots a worker uses; nil: it does not say how many it has.
+// slotUse is the used and all slots of a worker; nil if the number of its slots is unknown.
 func slotUse(w job.WorkerState, usual map[string]int) *parts.Bar {
 	slots := 0
 	for name, own := range w.Queues {
@@ -207,7 +207,7 @@ func (p *page) DrainWorker(w job.WorkerState) parts.Confirm {
 	}
 }
 
-// WorkersCommand is the list, without this page.
+// WorkersCommand is the command for the list.
 func (p *page) WorkersCommand() parts.Command {
 	return p.Command("GET", "/v1/workers", "", "worker", "list")
 }

@@ -41,8 +41,8 @@ type Site struct {
 // Asset is the address of a file of the assets.
 func (s *Site) Asset(name string) string { return s.Prefix + "/assets/" + s.Assets().Link(name) }
 
-// Secure reports whether a browser gets the cookie back over TLS only. A person who
-// works on the machine itself may go past the proxy.
+// Secure reports whether a cookie is sent over TLS only. It is not for a request from the machine itself, which may bypass the
+// proxy that has the certificate.
 func (s *Site) Secure(r *http.Request) bool {
 	return r.TLS != nil || strings.HasPrefix(s.Origin, "https:") && !IsLoopback(r.Host)
 }
@@ -68,9 +68,8 @@ func (s *Site) Base(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// OfPort is the name of a cookie that is sent in the clear. Browsers send those
-// of a host to all of its ports, so that nodes beside each other would sign
-// people out of one another.
+// OfPort is the name of a cookie without TLS. Browsers send the cookies of a host to all of its ports, so two nodes on one
+// machine need two names, or a sign-in at one ends the session at the other.
 func OfPort(name string, r *http.Request) string {
 	_, port, err := net.SplitHostPort(r.Host)
 	if err != nil || strings.Trim(port, "0123456789") != "" {
@@ -79,7 +78,7 @@ func OfPort(name string, r *http.Request) string {
 	return name + "_" + port
 }
 
-// SetCookie sets one, or takes it away with an age of -1.
+// SetCookie sets a cookie, or removes it with an age of -1.
 func (s *Site) SetCookie(w http.ResponseWriter, r *http.Request, name, value string, age int) {
 	http.SetCookie(w, &http.Cookie{
 		Name: name, Value: value, Path: s.Prefix + "/", MaxAge: age,
@@ -88,8 +87,7 @@ func (s *Site) SetCookie(w http.ResponseWriter, r *http.Request, name, value str
 	})
 }
 
-// LocalPath is a path of this console to come back to, or
-// the home page. Anything that a browser could read as another host is not one.
+// LocalPath returns a path of this console, or that of the overview for a text that a browser could read as another host.
 func LocalPath(text string) string {
 	if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.Contains(text, "\\") || strings.ContainsFunc(text, unicode.IsControl) {
 		return "/"

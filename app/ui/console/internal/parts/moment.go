@@ -22,13 +22,13 @@ func NewMoment(at, now time.Time, zone *time.Location, relative bool) Moment {
 // None reports that there is no such instant.
 func (m Moment) None() bool { return m.at.IsZero() }
 
-// Passed reports that it is not to come.
+// Passed reports that it is not in the future.
 func (m Moment) Passed() bool { return !m.at.IsZero() && !m.at.After(m.now) }
 
 // Relative is shown instead of the instant itself.
 func (m Moment) Relative() bool { return m.rel }
 
-// Attr is for machines.
+// Attr is the value of the attribute datetime.
 func (m Moment) Attr() string { return m.at.UTC().Format(time.RFC3339Nano) }
 
 // Location is the zone that it is shown in.

@@ -21,8 +21,7 @@ const (
 	sparkStep   = 4 // of a bar of three and a gap
 )
 
-// NewSpark draws values, of which an empty one leaves a gap. The tone is that of
-// all bars but those above zero of bad, which may be nil.
+// NewSpark draws values; a nil value leaves a gap. Bars have the tone, except where bad is above zero. bad may be nil.
 func NewSpark(said, tone string, values []*float64, bad []float64) Spark {
 	s := Spark{Said: said, Tone: tone, Width: max(len(values)*sparkStep-1, 1), Height: sparkHeight}
 	most := 0.0
@@ -36,7 +35,7 @@ func NewSpark(said, tone string, values []*float64, bad []float64) Spark {
 		switch {
 		case v == nil:
 		case *v <= 0:
-			fmt.Fprintf(&all, "M%d %dh3v1h-3z", i*sparkStep, sparkHeight-1) // there was nothing, which is known
+			fmt.Fprintf(&all, "M%d %dh3v1h-3z", i*sparkStep, sparkHeight-1) // zero, and not a gap
 		default:
 			high := max(2, int(*v/most*float64(sparkHeight)+.5))
 			bar := fmt.Sprintf("M%d %dh3v%dh-3z", i*sparkStep, sparkHeight-high, high)
