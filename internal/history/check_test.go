@@ -188,6 +188,8 @@ func TestGoodHistories(t *testing.T) {
 			item(1, "succeeded", "a", 0), item(2, "succeeded", "a", 1), item(3, "succeeded", "b", 0)),
 		"a step that succeeded again in a run that was retried": all(graph, theRun, asks("c", 8, 1, "retry", `{"jobs":[{"id":9}]}`), lost("c", 8, 2, "retry"), runAt(1, 100, 200), runAt(2, 250, 300),
 			item(1, "succeeded", "b", 0), item(2, "succeeded", "b", 0)),
+		"a step that was canceled with its run": all(graph, asks("p", 1, 3, "cancel", `{"jobs":[{"id":9}]}`), told("p", 1, 4, "cancel", `{"jobs":[{"id":9}]}`), ran(1, 10, 1, 1, 2, "error"),
+			`{"line":"job","id":9,"task":"w","kind":"workflow","state":"canceled","reason":"canceled","time":1000}`, record(1, "canceled", `,"trigger":"step","reason":"canceled"`, try(1, 10, "error"))),
 		"uptime within what checks can see": {
 			`{"line":"target","monitor":"m","time":0,"state":"up"}`, `{"line":"target","monitor":"m","time":100,"state":"down"}`, `{"line":"target","monitor":"m","time":200,"state":"up"}`,
 			`{"line":"monitor","name":"m","from":0,"to":1000,"up":895,"down":105,"slack":10}`,

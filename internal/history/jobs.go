@@ -174,12 +174,15 @@ func (s *story) steps(h *History, keys map[string][]*Operation) []Step {
 		return all
 	}
 	r := s.record.V
-	if r.State == "skipped" || r.State == "canceled" && r.Reason != "canceled" && r.Reason != "" || r.Kind == "cycle" || r.Kind == "workflow" {
+	if r.State == "skipped" || r.State == "canceled" && (r.Reason != "canceled" && r.Reason != "" || r.ofRun()) || r.Kind == "cycle" || r.Kind == "workflow" {
 		add(Step{Verb: Withdraw, State: r.State, Optional: true, Ended: never, Text: "the installation ended the job: " + r.Reason})
 	}
 	add(Step{Verb: Look, State: r.State, Attempts: len(r.Attempts), Invoked: r.Time, Ended: never, Line: s.record.Line, Text: fmt.Sprintf("the record says %s after %d attempts", r.State, len(r.Attempts))})
 	return all
 }
+
+// ofRun reports that a job is a step of a workflow or a member of a cycle: a cancel of the run cancels it too.
+func (j Job) ofRun() bool { return j.Run > 0 || j.Trigger == "step" || j.Trigger == "cycle" }
 
 func newText(existing bool) string {
 	if existing {
