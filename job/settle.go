@@ -55,7 +55,7 @@ func (s *Settlement) snooze(f Finish, now time.Time) {
 		s.Error = fmt.Sprintf("put off %d times, which is as often as may be", MaxSnoozes)
 		return
 	}
-	s.State, s.DueAt = Scheduled, now.Add(min(f.Snooze, MaxSnooze).D())
+	s.State, s.Reason, s.DueAt = Scheduled, schedule.ReasonSnoozed, now.Add(min(f.Snooze, MaxSnooze).D())
 }
 
 // fail uses one attempt and either plans a retry or fails the job.
@@ -102,6 +102,9 @@ func Withdraw(j Job, reason core.Reason, note string) Settlement {
 	}
 	return s
 }
+
+// Snoozed reports whether a job waits because its last attempt put it off, and not for a retry.
+func (j Job) Snoozed() bool { return j.State == Scheduled && j.Reason == schedule.ReasonSnoozed }
 
 // MayWait reports whether a worker may claim the job ahead, before it has a free
 // slot. If such a worker is lost, it is unknown whether the job had begun, and

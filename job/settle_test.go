@@ -91,10 +91,10 @@ func TestSettle(t *testing.T) {
 		{"canceled by the handler", OutcomeCanceled, nil, "canceled canceled; failures 0; said why"},
 		{"handed back", OutcomeHandedBack, nil, "ready 10:00; failures 0; said why"},
 		{"handed back does not count", OutcomeHandedBack, failures(2), "ready 10:00; failures 2; said why"},
-		{"snoozed", OutcomeSnoozed, snooze(90 * time.Second), "scheduled 10:01:30; failures 0; snoozes 1; said why"},
-		{"snoozed does not count", OutcomeSnoozed, all(failures(2), snooze(time.Minute)), "scheduled 10:01; failures 2; snoozes 1; said why"},
-		{"snoozed for too long", OutcomeSnoozed, snooze(90 * 24 * time.Hour), "scheduled 2026-04-01T10:00; failures 0; snoozes 1; said why"},
-		{"snoozed for the last time", OutcomeSnoozed, snoozes(MaxSnoozes - 1), "scheduled 10:01; failures 0; snoozes 1000; said why"},
+		{"snoozed", OutcomeSnoozed, snooze(90 * time.Second), "scheduled 10:01:30 snoozed; failures 0; snoozes 1; said why"},
+		{"snoozed does not count", OutcomeSnoozed, all(failures(2), snooze(time.Minute)), "scheduled 10:01 snoozed; failures 2; snoozes 1; said why"},
+		{"snoozed for too long", OutcomeSnoozed, snooze(90 * 24 * time.Hour), "scheduled 2026-04-01T10:00 snoozed; failures 0; snoozes 1; said why"},
+		{"snoozed for the last time", OutcomeSnoozed, snoozes(MaxSnoozes - 1), "scheduled 10:01 snoozed; failures 0; snoozes 1000; said why"},
 		{"snoozed once too often", OutcomeSnoozed, snoozes(MaxSnoozes), "failed snoozes; failures 0; snoozes 1001; said put off 1000 times, which is as often as may be"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

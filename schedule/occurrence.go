@@ -55,6 +55,7 @@ const (
 	ReasonNoRetry       core.Reason = "no_retry"       // the handler or the policy forbade a retry
 	ReasonLost          core.Reason = "lost"           // the worker was lost and the job must not start twice
 	ReasonSnoozes       core.Reason = "snoozes"        // exceeded the most snoozes
+	ReasonSnoozed       core.Reason = "snoozed"        // its last attempt put it off: a sleep, or a wait of a step
 )
 
 // Trigger is why a job exists.

@@ -11,6 +11,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/cycles"
 	"github.com/belfry-run/belfry/store/jobs"
@@ -259,7 +260,11 @@ func joinedText(d job.Debounced) string {
 
 func dueCheck(j job.Job, now time.Time) core.Check {
 	c := core.Check{Name: "its time has come", OK: j.State == job.Ready || j.State == job.Waiting && !j.DueAt.After(now), Detail: "due at " + core.Stamp(j.DueAt), Fix: "wait until then"}
-	if j.Failures+j.Infra > 0 && !c.OK {
+	switch {
+	case c.OK:
+	case j.Reason == schedule.ReasonSnoozed:
+		c.Detail += ", because its last attempt put it off until then"
+	case j.Failures+j.Infra > 0:
 		c.Detail += fmt.Sprintf(", for its next try after %s: %s", failedTries(j), j.Error)
 	}
 	if !c.OK && now.After(j.DueAt) {

@@ -108,7 +108,7 @@ func (c *Change) promote(after int64, withLimits string) (queues []string, turne
 			limit $2 + 0`+c.SQL.SkipLocked("jobs")+`),
 		placed as materialized (select id, row_number() over (order by due_at, id) as place from due)
 		update belfry.jobs
-		set state = 'ready', ready_at = $1 + place - 1, turn = $1 + place - 1, -- in the order of their due times
+		set state = 'ready', reason = '', ready_at = $1 + place - 1, turn = $1 + place - 1, -- in the order of their due times
 			limited = `+stillLimited("limited")+`
 		from placed
 		where belfry.jobs.id = placed.id

@@ -64,6 +64,7 @@ func init() {
 	add("a watch shows the assessed checks of its namespace, once each", caseAWatchShowsTheChecksOfItsNamespace)
 	add("a waiting watch is woken by a change", caseAWaitingWatchIsWoken)
 	add("why names each thing that can stand in a job's way, and the way out", caseWhyNamesEachThingThatCanStandInA)
+	add("a job that was put off after a failure says that it was put off", caseAJobThatWasPutOffSaysSo)
 	add("a watch of one namespace shows its own changes and those of queues, and no token of another", caseAWatchOfOneNamespaceShowsNoOther)
 	add("health says what database, schema and clock there are, and how late schedules are fired", caseHealthSaysWhatDatabase)
 	add("every change leaves a row that says who, what, before and after, and a refused one leaves none", caseEveryChangeLeavesARowThatSaysWho)
@@ -177,6 +178,24 @@ func caseAWaitingWatchIsWoken(b *bench) {
 		_, _, err := b.st.Events(b.ctx, "default", cursor, 0)
 		wantCode(b, err, core.Invalid, "cursor")
 	}
+}
+
+func caseAJobThatWasPutOffSaysSo(b *bench) {
+	b.task("t", func(t *task.Task) { t.Retry.MaxAttempts, t.Retry.Delay = 3, core.Duration(time.Minute) })
+	id := b.enqueue(job.NewJob{Task: "t"}).ID
+	s := b.session("t")
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
+	retried := must(b.st.Why(b.ctx, "default", id))(b)
+	want(b, "a retry is put off", retried.Job.Snoozed(), false)
+	want(b, "a retry", strings.Contains(retried.Summary, "for its next try after 1 failed"), true)
+	b.clock.Move(time.Minute)
+	b.promote()
+	s = b.session("t")
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeSnoozed, func(f *job.Finish) { f.Snooze = core.Duration(time.Hour) })
+	asleep := must(b.st.Why(b.ctx, "default", id))(b)
+	want(b, "it is put off", asleep.Job.Snoozed(), true)
+	want(b, "put off", strings.Contains(asleep.Summary, "its last attempt put it off until then"), true)
+	want(b, "a try", strings.Contains(asleep.Summary, "next try"), false)
 }
 
 func caseWhyNamesEachThingThatCanStandInA(b *bench) {

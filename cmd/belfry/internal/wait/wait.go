@@ -174,9 +174,12 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// State returns the state of a job. It distinguishes a retry from a first try that waits for its time.
+// State returns the state of a job. It distinguishes a retry and a job that was put off from a first try that waits for its time.
 func State(j job.Job) string {
-	if j.State == job.Scheduled && j.Failures > 0 {
+	switch {
+	case j.Snoozed():
+		return "snoozed"
+	case j.State == job.Scheduled && j.Failures > 0:
 		return "retrying"
 	}
 	return string(j.State)

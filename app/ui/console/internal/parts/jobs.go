@@ -134,9 +134,11 @@ func NewJobRows(p linker, jobs []job.Job) *JobRows {
 	return &rows
 }
 
-// jobChip is the state of a job: one that waits for another try says so.
+// jobChip is the state of a job: one that waits for another try, or was put off by its last one, says so.
 func jobChip(j job.Job) Chip {
 	switch {
+	case j.Snoozed():
+		return NewChip("snoozed")
 	case j.State == job.Scheduled && j.Attempt > 0 && j.Failures > 0:
 		return NewChip("retrying")
 	case j.State == job.Running && !j.CancelAt.IsZero():
@@ -194,6 +196,7 @@ var reasonTexts = map[core.Reason]string{
 	schedule.ReasonExhausted:     "out of retries",
 	schedule.ReasonNoRetry:       "the job asked for no retry",
 	schedule.ReasonLost:          "its worker was lost",
+	schedule.ReasonSnoozed:       "put off by its last attempt",
 	schedule.ReasonSnoozes:       "snoozed too often",
 	job.ReasonDropped:            "dropped from a full queue",
 }

@@ -23,7 +23,7 @@ var Tones = map[string][2]string{
 	"failed": {"bad", "✕"}, "down": {"bad", "✕"}, "error": {"bad", "✕"}, "fail": {"bad", "✕"}, "lost": {"bad", "✕"}, "timeout": {"bad", "✕"}, "dead": {"bad", "✕"},
 	"degraded": {"warn", "!"}, "late": {"warn", "!"}, "retrying": {"warn", "!"}, "failing": {"warn", "!"}, "disabled": {"bad", "✕"}, "confirming": {"warn", "!"}, "draining": {"warn", "!"},
 	"running": {"busy", "▶"}, "recovering": {"busy", "▶"}, "ready": {"busy", "●"},
-	"paused": {"idle", "‖"}, "canceled": {"idle", "–"}, "skipped": {"idle", "»"}, "scheduled": {"idle", "◷"}, "waiting": {"idle", "◷"},
+	"paused": {"idle", "‖"}, "canceled": {"idle", "–"}, "skipped": {"idle", "»"}, "scheduled": {"idle", "◷"}, "snoozed": {"idle", "◷"}, "waiting": {"idle", "◷"},
 	"due": {"busy", "●"}, "not_due": {"idle", "◷"}, "left_out": {"idle", "»"}, "uploaded": {"good", "✓"}, "pending upload": {"idle", "◷"}, "behind": {"warn", "!"}, "expired": {"idle", "–"},
 	"open": {"good", "✓"}, "closed": {"idle", "■"},
 	"flapping": {"warn", "≈"}, "stale": {"warn", "?"}, "unstable": {"warn", "≈"}, "slow": {"warn", "!"}, "maintenance": {"busy", "◇"}, "muted": {"idle", "∅"}, "unknown": {"idle", "?"},
