@@ -122,7 +122,7 @@ func (d *DayTotals) Tally(state job.State, n int64, ran core.Duration) {
 
 // ScheduleDays is the answer to a [DaysQuery].
 type ScheduleDays struct {
-	Days    []DayTotals `json:"days" doc:"Oldest first; days on which nothing ended are left out"`
+	Days    []DayTotals `json:"days" doc:"Oldest first; days on which nothing ended are left out. A job that is retried by hand after it was counted counts again when it ends again"`
 	Partial bool        `json:"partial,omitempty" doc:"More has ended since the last roll-up than is counted at once"`
 }
 
@@ -169,7 +169,7 @@ type TaskDays struct {
 // TaskDaysFound is the answer to a [TaskDaysQuery].
 type TaskDaysFound struct {
 	Items []TaskDays `json:"items" doc:"By namespace and name; names that are no task are left out"`
-	Until time.Time  `json:"until,omitzero" doc:"What ended by then is counted: some minutes ago"`
+	Until time.Time  `json:"until,omitzero" doc:"What ended by then is counted: some minutes ago. A job that is retried by hand later counts again when it ends again"`
 }
 
 // Overview is the state of the whole system on one page.

@@ -27,6 +27,9 @@ const (
 	KeepDays    = 400 * 24 * time.Hour
 )
 
+// ranSQL is how long a finished job ran at last. A clock that was set back during it does not make it negative.
+const ranSQL = `case when claimed_at > 0 and finished_at > claimed_at then finished_at - claimed_at else 0 end`
+
 // jobMark is the point up to which finished jobs are rolled up.
 type jobMark struct{ Minute, after int64 }
 
@@ -144,7 +147,7 @@ func (s *Store) minute(ctx context.Context, minute int64) (out rolled, err error
 			select namespace, queue, schedule_id, task_id, state, trigger,
 				case when schedule_id > 0 and trigger <> 'check' then (case when nominal > 0 then nominal else finished_at end) / 900000000 else 0 end,
 				count(*),
-				cast(sum(case when claimed_at > 0 then finished_at - claimed_at else 0 end) as bigint),
+				cast(sum(`+ranSQL+`) as bigint),
 				sum(case when claimed_at > 0 then 1 else 0 end),
 				cast(sum(case when claimed_at > due_at then claimed_at - due_at else 0 end) as bigint),
 				max(case when claimed_at > due_at then claimed_at - due_at else 0 end)

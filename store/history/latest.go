@@ -41,7 +41,7 @@ func (s *Store) LatestIn(ctx context.Context, tx base.Tx, namespace string, now 
 		return g, err
 	}, `
 		select finished_at / 60000000, namespace, state, count(*),
-			cast(sum(case when claimed_at > 0 then finished_at - claimed_at else 0 end) as bigint),
+			cast(sum(`+ranSQL+`) as bigint),
 			sum(case when claimed_at > 0 then 1 else 0 end),
 			cast(sum(case when claimed_at > due_at then claimed_at - due_at else 0 end) as bigint),
 			max(case when claimed_at > due_at then claimed_at - due_at else 0 end)

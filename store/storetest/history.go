@@ -38,6 +38,7 @@ func init() {
 	add("jobs that end after a clock that was ahead is set right are rolled up", caseEndsAfterAClockThatWasAheadAreRolledUp)
 	add("the database's health: backlog, overdue schedules, history and estimates of rows, and what is wrong", caseTheDatabasesHealth)
 	add("the days of a schedule are the same before and after they were rolled up, and outlive its jobs", caseTheDaysOfAScheduleAreTheSameBefore)
+	add("a job that ran while the clock was set back takes nothing off the time that jobs ran", caseAClockThatIsSetBackLeavesDurations)
 	add("a run counts on its nominal day in the schedule's zone, before and after it was rolled up", caseARunCountsOnItsNominalDayInThe)
 	add("the days of tasks count what ended, each once, and outlive the jobs", caseTheDaysOfTasks)
 	add("nothing is pruned that was not rolled up", caseNothingIsPrunedThatWasNotRolledUp)
@@ -157,6 +158,21 @@ func caseTheDaysOfAScheduleAreTheSameBefore(b *bench) {
 	for must(b.st.Prune(b.ctx))(b) {
 	}
 	want(b, "after more than a year", b.count(`select count(*) from belfry.schedule_days`), 0)
+}
+
+func caseAClockThatIsSetBackLeavesDurations(b *bench) {
+	b.task("t")
+	b.schedule("s", "t", cron("0 0 1 1 *"))
+	must(b.st.TriggerSchedule(b.ctx, "default", "s", job.RunNow{}))(b)
+	s := b.session("t")
+	j := b.claim(s, 1).Jobs[0]
+	b.clock.Move(-time.Hour)
+	b.finish(s, j, job.OutcomeOK)
+	want(b, "live", b.became("s"), "02 1/0/0/0 0s; ")
+	b.clock.Move(time.Hour)
+	b.rollUp()
+	want(b, "rolled up", b.became("s"), "02 1/0/0/0 0s; ")
+	want(b, "least time of tasks", b.count(`select min(ran) from belfry.task_days`), 0)
 }
 
 func caseARunCountsOnItsNominalDayInThe(b *bench) {

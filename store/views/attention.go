@@ -128,7 +128,7 @@ func (s *Store) overviewUsual(ctx context.Context, tx base.Tx, _ string, o *view
 			took, err := base.Collect(ctx, tx, base.ScanInt, `
 				select finished_at - claimed_at
 				from (select state, namespace, claimed_at, finished_at from belfry.jobs_done where task = $1 order by id desc limit `+strconv.Itoa(3*usualRuns)+`) as latest
-				where state = 'succeeded' and namespace = $2 and claimed_at > 0
+				where state = 'succeeded' and namespace = $2 and claimed_at > 0 and finished_at >= claimed_at
 				limit `+strconv.Itoa(usualRuns), r.Task, r.Namespace)
 			if err != nil {
 				return err
