@@ -123,7 +123,8 @@ func (e *Engine) deliverOne(ctx context.Context, box Outbox, t view.TakenAlert) 
 	delivered := e.send(ctx, t)
 	delivered.Took = core.Duration(time.Since(begun))
 	if delivered.Cut = delivered.Error != "" && ctx.Err() != nil; delivered.Error != "" && !delivered.Cut {
-		e.opt.Logger.Warn("message was not accepted", "channel", t.Channel.Name, "namespace", t.Channel.Namespace, "tries", t.Tries+1, "final", delivered.Permanent, "error", delivered.Error)
+		final := delivered.Permanent && t.Hook == 0 // events of a hook are tried again whatever the fault
+		e.opt.Logger.Warn("message was not accepted", "channel", t.Channel.Name, "namespace", t.Channel.Namespace, "tries", t.Tries+1, "final", final, "error", delivered.Error)
 	}
 	// A known result must be written even while the node stops.
 	settling, done := context.WithTimeout(context.WithoutCancel(ctx), longest)

@@ -1,9 +1,11 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -219,6 +221,42 @@ func TestDeadReceiversDelayNoHealthyChannel(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestEventsOfAHookAreNotSaidToBeGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"), sqlite.Options{Synchronous: "NORMAL"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Close() //nolint:errcheck // of a test
+		p, said := &post{Store: st, busy: map[string]bool{}}, &bytes.Buffer{}
+		p.waiting = []view.TakenAlert{{Channel: alert.Channel{Name: "mail"}}, {Channel: alert.Channel{Name: "hook/h"}, Hook: 1}}
+		e, err := engine.New(engine.Options{Store: p, Sender: denied{}, Logger: slog.New(slog.NewTextHandler(said, nil)), Release: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- e.Run(ctx) }()
+		wait(time.Second)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		for _, want := range []string{"channel=mail namespace=\"\" tries=1 final=true", "channel=hook/h namespace=\"\" tries=1 final=false"} {
+			if !strings.Contains(said.String(), want) {
+				t.Errorf("got %s, want %s", said, want)
+			}
+		}
+	})
+}
+
+// denied is a sender whose messages are refused for good.
+type denied struct{}
+
+func (denied) Send(context.Context, alert.Channel, alert.Message) view.DeliveryResult {
+	return view.DeliveryResult{Error: "the address is denied", Permanent: true}
 }
 
 func TestATryThatIsDeafToItsDeadlineGivesItsSlotBack(t *testing.T) {
