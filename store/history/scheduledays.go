@@ -97,7 +97,7 @@ func (s *Store) liveDays(ctx context.Context, tx base.Tx, schedule int64, zone *
 	}
 	scan := func(r base.Rows) (e end, err error) { return e, r.Scan(&e.state, &e.at, &e.took, &e.num, &e.day) }
 	for _, query := range []string{
-		`select state, finished_at, `+ranSQL+`, 1, case when nominal > 0 then nominal else finished_at end from belfry.jobs_done where schedule_id = $1 and schedule_id > 0 and trigger <> 'check' order by id desc`,
+		`select state, finished_at, ` + ranSQL + `, 1, case when nominal > 0 then nominal else finished_at end from belfry.jobs_done where schedule_id = $1 and schedule_id > 0 and trigger <> 'check' order by id desc`,
 		`select decision, decided_at, 0, case when decision = 'skipped' then count else 0 end, nominal from belfry.occurrences where schedule_id = $1 order by nominal desc`,
 	} {
 		ends, err := base.Collect(ctx, tx, scan, query+` limit `+strconv.Itoa(liveLook), schedule)

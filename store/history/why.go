@@ -16,6 +16,7 @@ import (
 	"github.com/belfry-run/belfry/store/cycles"
 	"github.com/belfry-run/belfry/store/jobs"
 	"github.com/belfry-run/belfry/store/programs"
+	"github.com/belfry-run/belfry/store/search"
 	"github.com/belfry-run/belfry/store/steps"
 	"github.com/belfry-run/belfry/store/windows"
 	"github.com/belfry-run/belfry/task"
@@ -88,7 +89,15 @@ func (s *Store) whyRunning(ctx context.Context, tx base.Tx, j job.Job, now time.
 	if !j.CancelAt.IsZero() {
 		w.Summary = fmt.Sprintf("It was asked to end at %s and its worker has not answered yet.", core.Stamp(j.CancelAt))
 	}
-	return nil
+	if j.Kind != task.KindProgram {
+		return nil
+	}
+	// A program that has ended keeps its slot while its files cannot be sent, and only its worker knows that.
+	note, err := search.LastNote(ctx, tx, j)
+	if err == nil && note != "" {
+		w.Summary += " Its worker noted last: " + note
+	}
+	return err
 }
 
 // whyCycle explains which member a cycle has reached, and why that member waits.

@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
@@ -130,4 +131,17 @@ func (s *Store) Logs(ctx context.Context, namespace string, id int64, f job.LogF
 		return err
 	})
 	return p, err
+}
+
+// LastNote returns what a worker noted last in the log of the attempt that runs now; empty for nothing. The output of the job is
+// in other streams.
+func LastNote(ctx context.Context, tx base.Tx, j job.Job) (string, error) {
+	text, _, err := base.First(ctx, tx, func(r base.Rows) (text string, err error) { return text, r.Scan(scanLog{&text}) }, `
+		select body
+		from belfry.logs
+		where job_id = $1 and lease = $2 and stream = 'log' and at >= $3
+		order by seq desc
+		limit 1`, j.ID, j.Lease, base.Micros(j.ClaimedAt.Add(-job.LogEarly)))
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1], err
 }

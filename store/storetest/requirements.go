@@ -29,6 +29,7 @@ func program(name string, isolation task.Isolation) task.Task {
 func init() {
 	addBroker("a worker gets the jobs of tasks whose requirements it meets, and no others", caseAWorkerGetsTheJobsOfTasksWhoseRequirements)
 	add("a program goes to a machine of its make that keeps it apart as strongly as it wants", caseAProgramGoesToAMachineOfItsMake)
+	add("job why of a program that ended says what its worker noted, such as that its files cannot be sent", caseAProgramWhoseFilesAreNotSentSaysSo)
 	add("a program goes to a machine with memory and processors for it, and job why says what the others lack", caseAProgramGoesToAMachineWithMemoryAnd)
 	add("a requirement follows its task until a job starts, and again when it is put back", caseARequirementFollowsItsTaskUntilAJobStarts)
 	add("a requirement that no worker met is met by a later worker, on schedules and retries too", caseARequirementThatNobodyMetIsMetByWho)
@@ -61,6 +62,21 @@ func caseAProgramGoesToAMachineOfItsMake(b *bench) {
 			fits = 1
 		}
 		want(b, fmt.Sprintf("jobs for %+v", has), len(b.claim(s, 1).Jobs), fits)
+	}
+}
+
+func caseAProgramWhoseFilesAreNotSentSaysSo(b *bench) {
+	programs{b}.readyProgram(program("boxed", task.IsolationConfined))
+	id := b.enqueue(job.NewJob{Task: "boxed"}).ID
+	s := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindProgram}, Queues: map[string]int{"default": 1}, Has: task.Has{Arch: "amd64", Isolation: task.IsolationNamespaces}}))(b)
+	ref := refOf(b.claim(s, 1).Jobs[0])
+	const full = "belfry: output: there is no space left for artifacts; trying again for 10m at most"
+	ok(b, b.st.Append(b.ctx, s.ID, []job.LogPiece{
+		{Ref: ref, Seq: 0, Stream: job.Log, At: Epoch, Text: "belfry: it begins\n" + full + "\n"},
+		{Ref: ref, Seq: 1, Stream: job.Stdout, At: Epoch, Text: "of the program"},
+	}))
+	if why := must(b.st.Why(b.ctx, "default", id))(b); !strings.HasSuffix(why.Summary, "Its worker noted last: "+full) {
+		b.Errorf("why: got %q, want the note of the worker", why.Summary)
 	}
 }
 
