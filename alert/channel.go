@@ -137,6 +137,16 @@ func (c Channel) Redacted() Channel {
 	return c.MapSecrets(func(_ string, s core.Secret) core.Secret { return s.Redacted() })
 }
 
+// Redacts reports that a secret is only its placeholder: the key to open it is missing. Another node may have the key.
+func (c Channel) Redacts() bool {
+	found := false
+	c.MapSecrets(func(_ string, s core.Secret) core.Secret {
+		found = found || s == core.Redacted
+		return s
+	})
+	return found
+}
+
 // KeepSecrets restores the secrets of old in a redacted channel that is saved
 // again. A channel with a new destination gets none of them: otherwise a person
 // who may edit it but not read its secrets could have them sent to their own

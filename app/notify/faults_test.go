@@ -136,3 +136,19 @@ func checkSecrets(t *testing.T, name string, err error) {
 		}
 	}
 }
+
+// A secret whose key is missing is only its placeholder. It is sent nowhere, and another node may have the key.
+func TestAChannelWhoseSecretsCannotBeOpenedIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t, status(200))
+	s := newSender(t)
+	for name, c := range httpChannels(r.URL) {
+		if c = c.Redacted(); !c.Redacts() {
+			continue // it has no secret
+		}
+		checkFault(t, name, s.Send(t.Context(), c, messages[0].Message), false, "seal_key_file")
+	}
+	if n := len(r.take()); n != 0 {
+		t.Errorf("got %d requests, want none", n)
+	}
+}

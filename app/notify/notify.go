@@ -111,6 +111,9 @@ func (s *Sender) Send(ctx context.Context, c alert.Channel, m alert.Message) err
 	if c.Webhook != nil && public.IsSubscriber(c.Name) {
 		by = s.strangers
 	}
+	if err == nil && c.Redacts() {
+		err = &fault{text: "its secrets cannot be opened by this node: see that its seal_key_file has the key that they were sealed with"}
+	}
 	if err == nil {
 		err = w.send(by, ctx, c, m)
 	}

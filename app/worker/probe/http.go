@@ -62,6 +62,9 @@ func (c *check) ask(ctx context.Context) (reach.Answer, *reach.Fault) {
 			Warm: h.KeepAlive || isJob, Racing: isJob, Family: h.Family, Proxy: h.Proxy, ServerName: h.ServerName, SkipVerify: h.SkipVerify, CA: h.CA,
 		},
 	}
+	if c.Task.Redacts() {
+		return reach.Answer{}, reach.Ours(task.CodeConfig, noKey)
+	}
 	if a := h.Auth; a != nil {
 		addAuth(c, string(a.Password), string(a.Bearer), string(a.Key))
 		what.Route.Cert, what.Route.Key = a.Cert, string(a.Key)
@@ -72,6 +75,10 @@ func (c *check) ask(ctx context.Context) (reach.Answer, *reach.Fault) {
 	}
 	return c.Fetch(ctx, what)
 }
+
+// noKey is the fault of a task whose secrets were not opened. Their placeholder is sent nowhere: the target would refuse it, and
+// seem to be down.
+const noKey = "http.auth: its secrets cannot be opened by the node that gave out the job: see that its seal_key_file has the key that they were sealed with"
 
 // addAuth adds secrets of the task's auth.
 func addAuth(c *check, texts ...string) {

@@ -73,6 +73,11 @@ func (e *Executor) request(ctx context.Context, r *worker.Run) job.Finish {
 	if err != nil {
 		return r.Refused("%s", err)
 	}
+	if c.Task.Redacts() {
+		f := r.Failed(noKey)
+		f.Infra = true // another node may have the key
+		return f
+	}
 	a, fault := c.ask(ctx)
 	if fault != nil && a.Hops == 0 {
 		return r.Refused("%s", reach.Reason(fault.Err))

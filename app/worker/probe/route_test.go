@@ -17,6 +17,7 @@ import (
 
 	"github.com/belfry-run/belfry/app/worker/probe"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
@@ -180,4 +181,23 @@ func TestChecksUseOnlyTheChosenAddressFamily(t *testing.T) {
 	wants(t, look(t, tk), task.CheckError, task.CodeConfig, "not of the family")
 	tk.HTTP.Family = task.FamilyIPv4
 	wants(t, look(t, tk), task.CheckOK, "", "")
+}
+
+// The key that a secret was sealed with is missing. What stands for the secret is not sent, and the target does not seem down.
+func TestSecretsThatWereNotOpenedAreSentNowhere(t *testing.T) {
+	t.Parallel()
+	called := false
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		called = true
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer s.Close()
+	h := task.HTTP{URL: s.URL, Auth: &task.HTTPAuth{Bearer: core.Redacted}}
+	wants(t, look(t, task.Task{HTTP: &h}), task.CheckError, task.CodeConfig, "seal_key_file")
+	if r := ask(t, h); r.Outcome != job.OutcomeError || !r.Infra || r.NoRetry || !strings.Contains(r.Error, "seal_key_file") {
+		t.Errorf("got %+v, want a fault of the machine", r.Finish)
+	}
+	if called {
+		t.Error("the target was called")
+	}
 }
