@@ -22,16 +22,6 @@ func (t Task) Redacted() Task {
 	return t.MapSecrets(func(_ string, s core.Secret) core.Secret { return s.Redacted() })
 }
 
-// Redacts reports that a secret is only its placeholder: the node that gave out the job has not the key to open it.
-func (t Task) Redacts() bool {
-	found := false
-	t.MapSecrets(func(_ string, s core.Secret) core.Secret {
-		found = found || s == core.Redacted
-		return s
-	})
-	return found
-}
-
 // KeepSecrets restores the secrets of old in a redacted task that is saved again.
 // A task with another host gets none of them: otherwise a person who may edit the
 // task could have its secrets sent to their own address.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/belfry-run/belfry/app/worker/internal/reach"
 	"github.com/belfry-run/belfry/app/worker/probe/condition"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -62,7 +63,7 @@ func (c *check) ask(ctx context.Context) (reach.Answer, *reach.Fault) {
 			Warm: h.KeepAlive || isJob, Racing: isJob, Family: h.Family, Proxy: h.Proxy, ServerName: h.ServerName, SkipVerify: h.SkipVerify, CA: h.CA,
 		},
 	}
-	if c.Task.Redacts() {
+	if redacts(c.Task) {
 		return reach.Answer{}, reach.Ours(task.CodeConfig, noKey)
 	}
 	if a := h.Auth; a != nil {
@@ -79,6 +80,16 @@ func (c *check) ask(ctx context.Context) (reach.Answer, *reach.Fault) {
 // noKey is the fault of a task whose secrets were not opened. Their placeholder is sent nowhere: the target would refuse it, and
 // seem to be down.
 const noKey = "http.auth: its secrets cannot be opened by the node that gave out the job: see that its seal_key_file has the key that they were sealed with"
+
+// redacts reports that a secret of the task is only its placeholder.
+func redacts(t task.Task) bool {
+	found := false
+	t.MapSecrets(func(_ string, s core.Secret) core.Secret {
+		found = found || s == core.Redacted
+		return s
+	})
+	return found
+}
 
 // addAuth adds secrets of the task's auth.
 func addAuth(c *check, texts ...string) {

@@ -73,7 +73,7 @@ func (e *Executor) request(ctx context.Context, r *worker.Run) job.Finish {
 	if err != nil {
 		return r.Refused("%s", err)
 	}
-	if c.Task.Redacts() {
+	if redacts(c.Task) {
 		f := r.Failed(noKey)
 		f.Infra = true // another node may have the key
 		return f
