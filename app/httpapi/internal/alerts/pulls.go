@@ -76,6 +76,12 @@ func (s *server) pull(ctx context.Context, ns, name, after string, wait time.Dur
 			return hook.Pulled{}, err
 		}
 		defer s.Streams.Free(token.ID)
+	} else {
+		give, err := s.HoldPage(ctx)
+		if err != nil {
+			return hook.Pulled{}, err
+		}
+		defer give()
 	}
 	waiting, cancel := s.Until(ctx)
 	defer cancel()

@@ -101,6 +101,11 @@ func (a *API) takeMemory(ctx context.Context, e Endpoint, control *http.Response
 	return give, err
 }
 
+// HoldPage takes the share of a page, for a route that only sometimes answers one.
+func (a *API) HoldPage(ctx context.Context) (give func(), err error) {
+	return a.memory.take(ctx, holderOf(CallOf(ctx).Token), pageShare)
+}
+
 func holderOf(t access.Token) string {
 	if t.Namespace != "" && t.Namespace != core.AnyNamespace {
 		return "namespace " + t.Namespace

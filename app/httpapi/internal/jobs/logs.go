@@ -47,15 +47,21 @@ func (s *server) jobLogRoute() {
 		if in.Follow {
 			return s.follow(ctx, ns, in.ID, in.Attempt, cmp.Or(in.Last, in.Cursor))
 		}
+		give, err := s.HoldPage(ctx)
+		if err != nil {
+			return nil, err
+		}
 		ctx, cancel := context.WithTimeout(ctx, api.HandleTimeout)
 		defer cancel()
 		lines, err := api.Page(s.service.Logs(ctx, ns, in.ID, job.LogFilter{
 			Paging: core.Paging{Limit: in.Limit, Cursor: in.Cursor}, Attempt: in.Attempt,
 		}))
 		if err != nil {
+			give()
 			return nil, err
 		}
 		return func(w http.ResponseWriter) {
+			defer give()
 			w.Header().Set("Content-Type", "application/json")
 			enc := json.NewEncoder(w)
 			enc.SetEscapeHTML(false)

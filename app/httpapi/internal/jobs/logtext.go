@@ -60,12 +60,19 @@ func (s *server) logTextRoutes() {
 		if err := api.OneOf("stream", in.Stream, job.Stdout, job.Stderr, job.Log); err != nil {
 			return nil, err
 		}
+		if err := s.Streams.Take(c.Token.ID, s.Options.MaxStreams); err != nil { // a slow reader takes as long as that of a stream
+			return nil, err
+		}
 		q := job.LogQuery{Attempt: in.Attempt, Stream: in.Stream, Limit: job.MaxLogText}
 		part, err := s.service.LogText(ctx, ns, in.ID, q)
 		if err != nil {
+			s.Streams.Free(c.Token.ID)
 			return nil, err
 		}
-		return func(w http.ResponseWriter) { s.sendLog(ctx, w, ns, in.ID, q, part) }, nil
+		return func(w http.ResponseWriter) {
+			defer s.Streams.Free(c.Token.ID)
+			s.sendLog(ctx, w, ns, in.ID, q, part)
+		}, nil
 	})
 }
 
