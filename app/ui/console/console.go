@@ -15,6 +15,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/internal/memory"
 	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/app/ui/signin"
@@ -82,6 +83,7 @@ type Console struct {
 	mux     *http.ServeMux
 	handler http.Handler
 	streams atomic.Int64
+	forms   *memory.Shares // memory of the forms of people
 
 	refusals *rate.Limiter // of sign-ins through the provider that the log warns of
 
@@ -126,7 +128,7 @@ func New(o Options) (*Console, error) {
 	readAssets()
 	o.Limits = o.Limits.WithDefaults()
 	o.MaxStreams = core.Or(o.MaxStreams, maxStreams)
-	c := &Console{opt: o, log: o.Logger, mux: http.NewServeMux(), refusals: newRefusals(), site: &frame.Site{
+	c := &Console{opt: o, log: o.Logger, mux: http.NewServeMux(), refusals: newRefusals(), forms: memory.New(), site: &frame.Site{
 		Log: o.Logger, Version: o.Version, Now: o.Now, Status: o.Status, Uploads: o.Uploads, Assets: readAssets,
 		ReadDefinition: o.ReadDefinition, WriteDefinition: o.WriteDefinition, PlaceDefinition: o.PlaceDefinition,
 	}}

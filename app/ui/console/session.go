@@ -144,7 +144,11 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 			return
 		}
 		if err = p.enter(s.Secret); err == nil {
-			err = p.readForm(maxForm)
+			var give func()
+			if give, err = c.forms.Take(r.Context(), p.Token.Actor(), formShare(r)); err == nil {
+				defer give()
+				err = p.readForm(maxForm)
+			}
 		}
 		if err == nil && p.R.PostForm.Has(keptField) {
 			err = p.typeAgain(personOf(p.Token, s.Own))
@@ -182,6 +186,14 @@ func (p *page) failed(err error) {
 
 // maxForm bounds a form, in bytes.
 const maxForm = 1 << 20
+
+// formShare is the share of a form in the memory of all. A longer one is a file, most of which is not in memory, or is refused.
+func formShare(r *http.Request) int64 {
+	if r.ContentLength < 0 {
+		return maxForm
+	}
+	return min(r.ContentLength, maxForm)
+}
 
 // readForm reads the posted form before the handler does, whose FormValue would take a broken or too large body for an empty
 // one.

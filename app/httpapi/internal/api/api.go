@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/internal/memory"
 )
 
 // Options of the frame. Package httpapi documents them.
@@ -71,8 +72,8 @@ type API struct {
 	notes    notes
 	outage   outage
 
-	memory       *memory // of requests but those of workers
-	workerMemory *memory
+	memory       *memory.Shares // of requests but those of workers
+	workerMemory *memory.Shares
 	// versioned are the paths whose answers have a version.
 	versioned map[string]bool
 
@@ -95,7 +96,7 @@ func New(o Options) (*API, error) {
 		Options:   o,
 		Guard:     newGuard(o.Auth),
 		versioned: map[string]bool{},
-		memory:    newMemory(), workerMemory: newMemory(),
+		memory:    memory.New(), workerMemory: memory.New(),
 		Signing: signing{From: o.Attempts},
 		Mux:     http.NewServeMux(),
 		Trials:  rate.NewLimiter(trialsPerSecond, TrialsAtOnce),

@@ -7,61 +7,12 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/internal/memory"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 )
-
-func TestRequestsOfOneNamespaceLeaveMemoryToOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
-		var gives []func()
-		take := func(name string, n int64) error {
-			give, err := m.take(t.Context(), name, n)
-			if err == nil {
-				gives = append(gives, give)
-			}
-			return err
-		}
-		const most = maxOfOne / pageShare
-		for range most {
-			if err := take("namespace a", pageShare); err != nil {
-				t.Fatal(err)
-			}
-		}
-		began := time.Now()
-		if err := take("namespace a", pageShare); core.CodeOf(err) != core.Unavailable || !strings.Contains(err.Error(), "namespace a") || time.Since(began) != memoryWait {
-			t.Errorf("one page beyond the share: got error %v after %s", err, time.Since(began))
-		}
-		for _, name := range []string{"namespace b", "namespace c", "namespace d"} {
-			if err := take(name, 1<<40); err != nil { // a larger request takes the whole share of its namespace
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-		if err := take("namespace e", leastShare); core.CodeOf(err) != core.Unavailable {
-			t.Errorf("a request beyond all memory: got error %v", err)
-		}
-
-		went := make(chan error)
-		go func() { went <- take("namespace a", pageShare) }()
-		synctest.Wait()
-		gives[0]()
-		if err := <-went; err != nil {
-			t.Errorf("a request that waits for another: %v", err)
-		}
-		for _, give := range gives[1:] {
-			give()
-		}
-		if len(m.of) != 0 {
-			t.Errorf("holders without requests: %v", m.of)
-		}
-		if !m.all.TryAcquire(maxInProgress) {
-			t.Error("memory is taken without requests")
-		}
-	})
-}
 
 func TestSharesOfRequests(t *testing.T) {
 	t.Parallel()
@@ -94,9 +45,11 @@ func TestSharesOfRequests(t *testing.T) {
 // A worker renews its session while other callers have all the memory of requests.
 func TestRequestsOfWorkersHaveMemoryOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &API{memory: newMemory(), workerMemory: newMemory()}
-		if err := a.memory.all.Acquire(t.Context(), maxInProgress); err != nil {
-			t.Fatal(err)
+		a := &API{memory: memory.New(), workerMemory: memory.New()}
+		for _, name := range []string{"a", "b", "c", "d"} {
+			if _, err := a.memory.Take(t.Context(), name, memory.Most); err != nil {
+				t.Fatal(err)
+			}
 		}
 		for scope, code := range map[access.Scope]core.Code{access.ScopeRead: core.Unavailable, access.ScopeWorker: ""} {
 			give, err := a.takeMemory(context.WithValue(t.Context(), callKey{}, &Call{}), Endpoint{Scope: scope}, http.NewResponseController(httptest.NewRecorder()), httptest.NewRequest("POST", "/", nil))
