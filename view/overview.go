@@ -8,6 +8,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/workflow"
 )
 
 // StripQuery asks for the latest results of schedules.
@@ -187,6 +188,9 @@ type Overview struct {
 	Late    []Next             `json:"late" doc:"Schedules that are overdue for more than 10 s, the most overdue first"`
 	Lost    []LostWorker       `json:"lost" doc:"Workers that were lost within an hour, and of whose name none is there again"`
 	Starts  []Starts           `json:"starts" doc:"What ahead counts, by quarters of an hour; empty ones are left out"`
+
+	Approvals     []workflow.Asked `json:"approvals" doc:"Runs of workflows that wait for an approval, those that wait longest first; at most 20"`
+	MoreApprovals bool             `json:"more_approvals,omitempty" doc:"More runs wait for an approval"`
 
 	ScheduleLag core.Duration      `json:"schedule_lag" doc:"How long the most overdue schedule waits to be fired"`
 	Next        []Next             `json:"next" doc:"Schedules that are due next"`

@@ -76,6 +76,8 @@ func TestPlans(t *testing.T) {
 		{`insert into belfry.jobs_done select id, namespace, task_id, task, kind, queue, priority, 'succeeded', '', '', '', input, tags, trigger, schedule, schedule_id, generation, nominal, due_at, created_at, 0, 0,
 			1, 0, 0, 3, 1000000, 1, '', null, '', (extract(epoch from now()) * 1000000)::bigint, null from belfry.jobs where state = 'ready'`, nil},
 		{`update belfry.jobs_done set id = id + 10000000`, nil},
+		{`insert into belfry.workflow_runs (job_id, task_id, namespace, ended_at, asked_at, plan, doc)
+			select -n, 1, 'other' || n % 2, case when n % 10 > 0 then n else 0 end, case when n % 10 = 0 then n else 0 end, '{}', '{}' from generate_series(1, 20000) as n`, nil},
 		{`insert into belfry.schedule_days select 20000 + n % 1000, n, 1, 0, 0, 0, 0 from generate_series(1, 100000) as n`, nil},
 		{`insert into belfry.leases (job_id, number, session, claimed_at, deadline_at) select id, id, 'other' || id % 100, 1, 1 from belfry.jobs where state = 'ready' and id % 40 = 0`, nil},
 	} {
@@ -225,7 +227,8 @@ func TestPlans(t *testing.T) {
 			_, err := st.Upcoming(ctx, schedule.Ahead{})
 			return err
 		}},
-		{"overview", []string{"schedules_due", "job_minutes"}, func() error { _, err := st.Overview(ctx, ""); return err }},
+		{"overview", []string{"schedules_due", "job_minutes", "workflow_runs_asked"}, func() error { _, err := st.Overview(ctx, ""); return err }},
+		{"overview of all namespaces", []string{"workflow_runs_asked"}, func() error { _, err := st.Overview(ctx, core.AnyNamespace); return err }},
 		{"list events of a pulled hook", []string{"hook_events_pending", "hook_events_seq"}, func() error {
 			h, err := st.SaveHook(ctx, hook.Hook{Name: "pulled", Pull: true})
 			if err != nil {

@@ -227,7 +227,7 @@ func TestPlans(t *testing.T) {
 			return err
 		}},
 		{"queues", []string{"jobs_scheduled_in (queue=?)", "jobs_ready (queue=?)"}, nil, func() error { _, err := st.Queues(ctx); return err }},
-		{"overview", []string{"schedules_due (next_at>?)", "jobs_done_failed", "job_minutes USING PRIMARY KEY (minute>?)", "jobs_ready (queue=?)"}, []string{"schedules_1 (namespace=?)"}, func() error {
+		{"overview", []string{"schedules_due (next_at>?)", "jobs_done_failed", "job_minutes USING PRIMARY KEY (minute>?)", "jobs_ready (queue=?)", "workflow_runs_asked_in (namespace=? AND asked_at>?)"}, []string{"schedules_1 (namespace=?)"}, func() error {
 			_, err := st.Overview(ctx, "")
 			return err
 		}},

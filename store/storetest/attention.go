@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
+	"github.com/belfry-run/belfry/workflow"
 )
 
 // The overview of a day must equal the known history of this day.
@@ -73,4 +74,61 @@ func caseAnOverviewListsFaults(b *bench) {
 	b.session("good")
 	o = must(b.st.Overview(b.ctx, "other"))(b)
 	want(b, "overview of another namespace", len(o.Failing)+len(o.Day)+len(o.Late)+len(o.Lost)+len(o.Starts), 0)
+}
+
+// A run is listed while a step waits for an approval, and not while it waits for a signal.
+func caseAnOverviewListsApprovals(b *bench) {
+	f := newGraph(b, "w", task.Workflow{Steps: []task.Step{
+		{Name: "early", Signal: "begin"},
+		{Name: "sure", Approval: "Is it good?", Timeout: core.Duration(time.Hour), Needs: []string{"early"}},
+		{Name: "paid", Approval: "Is it paid?", Needs: []string{"early"}},
+		step("ship", "a", "sure", "paid"),
+	}})
+	said := func(namespace string) string {
+		b.Helper()
+		o := must(b.st.Overview(b.ctx, namespace))(b)
+		text := fmt.Sprint(len(o.Approvals), o.MoreApprovals)
+		for _, a := range o.Approvals[:min(len(o.Approvals), 2)] {
+			text += fmt.Sprint("; ", a.Namespace, " ", a.RunID, " ", a.Workflow, " ", a.Step, " ", a.Approval, " ", a.Since.Sub(Epoch), " ", a.Until.Sub(Epoch), " ", a.More)
+		}
+		return text
+	}
+	send := func(id int64, name string, reject bool) {
+		b.Helper()
+		must(b.st.SendSignal(b.ctx, "default", id, workflow.Signal{Name: name, Reject: reject}))(b)
+		f.engine()
+	}
+	first := f.run("w", "")
+	want(b, "while it waits for a signal", said("default"), "0 false")
+	b.clock.Move(time.Minute)
+	send(first.ID, "begin", false)
+	one := fmt.Sprintf("default %d w sure Is it good? 1m0s 1h1m0s 1", first.ID)
+	want(b, "of its namespace", said("default"), "1 false; "+one)
+	want(b, "of all namespaces", said(core.AnyNamespace), "1 false; "+one)
+	want(b, "of another namespace", said("other"), "0 false")
+	b.clock.Move(time.Minute)
+	second := f.run("w", "")
+	send(second.ID, "begin", false)
+	two := fmt.Sprintf("default %d w sure Is it good? 2m0s 1h2m0s 1", second.ID)
+	want(b, "the longest wait first", said("default"), "2 false; "+one+"; "+two)
+	send(first.ID, "sure", false)
+	want(b, "the other step", said("default"), fmt.Sprintf("2 false; default %d w paid Is it paid? 1m0s 24h1m0s 0; %s", first.ID, two))
+	send(first.ID, "paid", true)
+	want(b, "answered", said("default"), "1 false; "+two)
+	b.clock.Set(-5 * time.Hour)
+	ok(b, b.st.ShiftClock(b.ctx, -5*time.Hour))
+	moved := must(b.st.WorkflowRun(b.ctx, "default", second.ID))(b).Run.Steps[1]
+	want(b, "the clock is set", fmt.Sprint(moved.Since.Sub(Epoch), " ", moved.Until.Sub(Epoch)), "-4h58m0s -3h58m0s")
+	want(b, "the clock is set", said("default"), fmt.Sprintf("1 false; default %d w sure Is it good? -4h58m0s -3h58m0s 1", second.ID))
+	b.cancel(second.ID)
+	f.engine()
+	want(b, "canceled", said("default"), "0 false")
+	for range 21 {
+		b.clock.Move(time.Second)
+		send(f.run("w", "").ID, "begin", false)
+	}
+	want(b, "at most 20", said("default")[:8], "20 true;")
+	b.clock.Move(25 * time.Hour)
+	f.engine()
+	want(b, "timed out", said(core.AnyNamespace), "0 false")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/history"
 	"github.com/belfry-run/belfry/view"
+	"github.com/belfry-run/belfry/workflow"
 )
 
 // Bounds of the reads for the list "needs attention" of an overview.
@@ -176,6 +177,30 @@ func (s *Store) overviewLate(ctx context.Context, tx base.Tx, namespace string, 
 		limit `+strconv.Itoa(overviewRows), w.Args...)
 	if o.Late == nil {
 		o.Late = []view.Next{}
+	}
+	return err
+}
+
+// overviewApprovals lists runs of workflows that wait for an approval, those that wait longest first.
+func (s *Store) overviewApprovals(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) (err error) {
+	w := &base.Where{Conds: []string{"asked_at > 0"}}
+	w.Namespace("namespace", namespace)
+	o.Approvals, err = base.Collect(ctx, tx, func(r base.Rows) (a workflow.Asked, err error) {
+		var moved int64
+		err = r.Scan(base.ScanDoc(&a), &moved)
+		a.Move(time.Duration(moved) * time.Microsecond)
+		return a, err
+	}, `
+		select asked, (select total from belfry.clock) - clock
+		from belfry.workflow_runs
+		where `+w.Sql()+`
+		order by asked_at, job_id
+		limit `+strconv.Itoa(overviewRows+1), w.Args...)
+	if o.MoreApprovals = len(o.Approvals) > overviewRows; o.MoreApprovals {
+		o.Approvals = o.Approvals[:overviewRows]
+	}
+	if o.Approvals == nil {
+		o.Approvals = []workflow.Asked{}
 	}
 	return err
 }

@@ -45,7 +45,7 @@ func (s *Store) Overview(ctx context.Context, namespace string) (o view.Overview
 		}
 		for _, part := range []func(context.Context, base.Tx, string, *view.Overview) error{
 			s.overviewRunning, s.overviewUsual, s.overviewFailed, s.overviewFailing, s.overviewDay, s.overviewLatest, s.overviewQueues, s.overviewNext, s.overviewLate,
-			s.overviewAhead, s.overviewIncidents, s.overviewLost,
+			s.overviewAhead, s.overviewIncidents, s.overviewLost, s.overviewApprovals,
 		} {
 			if err := part(ctx, tx, namespace, &o); err != nil {
 				return err

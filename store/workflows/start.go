@@ -306,10 +306,18 @@ func (c *Change) StopRuns(rows []jobs.JobRow, reason core.Reason, note string, h
 	return nil
 }
 
-// save writes the progress of a run and the time of the next look at it.
+// save writes the progress of a run and the time of the next look at it. The approval that it waits for has columns of its
+// own, because a list of them cannot read all plans.
 func (c *Change) save(p *progress, due int64) error {
+	asked, ask := int64(0), ""
+	if a, waits := p.Asks(p.plan); waits {
+		asked, ask = base.Micros(a.Since), base.Text(a)
+	}
 	stopping := base.Bit(p.Stopping(p.plan))
-	_, err := c.Tx.Exec(c.Ctx, `update belfry.workflow_runs set due_at = $2, clock = $6, set_by = 0, stopping = $3, ended_at = $4, doc = $5 where job_id = $1`,
-		p.JobID, due, stopping, base.Micros(p.EndedAt), base.Text(p.Run), p.clock.Microseconds())
+	_, err := c.Tx.Exec(c.Ctx, `
+		update belfry.workflow_runs
+		set due_at = $2, clock = $6, set_by = 0, stopping = $3, ended_at = $4, doc = $5, asked_at = $7, asked = $8
+		where job_id = $1`,
+		p.JobID, due, stopping, base.Micros(p.EndedAt), base.Text(p.Run), p.clock.Microseconds(), asked, ask)
 	return err
 }

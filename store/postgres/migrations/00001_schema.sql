@@ -806,12 +806,16 @@ create table belfry.workflow_runs (
 	set_by    bigint not null default 0, -- by how much due_at has followed it since
 	stopping  bigint not null default 0, -- jobs of its steps may have to be asked to end
 	ended_at  bigint not null default 0,
+	asked_at  bigint not null default 0, -- since when a step waits for an approval
+	asked     text not null default '', -- that step, for lists
 	plan      text not null, -- what it was begun with
 	doc       text not null
 ) with (fillfactor = 70);
 
 create index workflow_runs_due on belfry.workflow_runs (due_at) where due_at > 0;
 create index workflow_runs_ended on belfry.workflow_runs (ended_at) where ended_at > 0;
+create index workflow_runs_asked on belfry.workflow_runs (asked_at, job_id) where asked_at > 0;
+create index workflow_runs_asked_in on belfry.workflow_runs (namespace, asked_at, job_id) where asked_at > 0;
 
 -- The items of steps: a job each, or a signal that was taken. Writers: as of the runs.
 create table belfry.workflow_items (

@@ -33,7 +33,7 @@ func (s *server) historyRoutes() {
 		}
 		o.Workers = api.OwnWorkers(c.Token, o.Workers)
 		o.Running, o.Failed, o.Queues, o.Minutes = api.List(o.Running), api.List(o.Failed), api.List(o.Queues), api.List(o.Minutes)
-		o.Next, o.Incidents, o.Workers = api.List(o.Next), api.List(o.Incidents), api.List(o.Workers)
+		o.Next, o.Incidents, o.Workers, o.Approvals = api.List(o.Next), api.List(o.Incidents), api.List(o.Workers), api.List(o.Approvals)
 		o.Ahead = api.FullForecast(o.Ahead)
 		return o, err
 	})

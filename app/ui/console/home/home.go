@@ -89,6 +89,9 @@ func (d homeData) named(namespace string) view.Named {
 	for _, f := range d.Failing {
 		n.Task(f.Task)
 	}
+	for _, a := range d.Approvals {
+		n.Task(a.Workflow)
+	}
 	for _, s := range d.Soon() {
 		n.Schedules = append(n.Schedules, s.Schedule)
 	}
@@ -120,7 +123,7 @@ func (d homeData) Title() string {
 
 // Fresh reports that nothing has been done here yet.
 func (d homeData) Fresh() bool {
-	return len(d.Running)+len(d.Failed)+len(d.Next)+len(d.Incidents)+len(d.Minutes)+len(d.Day)+d.Monitors.Count == 0
+	return len(d.Running)+len(d.Failed)+len(d.Next)+len(d.Incidents)+len(d.Approvals)+len(d.Minutes)+len(d.Day)+d.Monitors.Count == 0
 }
 
 // Some is the first running jobs.

@@ -1,12 +1,15 @@
 package home
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/workflow"
 )
 
 // need is a row of the list "needs attention", with its actions.
@@ -30,7 +33,7 @@ type act struct {
 // moreLate is the number of late schedules with a row of their own. The others share one row.
 const moreLate = 3
 
-// needs lists faults first, then warnings.
+// needs lists faults first, then warnings, then approvals.
 func (p *page) needs(d homeData) (all []need) {
 	can := p.Can(access.ScopeOperate)
 	add := func(n need, acts ...act) {
@@ -103,7 +106,34 @@ func (p *page) needs(d homeData) (all []need) {
 	for _, l := range d.Lost {
 		add(need{ID: "lost-" + l.Session, Tone: "warn", Name: l.Name, Link: p.Link("workers", l.Session), What: "Lost: it stopped renewing", Kind: "worker", Since: l.At})
 	}
+	for _, a := range d.Approvals {
+		run := p.LinkIn(a.Namespace, "jobs", a.RunID)
+		n := need{ID: "approval-" + strconv.FormatInt(a.RunID, 10), Tone: "warn", Name: a.Workflow, Title: d.Titles.Task(a.Workflow), Link: run, What: asks(a, d.Now), Kind: "approval", Since: a.Since}
+		if can {
+			n.Acts = []act{{Name: "Answer…", Link: run + "#graph-" + a.Step + "-why"}}
+		}
+		all = append(all, n)
+	}
+	if d.MoreApprovals {
+		add(need{ID: "approvals", Tone: "warn", Name: "More approvals", Link: p.With(p.Link("jobs"), "q", "kind:workflow state:waiting"), What: "More runs wait for an approval", Kind: "approval"})
+	}
 	return all
+}
+
+// asks says which approval a run waits for, and for how long it still does.
+func asks(a workflow.Asked, now time.Time) string {
+	said := fmt.Sprintf("Run %d waits for approval of step %s", a.RunID, a.Step)
+	if a.More > 0 {
+		said += " and " + parts.Plural(a.More, "other", "others")
+	}
+	if left := a.Until.Sub(now); left > 0 {
+		unit := time.Second
+		if left >= 2*time.Minute {
+			unit = time.Minute
+		}
+		said += ", timeout in " + core.SpanText(left.Round(unit))
+	}
+	return said + ": " + parts.Short(160, parts.FirstLine(a.Approval))
 }
 
 // needsShown is how many are shown at once; the others unfold.
