@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/view"
+	"github.com/belfry-run/belfry/workflow"
 )
 
 var homeNow = time.Date(2026, 11, 21, 12, 43, 5, 0, time.UTC)
@@ -78,6 +79,24 @@ func TestTheProgressOfARunIsComparedWithItsUsualDuration(t *testing.T) {
 	} {
 		if b := share(job.RunningJob{Elapsed: core.Duration(row.elapsed), Usual: core.Duration(row.usual)}); b.Text != row.text || b.Tone != row.tone {
 			t.Errorf("%+v, want %+v", b, row)
+		}
+	}
+}
+
+func TestAnApprovalSaysItsStepRunAndTimeout(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		left time.Duration
+		more int
+		want string
+	}{
+		{3*time.Hour - 20*time.Second, 0, "Approval of sure, run 7, within 3 h: Is it good?"},
+		{50 * time.Second, 1, "Approval of sure and 1 other, run 7, within 50 s: Is it good?"},
+		{-time.Second, 2, "Approval of sure and 2 others, run 7: Is it good?"},
+	} {
+		a := workflow.Asked{RunID: 7, Step: "sure", Approval: "Is it good?\nLook at the page.", Until: homeNow.Add(row.left), More: row.more}
+		if got := asks(a, homeNow); got != row.want {
+			t.Errorf("got %q, want %q", got, row.want)
 		}
 	}
 }

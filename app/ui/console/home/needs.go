@@ -108,30 +108,31 @@ func (p *page) needs(d homeData) (all []need) {
 	}
 	for _, a := range d.Approvals {
 		run := p.LinkIn(a.Namespace, "jobs", a.RunID)
-		n := need{ID: "approval-" + strconv.FormatInt(a.RunID, 10), Tone: "warn", Name: a.Workflow, Title: d.Titles.Task(a.Workflow), Link: run, What: asks(a, d.Now), Kind: "approval", Since: a.Since}
+		n := need{ID: "approval-" + strconv.FormatInt(a.RunID, 10), Tone: "warn", Name: a.Workflow, Title: d.Titles.Task(a.Workflow), Link: run, What: asks(a, d.Now), Kind: "workflow", Since: a.Since}
 		if can {
 			n.Acts = []act{{Name: "Answer…", Link: run + "#graph-" + a.Step + "-why"}}
 		}
 		all = append(all, n)
 	}
 	if d.MoreApprovals {
-		add(need{ID: "approvals", Tone: "warn", Name: "More approvals", Link: p.With(p.Link("jobs"), "q", "kind:workflow state:waiting"), What: "More runs wait for an approval", Kind: "approval"})
+		add(need{ID: "approvals", Tone: "warn", Name: "More approvals", Link: p.With(p.Link("jobs"), "q", "kind:workflow state:waiting"), What: "More runs wait for an approval", Kind: "workflow"})
 	}
 	return all
 }
 
 // asks says which approval a run waits for, and for how long it still does.
 func asks(a workflow.Asked, now time.Time) string {
-	said := fmt.Sprintf("Run %d waits for approval of step %s", a.RunID, a.Step)
+	said := "Approval of " + a.Step
 	if a.More > 0 {
 		said += " and " + parts.Plural(a.More, "other", "others")
 	}
+	said += fmt.Sprintf(", run %d", a.RunID)
 	if left := a.Until.Sub(now); left > 0 {
 		unit := time.Second
 		if left >= 2*time.Minute {
 			unit = time.Minute
 		}
-		said += ", timeout in " + core.SpanText(left.Round(unit))
+		said += ", within " + core.SpanText(left.Round(unit))
 	}
 	return said + ": " + parts.Short(160, parts.FirstLine(a.Approval))
 }
