@@ -8,6 +8,8 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/windows"
+	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/workflow"
 )
 
 // Job returns one job, live or finished.
@@ -23,9 +25,35 @@ func (s *Store) Job(ctx context.Context, namespace string, id int64) (j job.Job,
 		if err := windows.AddTo(ctx, tx, &j); err != nil {
 			return err
 		}
+		one := []job.Job{j}
+		if err := s.addAsked(ctx, tx, one); err != nil {
+			return err
+		}
+		j = one[0]
 		return addRunAgain(ctx, tx, &j)
 	})
 	return j, err
+}
+
+// addAsked notes the approval that a run of a workflow waits for.
+func (s *Store) addAsked(ctx context.Context, tx base.Tx, jobs []job.Job) error {
+	at, ids := map[int64]*job.Job{}, []int64(nil)
+	for i := range jobs {
+		if j := &jobs[i]; j.Kind == task.KindWorkflow && j.State == job.Waiting {
+			at[j.ID], ids = j, append(ids, j.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	asked, err := base.Collect(ctx, tx, func(r base.Rows) (a workflow.Asked, err error) { return a, r.Scan(base.ScanDoc(&a)) }, `
+		select asked
+		from belfry.workflow_runs
+		where asked_at > 0 and `+s.SQL.In("job_id", 1), s.SQL.List(ids))
+	for _, a := range asked {
+		at[a.RunID].Note = "step " + a.Step + " waits for an approval"
+	}
+	return err
 }
 
 // Jobs lists jobs, newest first.
@@ -56,6 +84,9 @@ func (s *Store) Jobs(ctx context.Context, f job.Filter) (p core.Page[job.Job], e
 			if p.Items[i].State == job.Running {
 				running = append(running, &p.Items[i])
 			}
+		}
+		if err := s.addAsked(ctx, tx, p.Items); err != nil {
+			return err
 		}
 		return s.steps.AddProgress(ctx, tx, running)
 	})

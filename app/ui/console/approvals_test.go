@@ -43,6 +43,11 @@ func TestHomeListsRunsThatWaitForAnApproval(t *testing.T) {
 	b.Layout()
 	b.Axe()
 
+	b.Visit(s.url + "/jobs")
+	says(b, "#job-"+numberText(id), "step sure waits for an approval")
+	picture(b, "jobs-approval")
+	b.Visit(s.url + "/")
+
 	reader, _ := s.token("reader", "default", "read")
 	if _, page := s.visitor(reader).get("/"); !strings.Contains(page, "Approval of sure, run") || strings.Contains(page, "Answer…") {
 		t.Error("a reader sees the run, and no button")
