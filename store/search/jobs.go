@@ -51,7 +51,7 @@ func (s *Store) addAsked(ctx context.Context, tx base.Tx, jobs []job.Job) error 
 		from belfry.workflow_runs
 		where asked_at > 0 and `+s.SQL.In("job_id", 1), s.SQL.List(ids))
 	for _, a := range asked {
-		at[a.RunID].Note = "step " + a.Step + " waits for an approval"
+		at[a.RunID].Note = "waits for approval of " + a.Step
 	}
 	return err
 }

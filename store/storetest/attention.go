@@ -106,7 +106,7 @@ func caseAnOverviewListsApprovals(b *bench) {
 	want(b, "of its namespace", said("default"), "1 false; "+one)
 	want(b, "of all namespaces", said(core.AnyNamespace), "1 false; "+one)
 	want(b, "of another namespace", said("other"), "0 false")
-	const note = "step sure waits for an approval"
+	const note = "waits for approval of sure"
 	want(b, "note of the job", must(b.st.Job(b.ctx, "default", first.ID))(b).Note, note)
 	want(b, "note in a list", must(b.st.Jobs(b.ctx, job.Filter{}))(b).Items[0].Note, note)
 	b.clock.Move(time.Minute)

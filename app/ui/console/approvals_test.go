@@ -44,7 +44,7 @@ func TestHomeListsRunsThatWaitForAnApproval(t *testing.T) {
 	b.Axe()
 
 	b.Visit(s.url + "/jobs")
-	says(b, "#job-"+numberText(id), "step sure waits for an approval")
+	says(b, "#job-"+numberText(id), "waits for approval of sure")
 	picture(b, "jobs-approval")
 	b.Visit(s.url + "/")
 
