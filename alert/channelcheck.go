@@ -72,7 +72,7 @@ func (e EmailChannel) validate() error {
 	case e.TLS == "none":
 		p.Add("ca", "", "has no use without TLS", "leave it out, or tls: starttls")
 	case len(e.CA) > maxCA:
-		p.Addf("ca", len(e.CA), "has more than %d bytes", maxCA)
+		p.Addf("ca", "", "has more than %d bytes", maxCA)
 	case !x509.NewCertPool().AppendCertsFromPEM([]byte(e.CA)):
 		p.Add("ca", "", "holds no certificate", "the PEM of the authority that signed the server's certificate")
 	}

@@ -15,7 +15,7 @@ func CheckDocument(p *Problems, namespace, name, description string) {
 	CheckName(p, "name", name)
 	CheckName(p, "namespace", namespace)
 	if len(description) > MaxDescription {
-		p.Addf("description", len(description), "has more than %d bytes", MaxDescription)
+		p.Addf("description", description, "has more than %d bytes", MaxDescription)
 	}
 }
 

@@ -52,7 +52,7 @@ func (f Filter) Validate() error {
 		p.Addf("attempt", min(f.MinAttempt, f.MaxAttempt), "is negative")
 	}
 	if len(f.Error) > MaxJobQuery {
-		p.Addf("error", len(f.Error), "has more than %d bytes", MaxJobQuery)
+		p.Addf("error", f.Error, "has more than %d bytes", MaxJobQuery)
 	}
 	return p.Err("job filter")
 }

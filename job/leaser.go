@@ -353,7 +353,7 @@ func (w WorkerInfo) Validate() error {
 		p.Addf("ttl", w.TTL, "is outside %s to %s", MinSessionTTL, MaxSessionTTL)
 	}
 	if len(w.Version) > maxVersion {
-		p.Addf("version", len(w.Version), "has more than %d bytes", maxVersion)
+		p.Addf("version", w.Version, "has more than %d bytes", maxVersion)
 	}
 	p.Nest("has", w.Has.Validate())
 	return p.Err("worker")

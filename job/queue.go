@@ -91,7 +91,7 @@ func (q Queue) Validate() error {
 	q.checkAgeing(&p)
 	title.Check(&p, "title", q.Title)
 	if len(q.Description) > core.MaxDescription {
-		p.Addf("description", len(q.Description), "has more than %d bytes", core.MaxDescription)
+		p.Addf("description", q.Description, "has more than %d bytes", core.MaxDescription)
 	}
 	return p.Err(fmt.Sprintf("queue %q", q.Name))
 }

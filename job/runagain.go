@@ -25,7 +25,7 @@ type RunAgain struct {
 func (r RunAgain) Of(j Job) (NewJob, error) {
 	var p core.Problems
 	if len(r.Note) > core.MaxDescription {
-		p.Addf("note", len(r.Note), "has more than %d bytes", core.MaxDescription)
+		p.Addf("note", r.Note, "has more than %d bytes", core.MaxDescription)
 	}
 	if err := p.Err("run again"); err != nil {
 		return NewJob{}, err

@@ -28,7 +28,7 @@ const TrialKeyMost = 64
 func (t TaskTrial) Hidden(old task.Task) (task.Task, error) {
 	var p core.Problems
 	if core.CheckName(&p, "key", t.Key); len(t.Key) > TrialKeyMost {
-		p.Addf("key", len(t.Key), "has more than %d bytes", TrialKeyMost)
+		p.Addf("key", t.Key, "has more than %d bytes", TrialKeyMost)
 	}
 	tk := t.Task.KeepSecrets(old)
 	tk.Name = cmp.Or(tk.Name, "unnamed")

@@ -186,13 +186,13 @@ func (m Monitor) Validate(now time.Time) error {
 	var p core.Problems
 	core.CheckName(&p, "name", m.Name)
 	if len(m.Name) > MaxMonitorName {
-		p.Addf("name", len(m.Name), "has more than %d bytes", MaxMonitorName)
+		p.Addf("name", m.Name, "has more than %d bytes", MaxMonitorName)
 	}
 	core.CheckName(&p, "namespace", m.Namespace)
 	core.CheckTags(&p, m.Tags)
 	title.Check(&p, "title", m.Title)
 	if len(m.Description) > core.MaxDescription {
-		p.Addf("description", len(m.Description), "has more than %d bytes", core.MaxDescription)
+		p.Addf("description", m.Description, "has more than %d bytes", core.MaxDescription)
 	}
 	m.validateCheck(&p)
 	m.validateTimes(&p, now)

@@ -90,7 +90,7 @@ func (b Backfill) Validate(now time.Time) error {
 		p.Addf("limit", b.Limit, "is outside 1 to %d", MaxBackfillLimit)
 	}
 	if len(b.Note) > core.MaxDescription {
-		p.Addf("note", len(b.Note), "has more than %d bytes", core.MaxDescription)
+		p.Addf("note", b.Note, "has more than %d bytes", core.MaxDescription)
 	}
 	if clean, cut := core.CleanText(b.Key, core.MaxKey); cut || clean != b.Key {
 		p.Add("key", b.Key, fmt.Sprintf("is not plain text of at most %d bytes", core.MaxKey), "")

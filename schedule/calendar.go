@@ -49,7 +49,7 @@ func (c Calendar) Validate() error {
 	core.CheckName(&p, "namespace", c.Namespace)
 	title.Check(&p, "title", c.Title)
 	if len(c.Description) > core.MaxDescription {
-		p.Addf("description", len(c.Description), "has more than %d bytes", core.MaxDescription)
+		p.Addf("description", c.Description, "has more than %d bytes", core.MaxDescription)
 	}
 	if _, err := cron.NewCalendar(c.CalendarSpec); err != nil {
 		var ce *cron.Error

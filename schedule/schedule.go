@@ -157,7 +157,7 @@ func (s Schedule) Validate(now time.Time) error {
 	core.CheckInput(&p, "input", s.Input)
 	title.Check(&p, "title", s.Title)
 	if len(s.Description) > core.MaxDescription {
-		p.Addf("description", len(s.Description), "has more than %d bytes", core.MaxDescription)
+		p.Addf("description", s.Description, "has more than %d bytes", core.MaxDescription)
 	}
 	s.validatePolicy(&p)
 	s.validateSpan(&p, now)

@@ -281,7 +281,7 @@ func (t TCP) validate() error {
 	checkRegexp(&p, "expect", t.Expect)
 	checkEscapes(&p, "send", t.Send)
 	if len(t.Send) > DefaultMaxRead {
-		p.Addf("send", len(t.Send), "has more than %d bytes", DefaultMaxRead)
+		p.Addf("send", "", "has more than %d bytes", DefaultMaxRead)
 	}
 	if t.MaxRead < 1 || t.MaxRead > 1<<20 {
 		p.Addf("max_read", t.MaxRead, "is outside 1 to %d bytes", 1<<20)

@@ -156,7 +156,7 @@ func (t Task) Validate() error {
 	core.CheckPriority(&p, t.Priority)
 	title.Check(&p, "title", t.Title)
 	if len(t.Description) > core.MaxDescription {
-		p.Addf("description", len(t.Description), "has more than %d bytes", core.MaxDescription)
+		p.Addf("description", t.Description, "has more than %d bytes", core.MaxDescription)
 	}
 	longest := MaxTimeout
 	if t.Workflow != nil {

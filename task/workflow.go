@@ -229,7 +229,7 @@ func (s Step) validate() error {
 		core.CheckName(&p, "signal", s.Signal)
 	}
 	if len(s.Approval) > core.MaxDescription {
-		p.Addf("approval", len(s.Approval), "has more than %d bytes", core.MaxDescription)
+		p.Addf("approval", s.Approval, "has more than %d bytes", core.MaxDescription)
 	}
 	longest := MaxTimeout
 	if s.Waits() {

@@ -63,7 +63,7 @@ func (s Selection) Validate() error {
 		p.Addf("ids", len(s.IDs), "has more than %d entries", core.MaxBatch)
 	}
 	if len(s.Note) > core.MaxDescription {
-		p.Addf("note", len(s.Note), "has more than %d bytes", core.MaxDescription)
+		p.Addf("note", s.Note, "has more than %d bytes", core.MaxDescription)
 	}
 	if s.Filter != nil {
 		p.Nest("filter", s.Filter.Validate())

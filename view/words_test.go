@@ -10,6 +10,7 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 )
@@ -130,5 +131,49 @@ func TestDefaultsAreFilledOnceAndForAll(t *testing.T) {
 	m := Manifest{Queues: []job.Queue{{Name: "q"}}, Tasks: []task.Task{{Name: "t"}}, Schedules: []schedule.Schedule{{Name: "s"}}}.WithDefaults("a")
 	if twice := m.WithDefaults("b"); !reflect.DeepEqual(m, twice) {
 		t.Errorf("manifest\n%+v\n%+v", m, twice)
+	}
+}
+
+// The error of a text that is too long shows its beginning, or no value, and never its length as the value.
+func TestTooLongTextsShowTheirBeginning(t *testing.T) {
+	t.Parallel()
+	begin := strings.Repeat("x", 120) + "…"
+	for _, row := range []struct {
+		name, field, value string
+		validate           func() error
+	}{
+		{"task", "description", begin, task.Task{Description: long}.Validate},
+		{"approval", "workflow.steps[0].approval", begin, task.Task{Kind: task.KindWorkflow, Workflow: &task.Workflow{Steps: []task.Step{{Name: "sure", Approval: long}}}}.Validate},
+		{"tcp", "tcp.send", "", task.Task{Kind: task.KindTCP, TCP: &task.TCP{Address: "db.example:1", Send: strings.Repeat("x", 1<<20)}}.Validate},
+		{"monitor", "description", begin, func() error { return monitor.Monitor{Description: long}.Validate(time.Now()) }},
+		{"monitor name", "name", strings.Repeat("x", 101), func() error { return monitor.Monitor{Name: strings.Repeat("x", 101)}.Validate(time.Now()) }},
+		{"schedule", "description", begin, func() error { return schedule.Schedule{Description: long}.Validate(time.Now()) }},
+		{"calendar", "description", begin, schedule.Calendar{Description: long}.Validate},
+		{"backfill", "note", begin, func() error { return schedule.Backfill{Note: long}.Validate(time.Now()) }},
+		{"queue", "description", begin, job.Queue{Description: long}.Validate},
+		{"document", "description", begin, func() error {
+			var p core.Problems
+			core.CheckDocument(&p, "default", "d", long)
+			return p.Err("invalid input")
+		}},
+		{"selection", "note", begin, Selection{IDs: []int64{1}, Note: long}.Validate},
+	} {
+		var e *core.Error
+		if !errors.As(row.validate(), &e) {
+			t.Errorf("%s: it is not refused", row.name)
+			continue
+		}
+		found := false
+		for _, f := range e.Fields {
+			if f.Field == row.field && strings.Contains(f.Message, "has more than") {
+				found = true
+				if f.Value != row.value {
+					t.Errorf("%s: value %q, want %q", row.name, f.Value, row.value)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s: no error of %s: %v", row.name, row.field, e.Fields)
+		}
 	}
 }
