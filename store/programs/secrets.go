@@ -144,6 +144,12 @@ func scanSealed(rows base.Rows) (r sealedRow, err error) {
 	return r, rows.Scan(&r.namespace, &r.name, &r.key, &r.text)
 }
 
+// OpensSecret reports whether this node can open a secret.
+func OpensSecret(s *base.Store, namespace, name, sealed string) bool {
+	_, err := s.Sealer().Open(purposeOfSecret(namespace, name), sealed)
+	return err == nil
+}
+
 // ResealSecrets seals up to [base.ResealBatch] secrets of other keys again, under the named key, and returns how many.
 func ResealSecrets(c *Change, key string) (int, error) {
 	rows, err := base.Collect(c.Ctx, c.Tx, scanSealed, `

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/public"
@@ -70,6 +72,7 @@ func KeepNeedles(t *testing.T, st *store.Store) {
 }
 
 func init() {
+	add("secrets that a node cannot open are counted by kind", caseSecretsThatANodeCannotOpen)
 	add("secrets of checks and channels are sealed, and reach those who use them alone", caseSecretsOfChecksAndChannelsAreSealed)
 }
 
@@ -111,4 +114,32 @@ func caseSecretsOfChecksAndChannelsAreSealed(b *bench) {
 	must(b.st.SaveChannel(b.ctx, shown))(b)
 	opened("2")
 	opened("2")
+}
+
+func caseSecretsThatANodeCannotOpen(b *bench) {
+	secrets := func() core.Check {
+		b.Helper()
+		checks := must(b.st.DatabaseHealth(b.ctx))(b).Checks
+		return checks[slices.IndexFunc(checks, func(c core.Check) bool { return c.Name == "secrets" })]
+	}
+	want(b, "without secrets", fmt.Sprint(secrets()), "{secrets true none are sealed }")
+	KeepNeedles(b.T, b.st)
+	must(b.st.SaveHook(b.ctx, hook.Hook{Name: "h", URL: "https://hooks.example/", Secret: "needle-of-a-hook-0123", On: []string{"job.*"}}))(b)
+	for i := range 120 { // more than one batch
+		must(b.st.SetSecret(b.ctx, "default", fmt.Sprint("s", i), "v"))(b)
+	}
+	key := must(b.st.RotateSecrets(b.ctx))(b).Key
+	if c := secrets(); !c.OK || c.Fix != "" || !strings.Contains(c.Detail, "all 1") {
+		b.Fatalf("secrets that open: got %+v", c)
+	}
+	for _, table := range []string{"tasks", "monitors", "documents", "subscribers"} {
+		b.sql(`update belfry.`+table+` set doc = replace(doc, $1, $2)`, "s1."+key+".", "s1.00000000.")
+	}
+	b.sql(`update belfry.secrets set sealed = replace(sealed, $1, $2)`, "s1."+key+".", "s1.00000000.")
+	c := secrets()
+	want(b, "secrets that do not open", fmt.Sprint(c.OK, " ", c.Detail),
+		"false this node cannot open those of 4 tasks, 1 monitor, 3 channels, 1 hook, 1 subscriber, 121 secrets, sealed with key 00000000")
+	if !strings.Contains(c.Fix, "seal_key_file") || !strings.Contains(c.Fix, "set these secrets anew") {
+		b.Fatalf("fix: got %q", c.Fix)
+	}
 }

@@ -323,6 +323,16 @@ func (s *Store) RemoveSubscriber(ctx context.Context, namespace, name string, id
 	})
 }
 
+// Opens reports whether this node can open the secrets of a subscriber.
+func Opens(s *base.Store, namespace, page, doc string) (bool, error) {
+	var v contact
+	if err := base.ScanDoc(&v).Scan(doc); err != nil {
+		return false, err
+	}
+	_, all := base.OpenIn(s, base.PurposeOf("subscriber", namespace, page), v)
+	return all, nil
+}
+
 // Reseal seals the secrets of subscribers with a key, if they have another key, and returns the number of these subscribers.
 func Reseal(c *base.Change, key string) (n int, err error) {
 	type row struct {

@@ -12,7 +12,7 @@ import (
 )
 
 // DatabaseHealth inspects the database for an operator. It counts no rows: numbers of rows are estimates of the planner, or
-// spans of ids.
+// spans of ids. The secrets that this node cannot open are counted.
 func (s *Store) DatabaseHealth(ctx context.Context) (d view.DatabaseHealth, err error) {
 	if d, err = s.DB().Inspect(ctx); err != nil {
 		return d, err
@@ -57,6 +57,10 @@ func (s *Store) DatabaseHealth(ctx context.Context) (d view.DatabaseHealth, err 
 	slices.SortStableFunc(d.Tables, func(a, b view.TableHealth) int {
 		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Name, b.Name))
 	})
-	d.Checks = d.Judge()
+	if err != nil {
+		return d, err
+	}
+	secrets, err := s.secretsCheck(ctx)
+	d.Checks = append(d.Judge(), secrets)
 	return d, err
 }

@@ -35,7 +35,7 @@ func (s *server) healthRoutes() {
 	api.Serve(s.API, api.Endpoint{
 		Id: "database-show", Method: http.MethodGet, Path: "/v1/database", Scope: access.ScopeAdmin,
 		Summary: "Show the state of the database: its size, backlog, dead rows, old transactions, and what to do about them",
-		Doc:     "Nothing is counted: numbers of rows are estimates. No text of any statement is shown. Needs a token for all namespaces.",
+		Doc:     "Numbers of rows are estimates; only the secrets that this node cannot open are counted. No text of any statement is shown. Needs a token for all namespaces.",
 	}, func(ctx context.Context, c *api.Call, _ *struct{}) (view.DatabaseHealth, error) {
 		if err := api.Everywhere(c.Token, "figures of the database"); err != nil {
 			return view.DatabaseHealth{}, err

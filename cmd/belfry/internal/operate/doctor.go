@@ -48,7 +48,8 @@ Some bytes are stored, read and deleted to check the place of artifacts.
 
 Needs a token with the scopes read and operate; with admin, for all namespaces,
 it looks into the database too: backlog, history, dead rows, old transactions,
-connections, and what holds the write-ahead log.`,
+connections, what holds the write-ahead log, and whether this node has the key
+that stored secrets are sealed with.`,
 		Example: `  belfry doctor
   belfry doctor --canary-only --queue default --within 5s -o json`,
 		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, _ []string) error {
