@@ -302,6 +302,7 @@ type WorkerState struct {
 	Lost      bool      `json:"lost,omitempty" doc:"It ended because it did not renew"`
 	Drain     bool      `json:"drain,omitempty"`
 	Running   int       `json:"running" doc:"Jobs it holds"`
+	MoreFuncs int       `json:"more_funcs,omitempty" doc:"Handlers that are not in funcs: a list of workers names at most 8 MiB of them in all"`
 }
 
 // State returns the state of the session: active, draining, ended or lost.

@@ -148,7 +148,7 @@ func (s *Store) whyWaiting(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 	if err != nil {
 		return err
 	}
-	workers, err := base.Collect(ctx, tx, s.jobs.ScanSession, `select `+jobs.SessionColumns+` from belfry.sessions where ended_at = 0 and expires_at > $1 order by started_at`, base.Micros(now))
+	workers, err := base.Collect(ctx, tx, s.scanFor(row.Job), `select `+jobs.SessionColumns+` from belfry.sessions where ended_at = 0 and expires_at > $1 order by started_at`, base.Micros(now))
 	if err != nil {
 		return err
 	}
@@ -308,6 +308,19 @@ func limitText(q job.Queue, s job.QueueStats) string {
 		return "it has none"
 	}
 	return fmt.Sprintf("%d of %d running", s.Running, q.GlobalLimit)
+}
+
+// scanFor scans a session without the handlers of other tasks, of which all workers together may have very many.
+func (s *Store) scanFor(j job.Job) func(base.Rows) (job.WorkerState, error) {
+	return func(rows base.Rows) (job.WorkerState, error) {
+		w, err := s.jobs.ScanSession(rows)
+		handles := slices.Contains(w.Funcs, j.Task)
+		w.Funcs = nil
+		if handles {
+			w.Funcs = []string{j.Task}
+		}
+		return w, err
+	}
 }
 
 // workerChecks narrows the living workers down to those that could run a job, and describes what no worker has.

@@ -46,6 +46,7 @@ func init() {
 	add("a log is followed by its cursor: what comes later is after it", caseALogIsFollowedByItsCursor)
 	add("namespaces see nothing of each other", caseNamespacesSeeNothingOfEachOther)
 	add("workers are listed with what they run, and with those that ended if asked", caseWorkersAreListedWithWhatTheyRun)
+	add("the names of handlers in a list of workers are bounded", caseTheHandlersInAListOfWorkersAreBounded)
 }
 
 func caseEveryListPagesWithoutLosingOrRepeatingAnything(b *bench) {
@@ -299,6 +300,40 @@ func caseWorkersAreListedWithWhatTheyRun(b *bench) {
 	b.clock.Move(lost)
 	b.release()
 	want(b, "lost", must(b.st.Workers(b.ctx, true))(b)[0].Lost, true)
+}
+
+func caseTheHandlersInAListOfWorkersAreBounded(b *bench) {
+	j := b.enqueue(job.NewJob{Task: "z", Kind: task.KindFunc})
+	s := b.session("z")
+	names := make([]string, job.MaxFuncs-1)
+	for i := range names {
+		names[i] = fmt.Sprintf("f%099d", i)
+	}
+	funcs := jsonOf(append(names, "z"))
+	b.sql(`update belfry.sessions set doc = replace(doc, $1, $2)`, `["z"]`, funcs)
+	workers := 8<<20/len(funcs) + 20
+	b.sql(`
+		insert into belfry.sessions (id, name, namespace, token, doc, ttl, started_at, renewed_at, expires_at)
+		select 'copy-' || cast(n.v as text), name, namespace, token, doc, ttl, started_at, renewed_at, expires_at
+		from belfry.sessions, (`+numbers(workers-1)+`) as n
+		where id = $1`, s.ID)
+	bytes, counted := 0, 0
+	all := must(b.st.Workers(b.ctx, false))(b)
+	for _, w := range all {
+		bytes += len(strings.Join(w.Funcs, ""))
+		counted += len(w.Funcs) + w.MoreFuncs
+	}
+	want(b, "workers", len(all), workers)
+	want(b, "handlers, named or counted", counted, workers*job.MaxFuncs)
+	if last := all[len(all)-1]; bytes > 8<<20 || len(all[0].Funcs) != job.MaxFuncs || last.MoreFuncs != job.MaxFuncs || last.Funcs != nil {
+		b.Fatalf("names of handlers: got %d bytes, the last worker with %d and %d more, want at most 8 MiB", bytes, len(last.Funcs), last.MoreFuncs)
+	}
+	fits := func(id int64) string {
+		checks := must(b.st.Why(b.ctx, "default", id))(b).Checks
+		return checks[slices.IndexFunc(checks, func(c core.Check) bool { return c.Name == "a worker has the handler" })].Detail
+	}
+	want(b, "workers with the handler", fits(j.ID), fmt.Sprintf("%d of %d", workers, workers))
+	want(b, "workers with another", fits(b.enqueue(job.NewJob{Task: "y", Kind: task.KindFunc}).ID), fmt.Sprintf("0 of %d", workers))
 }
 
 func second[T any](_ T, err error) error { return err }

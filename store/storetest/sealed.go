@@ -129,7 +129,7 @@ func caseSecretsThatANodeCannotOpen(b *bench) {
 		must(b.st.SetSecret(b.ctx, "default", fmt.Sprint("s", i), "v"))(b)
 	}
 	key := must(b.st.RotateSecrets(b.ctx))(b).Key
-	if c := secrets(); !c.OK || c.Fix != "" || !strings.Contains(c.Detail, "all 1") {
+	if c := secrets(); !c.OK || c.Fix != "" || !strings.Contains(c.Detail, "131 definitions") {
 		b.Fatalf("secrets that open: got %+v", c)
 	}
 	for _, table := range []string{"tasks", "monitors", "documents", "subscribers"} {

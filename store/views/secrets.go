@@ -116,7 +116,7 @@ func (s *Store) secretsCheck(ctx context.Context) (check core.Check, err error) 
 	case total == 0:
 		check.OK, check.Detail = true, "none are sealed"
 	case closed == 0:
-		check.OK, check.Detail = true, "this node opens those of all "+core.Plural(total, "definition")+limited
+		check.OK, check.Detail = true, "this node opens those of "+core.Plural(total, "definition")+limited
 	default:
 		check.Detail = fmt.Sprintf("this node cannot open those of %s%s, sealed with key %s", strings.Join(kinds, ", "), limited, strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
 		check.Fix = "put the key back: in belfry.key beside the SQLite file, or as a line in the file of seal_key_file; without it, set these secrets anew"

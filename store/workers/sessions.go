@@ -423,15 +423,30 @@ func (c *Change) settleHeld(session string, outcome job.Outcome, why string) (in
 	return len(settled), err
 }
 
+// maxHandlers limits the names of handlers, in bytes, that a list of workers has. Those of further workers are only counted.
+const maxHandlers = 8 << 20
+
 // Workers lists living sessions, newest first, and with ended also up to a thousand ended ones.
 func (s *Store) Workers(ctx context.Context, ended bool) (all []job.WorkerState, err error) {
 	all = []job.WorkerState{}
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
+		room := maxHandlers
+		scan := func(rows base.Rows) (job.WorkerState, error) {
+			w, err := s.jobs.ScanSession(rows)
+			for _, f := range w.Funcs {
+				room -= len(f)
+			}
+			if room < 0 {
+				w.MoreFuncs, w.Funcs = len(w.Funcs), nil
+			}
+			w.WorkerInfo = base.Own(w.WorkerInfo)
+			return w, err
+		}
 		cond := "ended_at = 0"
 		if ended {
 			cond = "true"
 		}
-		all, err = base.Collect(ctx, tx, s.jobs.ScanSession, `
+		all, err = base.Collect(ctx, tx, scan, `
 			select `+jobs.SessionColumns+`
 			from belfry.sessions
 			where `+cond+`
@@ -445,7 +460,7 @@ func (s *Store) Workers(ctx context.Context, ended bool) (all []job.WorkerState,
 			if err != nil {
 				return err
 			}
-			all[i].Running, all[i].WorkerInfo = int(n), base.Own(all[i].WorkerInfo)
+			all[i].Running = int(n)
 		}
 		return nil
 	})

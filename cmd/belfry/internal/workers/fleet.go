@@ -213,6 +213,9 @@ func drawWorker(c *cli.CLI, w io.Writer, s *cli.Conn, d workerDetail) {
 		network = "yes, for programs that ask for it"
 	}
 	funcs := strings.Join(d.Funcs, ", ")
+	if d.MoreFuncs > 0 {
+		funcs = fmt.Sprintf("%d, too many to list with those of the other workers", d.MoreFuncs)
+	}
 	machine := strings.Trim(d.Has.OS+"/"+d.Has.Arch, "/")
 	c.Pairs(w, "session", d.Session, "name", d.Name, "namespace", d.Namespace, "state", d.State(), "version", d.Version,
 		"machine", machine, "labels", setting.Entries(d.Has.Labels, "="), "isolation", string(d.Has.Isolation), "limits held", strings.Join(d.Has.Limits, ", "),
