@@ -180,7 +180,7 @@ func (s Schedule) Explain(plan Plan) []string {
 		out = append(out, text)
 	}
 	if plan.Finish > 0 {
-		out = append(out, fmt.Sprintf("%s after the run before has ended, whatever came of it", core.Duration(plan.Finish)))
+		out = append(out, fmt.Sprintf("%s after the last run ended", core.Duration(plan.Finish)))
 	}
 	if len(out) == 0 {
 		out = append(out, "only when triggered")

@@ -123,9 +123,9 @@ func TestAScheduleIsExplained(t *testing.T) {
 		{"interval", "every 90s", "Every 1 minute 30 seconds. | times are read in UTC | " + tail},
 		{"one instant", "at 10:00", "once, at 2026-03-02 10:00:00 UTC | times are read in UTC | " + tail},
 		{"instants", "at 11:00 10:00 12:00", "at 3 instants, from 2026-03-02 10:00:00 UTC to 2026-03-02 12:00:00 UTC | times are read in UTC | " + tail},
-		{"finish", "after 5m", "5m after the run before has ended, whatever came of it | times are read in UTC | " + tail},
+		{"finish", "after 5m", "5m after the last run ended | times are read in UTC | " + tail},
 		{"manual", "", "only when triggered | times are read in UTC | " + tail},
-		{"several", "at 10:00; after 5m; every 1h", "once, at 2026-03-02 10:00:00 UTC | Every hour. | 5m after the run before has ended, whatever came of it | times are read in UTC | " + tail},
+		{"several", "at 10:00; after 5m; every 1h", "once, at 2026-03-02 10:00:00 UTC | Every hour. | 5m after the last run ended | times are read in UTC | " + tail},
 		{"all policies", "at 10:00; start 09:00; end 11:00; limit 3; jitter 1m; blackout lunch; within lunch; overlap buffer_all; catchup all; window 2h",
 			"once, at 2026-03-02 10:00:00 UTC | times are read in UTC | not before 2026-03-02 09:00:00 UTC | not after 2026-03-02 11:00:00 UTC | at most 3 times, of which 1 are used" +
 				" | each start is spread over 1m, the same way each time | not in the times of calendar lunch | only in the times of calendar lunch" +
