@@ -12,6 +12,7 @@ func init() {
 	for _, n := range nesting {
 		add(n.kind+"s that are nested too deep are refused when they are saved, with their path", func(b *bench) { caseNestingTooDeepIsRefused(b, n) })
 		add("an edit that makes other "+n.kind+"s nest too deep is refused, with their path", func(b *bench) { caseAnEditThatNestsOthersTooDeepIsRefused(b, n) })
+		add("a stored "+n.kind+" that is nested too deep is edited again once it is flattened", func(b *bench) { caseAStoredTaskThatIsTooDeep(b, n) })
 		add("an apply is judged by how deep its "+n.kind+"s are nested in the end", func(b *bench) { caseAnApplyIsJudgedByItsEnd(b, n) })
 	}
 }
@@ -64,6 +65,19 @@ func caseAnEditThatNestsOthersTooDeepIsRefused(b *bench, n nests) {
 	must(b.st.UpdateTask(b.ctx, n.of("n1", "bottom")))(b) // as deep as before
 	must(b.st.UpdateTask(b.ctx, n.of("n2", "deeper")))(b)
 	must(b.st.UpdateTask(b.ctx, n.of("leaf", "bottom")))(b)
+}
+
+// caseAStoredTaskThatIsTooDeep has a task that was saved before the limit.
+func caseAStoredTaskThatIsTooDeep(b *bench, n nests) {
+	nested(b, n.of)
+	must(b.st.CreateTask(b.ctx, n.of("n6", "leaf")))(b)
+	b.sql(`update belfry.tasks set doc = replace(doc, '"task":"leaf"', '"task":"n5"') where name = 'n6'`)
+	edited := n.of("n6", "n5")
+	edited.Description = "edited"
+	_, err := b.st.UpdateTask(b.ctx, edited)
+	wantCode(b, err, core.Invalid, n.field, "n6 > n5 > n4 > n3 > n2 > n1", n.hint+"; a "+n.kind+" that was saved before this limit cannot be edited until then")
+	must(b.st.UpdateTask(b.ctx, n.of("n5", "n3")))(b) // the parts of n4 go into n5
+	must(b.st.UpdateTask(b.ctx, edited))(b)
 }
 
 func caseAnApplyIsJudgedByItsEnd(b *bench, n nests) {

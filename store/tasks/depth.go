@@ -134,8 +134,11 @@ func tooDeep(t task.Task, below, path []string) error {
 			break
 		}
 	}
-	return core.InvalidField(field, value, fmt.Sprintf("nests %ss more than %d deep: %s", t.Kind, mostDeep(t.Kind), strings.Join(path, " > ")),
-		fmt.Sprintf("put %s of an inner %s into the one around it", parts, t.Kind))
+	hint := fmt.Sprintf("put %s of an inner %s into the one around it", parts, t.Kind)
+	if len(path) == len(below) { // t may be stored like this, from before the limit
+		hint += fmt.Sprintf("; a %s that was saved before this limit cannot be edited until then, and its runs fail", t.Kind)
+	}
+	return core.InvalidField(field, value, fmt.Sprintf("nests %ss more than %d deep: %s", t.Kind, mostDeep(t.Kind), strings.Join(path, " > ")), hint)
 }
 
 // Holders returns the tasks of t's kind and namespace that have one of the parts.
