@@ -36,7 +36,7 @@ func (f Filter) Validate() error {
 	var p core.Problems
 	for _, s := range f.States {
 		if !slices.Contains(States, s) {
-			p.Add("states", string(s), "is not a job state", "one of "+core.List(States))
+			p.Add("states", string(s), "is not a job state", "one of "+core.List(States)+"; "+shownScheduled)
 		}
 	}
 	if f.Kind != "" && !slices.Contains(task.TaskKinds, f.Kind) {

@@ -79,6 +79,9 @@ func (s State) Final() bool {
 // States lists all states, in the order in which a job passes them.
 var States = []State{Waiting, Scheduled, Ready, Running, Succeeded, Failed, Canceled, Skipped}
 
+// shownScheduled explains words that lists of jobs show in place of a state.
+const shownScheduled = "jobs that are shown as retrying or snoozed are scheduled"
+
 // A manual trigger belongs to a schedule but to none of its nominal times. A
 // check belongs to a monitor, and its end goes into a verdict.
 const (

@@ -217,7 +217,7 @@ func setJobStates(f *Filter, _ time.Time, _, value string) error {
 			group = []State{State(word)}
 		}
 		if group == nil {
-			return fmt.Errorf("%q is not a job state: one of %s, or live, done, dead", word, core.List(States))
+			return fmt.Errorf("%q is not a job state: one of %s, or live, done, dead; %s", word, core.List(States), shownScheduled)
 		}
 		for _, s := range group {
 			if !slices.Contains(f.States, s) {
