@@ -48,3 +48,36 @@ func TestAnExportThatBreaksOffIsNotEnded(t *testing.T) {
 		t.Errorf("answered %d %s", status, answer)
 	}
 }
+
+// One export at a time has a large first part.
+func TestExportsBesideALargeOneAreInSmallParts(t *testing.T) {
+	b := setup(t)
+	b.firsts = make(chan int, 1)
+	reading, done := make(chan struct{}), make(chan struct{})
+	b.parts = func(context.Context) (view.Manifest, bool, error) {
+		<-reading
+		return view.Manifest{}, false, nil
+	}
+	go func() {
+		defer close(done)
+		_, _ = b.client.Export(t.Context(), "")
+	}()
+	if first := <-b.firsts; first != 8<<20 {
+		t.Errorf("the first part of the only export: %d", first)
+	}
+	others := make(chan struct{})
+	go func() {
+		defer close(others)
+		_, _ = b.client.Export(t.Context(), "")
+	}()
+	if first := <-b.firsts; first != 0 {
+		t.Errorf("the first part of another: %d", first)
+	}
+	close(reading)
+	<-done
+	<-others
+	b.parts = func(context.Context) (view.Manifest, bool, error) { return view.Manifest{}, false, nil }
+	if _, err := b.client.Export(t.Context(), ""); err != nil || <-b.firsts != 8<<20 {
+		t.Errorf("the export after them: %v", err)
+	}
+}

@@ -40,7 +40,8 @@ type fake struct {
 	seen map[string]int
 	next chan struct{} // closed at the next call
 
-	parts func(ctx context.Context) (part view.Manifest, more bool, err error) // of an export, instead of one
+	parts  func(ctx context.Context) (part view.Manifest, more bool, err error) // of an export, instead of one
+	firsts chan int                                                             // sizes of first parts
 }
 
 func (f *fake) when(method string, do func(ctx context.Context, args []any) (any, error)) {
@@ -481,7 +482,10 @@ func (f *fake) Export(ctx context.Context, ns string) (view.Manifest, error) {
 	return reply[view.Manifest](ctx, f, "Export", ns)
 }
 
-func (f *fake) ExportParts(ns string) func(ctx context.Context) (view.Manifest, bool, error) {
+func (f *fake) ExportParts(ns string, first int) func(ctx context.Context) (view.Manifest, bool, error) {
+	if f.firsts != nil {
+		f.firsts <- first
+	}
 	if f.parts != nil {
 		return f.parts
 	}

@@ -43,7 +43,7 @@ func (c ViewCalls) Export(ctx context.Context, namespace string) (view.Manifest,
 }
 
 // ExportParts implements [httpapi.Definitions], with one part.
-func (c ViewCalls) ExportParts(namespace string) func(ctx context.Context) (view.Manifest, bool, error) {
+func (c ViewCalls) ExportParts(namespace string, _ int) func(ctx context.Context) (view.Manifest, bool, error) {
 	return func(ctx context.Context) (view.Manifest, bool, error) {
 		m, err := c.Export(ctx, namespace)
 		return m, false, err

@@ -35,21 +35,22 @@ func (s *Store) Export(ctx context.Context, namespace string) (m view.Manifest, 
 
 // ExportParts is Export in parts, in the order of the fields of a manifest. Each call of the returned function reads one part,
 // and more reports whether there are further ones. Together they are the manifest of one instant: if a definition changes
-// between two parts, the next call fails with [core.Conflict].
-func (s *Store) ExportParts(namespace string) func(ctx context.Context) (part view.Manifest, more bool, err error) {
+// between two parts, the next call fails with [core.Conflict]. The first part has about first bytes; 0: [MaxPart].
+func (s *Store) ExportParts(namespace string, first int) func(ctx context.Context) (part view.Manifest, more bool, err error) {
 	e := s.exporter(namespace)
+	room := core.Or(first, MaxPart)
 	return func(ctx context.Context) (part view.Manifest, more bool, err error) {
 		var after *exporter
 		err = s.DB().Read(ctx, func(tx base.Tx) error {
 			again := *e // a read may be repeated
 			after = &again
-			part, err = after.next(ctx, tx, MaxPart)
+			part, err = after.next(ctx, tx, room)
 			return err
 		})
 		if err != nil {
 			return view.Manifest{}, false, err
 		}
-		e = after
+		e, room = after, MaxPart
 		return part, e.list < len(exported), nil
 	}
 }

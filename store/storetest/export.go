@@ -37,7 +37,7 @@ func caseAnExportInPartsIsTheExport(b *bench) {
 	must(b.st.Apply(b.ctx, manifest(), view.ApplyOptions{Namespace: "other"}))(b)
 	for _, namespace := range []string{"", "other", core.AnyNamespace} {
 		var whole view.Manifest
-		next, n := b.st.ExportParts(namespace), 0
+		next, n := b.st.ExportParts(namespace, 0), 0
 		for more := true; more; n++ {
 			var part view.Manifest
 			var err error
@@ -52,6 +52,9 @@ func caseAnExportInPartsIsTheExport(b *bench) {
 			whole.Schedules = append(whole.Schedules, part.Schedules...)
 		}
 		want(b, "the parts of "+namespace, jsonOf(whole) == jsonOf(must(b.st.Export(b.ctx, namespace))(b)), true)
+		first, more, err := b.st.ExportParts(namespace, 8<<20)(b.ctx)
+		ok(b, err)
+		want(b, "one large part of "+namespace, !more && jsonOf(first) == jsonOf(whole), true)
 		want(b, "several parts of "+namespace, n > 3, namespace != "other")
 	}
 }
@@ -59,7 +62,7 @@ func caseAnExportInPartsIsTheExport(b *bench) {
 func caseAnExportInPartsEndsWhenADefinitionChanges(b *bench) {
 	must(b.st.Apply(b.ctx, largeManifest(), view.ApplyOptions{}))(b)
 	begun := func(namespace string) func() error {
-		next := b.st.ExportParts(namespace)
+		next := b.st.ExportParts(namespace, 0)
 		_, more, err := next(b.ctx)
 		ok(b, err)
 		want(b, "more", more, true)

@@ -27,23 +27,43 @@ func (s *server) exportRoute() {
 		Id: "definition-export", Method: http.MethodGet, Path: "/v1/export", Scope: access.ScopeRead, Timeout: wire.ApplyTimeout,
 		Summary: "Export queues, calendars, tasks, schedules, monitors, channels, alert rules and hooks as a manifest, without secrets",
 		Doc: "A namespace with more than 100,000 tasks, schedules or monitors is refused: a manifest holds no more. " +
-			"The answer is of one instant. A large one is read in parts: if a definition changes meanwhile, the answer breaks off before its end. Ask again then.",
+			"The answer is of one instant. One of more than 8 MiB, or beside another export, is read in parts: if a definition changes meanwhile, the answer breaks off before its end. Ask again then.",
 	}, map[string]reflect.Type{"application/json": reflect.TypeFor[view.Manifest]()}, func(ctx context.Context, c *api.Call, in *exporting) (func(http.ResponseWriter), error) {
 		ns, err := api.InNamespace(c.Token, "namespace", in.Namespace)
 		if err != nil {
 			return nil, err
 		}
-		next := s.service.ExportParts(ns)
+		first, release := s.firstPart()
+		next := s.service.ExportParts(ns, first)
 		part, more, err := next(ctx)
 		if err != nil {
+			release()
 			return nil, err
 		}
 		return func(w http.ResponseWriter) {
+			defer release()
 			first := part
 			part = view.Manifest{} // so that it is not kept until the end of the answer
 			s.sendExport(ctx, w, first, more, next)
 		}, nil
 	})
+}
+
+// An export of up to largePart bytes is read at once, so that edits meanwhile do not break it off. At most largeParts are in
+// memory at a time; other exports are read in small parts.
+const (
+	largePart  = 8 << 20
+	largeParts = 1
+)
+
+// firstPart returns the size of the first part of an export, and a function to call at the end of the answer.
+func (s *server) firstPart() (size int, release func()) {
+	select {
+	case s.large <- struct{}{}:
+		return largePart, func() { <-s.large }
+	default:
+		return 0, func() {}
+	}
 }
 
 // sendExport sends an export part by part. While a slow reader reads a part, only its JSON is in memory.

@@ -17,10 +17,11 @@ type server struct {
 	*api.API
 	service  Service
 	maxApply int64
+	large    chan struct{} // has a slot for each large first part of an export that is in memory
 }
 
 // Routes registers the routes of this package. A manifest has at most so many bytes.
 func Routes(a *api.API, s Service, maxApply int64) {
-	r := &server{API: a, service: s, maxApply: maxApply}
+	r := &server{API: a, service: s, maxApply: maxApply, large: make(chan struct{}, largeParts)}
 	r.definitionRoutes()
 }

@@ -15,5 +15,6 @@ type Definitions interface {
 	Apply(ctx context.Context, m view.Manifest, o wire.ApplyOptions) (view.Applied, error)
 	Export(ctx context.Context, namespace string) (view.Manifest, error)
 	// ExportParts is Export in parts. Each call of the returned function reads one, in the order of the fields of a manifest.
-	ExportParts(namespace string) func(ctx context.Context) (part view.Manifest, more bool, err error)
+	// The first has about first bytes; 0: as the others.
+	ExportParts(namespace string, first int) func(ctx context.Context) (part view.Manifest, more bool, err error)
 }
