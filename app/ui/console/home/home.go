@@ -145,16 +145,24 @@ func share(j job.RunningJob) parts.Bar {
 	}
 	b.Value, b.Max = min(elapsed.Seconds(), usual.Seconds()), usual.Seconds()
 	if elapsed < usual {
-		unit := time.Second
-		if usual-elapsed >= 2*time.Minute {
-			unit = time.Minute
-		}
-		b.Text = "about " + core.SpanText((usual - elapsed).Round(unit)) + " left"
+		b.Text = "about " + roughly(usual-elapsed) + " left"
 		return b
 	}
-	b.Text = "usually " + core.SpanText(usual)
+	b.Text = "usually " + roughly(usual)
 	if elapsed > 2*usual {
 		b.Tone = "warn"
 	}
 	return b
+}
+
+// roughly is a duration in one unit: an estimate is no more exact, and the column has no room for two.
+func roughly(d time.Duration) string {
+	unit := time.Second
+	switch {
+	case d >= time.Hour:
+		unit = time.Hour
+	case d >= time.Minute:
+		unit = time.Minute
+	}
+	return core.SpanText(d.Round(unit))
 }

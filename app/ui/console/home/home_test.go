@@ -74,6 +74,9 @@ func TestTheProgressOfARunIsComparedWithItsUsualDuration(t *testing.T) {
 		{10 * time.Second, 0, "no estimate yet", "busy"},
 		{10 * time.Second, time.Minute, "about 50 s left", "busy"},
 		{15 * time.Second, 10 * time.Minute, "about 10 min left", "busy"},
+		{27 * time.Second, 2 * time.Minute, "about 2 min left", "busy"},
+		{time.Minute, 140 * time.Minute, "about 2 h left", "busy"},
+		{time.Second, 110 * time.Minute, "about 2 h left", "busy"},
 		{90 * time.Second, time.Minute, "usually 1 min", "busy"},
 		{3 * time.Minute, time.Minute, "usually 1 min", "warn"},
 	} {
