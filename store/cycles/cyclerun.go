@@ -29,7 +29,7 @@ func (s *Store) StartCycles(ctx context.Context) (out job.Promoted, err error) {
 		rows, err := base.CollectInto(ctx, c.Tx, nil, jobs.ScanReady(), jobs.SelectReady+`
 			where kind = 'cycle' and state = 'ready' and queue not in (select name from belfry.queues where paused_at > 0)
 				and (trigger <> 'cycle' or task_id not in (select r.task_id from belfry.cycle_runs r))
-			order by ready_at
+			order by ready_at, id
 			limit $1 + 0`+s.SQL.SkipLocked("jobs"), cycleBatch)
 		if err != nil {
 			return err

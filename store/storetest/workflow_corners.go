@@ -21,6 +21,7 @@ func init() {
 	add("a retry from a step that was canceled before it began is forgotten by the next", caseARetryThatWasCanceled)
 	add("a retry judges conditions again behind a step that it begins again", caseARetryJudgesAgain)
 	add("a retry from a list that partly failed begins all its items again", caseARetryFromAList)
+	add("runs of workflows that are ready at the same time begin in the order of their jobs", caseRunsBeginInTheOrderOfTheirJobs)
 	add("expressions that are much work share a transaction with no others, and hold up no other run", caseHeavyExpressions)
 	add("an expression that cannot be evaluated says why", caseSentencesOfExpressions)
 	add("a run whose task is no longer a workflow is not retried as something else", caseAWorkflowThatIsNoneAnyLonger)
@@ -213,6 +214,24 @@ func caseSentencesOfExpressions(b *bench) {
 	steps := must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b).Run.Steps
 	want(b, "error of the first step", steps[0].Error, "when: is a number and not true or false")
 	want(b, "error of the second step", steps[1].Error, "for_each: memory budget exceeded: its lists may have 1000000 entries together")
+}
+
+func caseRunsBeginInTheOrderOfTheirJobs(b *bench) {
+	newGraph(b, "w", task.Workflow{Steps: []task.Step{step("one", "a")}})
+	const runs, begun = 60, 50 // of one pass
+	asked := make([]job.NewJob, runs)
+	for i := range asked {
+		asked[i].Task = "w"
+	}
+	made := must(b.st.Enqueue(b.ctx, asked))(b)
+	must(b.st.StartWorkflows(b.ctx))(b)
+	for i, e := range made {
+		state := job.Ready
+		if i < begun {
+			state = job.Waiting
+		}
+		b.wantState(e.Job.ID, state)
+	}
 }
 
 func caseHeavyExpressions(b *bench) {

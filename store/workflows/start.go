@@ -59,7 +59,7 @@ func (s *Store) StartWorkflows(ctx context.Context) (out job.Promoted, err error
 		out = job.Promoted{Now: c.Now}
 		rows, err := base.CollectInto(ctx, c.Tx, nil, jobs.ScanReady(), jobs.SelectReady+`
 			where kind = 'workflow' and state = 'ready' and queue not in (select name from belfry.queues where paused_at > 0)
-			order by ready_at
+			order by ready_at, id
 			limit $1 + 0`+s.SQL.SkipLocked("jobs"), batch)
 		if err != nil {
 			return err
@@ -185,7 +185,7 @@ func (s *Store) WakeWorkflows(ctx context.Context) (out job.Promoted, err error)
 			select job_id
 			from belfry.workflow_runs
 			where due_at > 0 and due_at <= $1
-			order by due_at
+			order by due_at, job_id
 			limit $2 + 0`, base.Micros(c.Now), batch)
 		if err != nil || len(due) == 0 {
 			return err

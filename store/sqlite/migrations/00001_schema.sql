@@ -283,8 +283,8 @@ create index belfry.jobs_scheduled on belfry.jobs (due_at) where state = 'schedu
 create index belfry.jobs_scheduled_in on belfry.jobs (queue) where state = 'scheduled';
 create index belfry.jobs_schedule on belfry.jobs (schedule_id) where schedule_id > 0;
 create unique index belfry.jobs_active_key on belfry.jobs (namespace, active_key) where active_key is not null;
-create index belfry.jobs_cycles on belfry.jobs (ready_at) where kind = 'cycle' and state = 'ready';
-create index belfry.jobs_workflows on belfry.jobs (ready_at) where kind = 'workflow' and state = 'ready';
+create index belfry.jobs_cycles on belfry.jobs (ready_at, id) where kind = 'cycle' and state = 'ready';
+create index belfry.jobs_workflows on belfry.jobs (ready_at, id) where kind = 'workflow' and state = 'ready';
 -- Jobs that wait for an upload.
 create index belfry.jobs_uploads on belfry.jobs (task_id) where kind = 'program' and state = 'waiting';
 -- Jobs that wait for a limit, as ageing walks them.
@@ -780,7 +780,7 @@ create table belfry.workflow_runs (
 	doc       text not null
 );
 
-create index belfry.workflow_runs_due on belfry.workflow_runs (due_at) where due_at > 0;
+create index belfry.workflow_runs_due on belfry.workflow_runs (due_at, job_id) where due_at > 0;
 create index belfry.workflow_runs_ended on belfry.workflow_runs (ended_at) where ended_at > 0;
 create index belfry.workflow_runs_asked on belfry.workflow_runs (asked_at, job_id) where asked_at > 0;
 create index belfry.workflow_runs_asked_in on belfry.workflow_runs (namespace, asked_at, job_id) where asked_at > 0;
