@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/belfry-run/belfry/access"
@@ -78,4 +79,9 @@ func TestLabelsOfATokenCountBeforeAWorkersOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "labels", got.Has.Labels, map[string]string{"pool": "build", "gpu": "true"})
+}
+
+func TestALongBodyOfAMachineThatJoinsIsRefused(t *testing.T) {
+	b := setup(t)
+	b.refused(t, http.StatusRequestEntityTooLarge, http.MethodPost, "/v1/join", `{"name": "`+strings.Repeat("x", 5<<10)+`"}`)
 }

@@ -101,7 +101,10 @@ func (a answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var failed error
 	if r.Method == http.MethodPost {
 		// It counts though the person has closed the page by now.
-		if failed = a.take(context.WithoutCancel(r.Context()), w, r, key, &page); failed == nil {
+		if _, failed = a.links.Linked(r.Context(), key); failed == nil { // a form for an unknown link is not read
+			failed = a.take(context.WithoutCancel(r.Context()), w, r, key, &page)
+		}
+		if failed == nil {
 			http.Redirect(w, r, page.Action+"?sent", http.StatusSeeOther)
 			return
 		}

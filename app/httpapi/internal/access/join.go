@@ -11,6 +11,9 @@ import (
 	"github.com/belfry-run/belfry/httpapi/wire"
 )
 
+// maxJoin bounds the body of a machine that joins, which is read before its token is looked up.
+const maxJoin = 4 << 10
+
 func (s *server) joinRoutes() {
 	type joinTokenList struct {
 		Items []access.JoinToken `json:"items"`
@@ -55,6 +58,7 @@ func (s *server) joinRoutes() {
 
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "join-machine", Method: http.MethodPost, Path: "/v1/join", Join: true, Created: true,
+		MaxBody: maxJoin,
 		Summary: "Get a token for the worker of a machine",
 		Doc:     "Counts as a use of the join token. The token has the scope worker; its secret is answered this once.",
 	}, func(ctx context.Context, c *api.Call, _ *struct{}, who wire.Joining) (wire.NewToken, error) {

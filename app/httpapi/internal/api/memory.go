@@ -22,14 +22,14 @@ const (
 // takeMemory takes the share of a request. Those of workers have a bound of their own, so that other callers cannot end their
 // sessions.
 func (a *API) takeMemory(ctx context.Context, e Endpoint, control *http.ResponseController, r *http.Request) (give func(), err error) {
-	if e.Waits || e.Timeout < 0 {
+	if e.Waits || e.Timeout < 0 || e.Join { // a caller of Join is not known yet: it would take the share of others
 		return func() {}, nil
 	}
 	in := a.memory
-	if e.Scope == access.ScopeWorker || e.Also == access.ScopeWorker || e.Attempt || e.Join {
+	if (e.Scope == access.ScopeWorker || e.Also == access.ScopeWorker) && Allow(CallOf(ctx).Token, access.ScopeWorker) == nil {
 		in = a.workerMemory
 	}
-	give, err = in.Take(ctx, holderOf(CallOf(ctx).Token), e.share(r))
+	give, err = in.Take(ctx, holderOf(CallOf(ctx)), e.share(r))
 	if err == nil && r.ContentLength != 0 { // the time to send the body begins after the wait
 		_ = control.SetReadDeadline(time.Now().Add(a.Body))
 	}
@@ -38,14 +38,17 @@ func (a *API) takeMemory(ctx context.Context, e Endpoint, control *http.Response
 
 // HoldPage takes the share of a page, for a route that only sometimes answers one.
 func (a *API) HoldPage(ctx context.Context) (give func(), err error) {
-	return a.memory.Take(ctx, holderOf(CallOf(ctx).Token), pageShare)
+	return a.memory.Take(ctx, holderOf(CallOf(ctx)), pageShare)
 }
 
-func holderOf(t access.Token) string {
-	if t.Namespace != "" && t.Namespace != core.AnyNamespace {
-		return "namespace " + t.Namespace
+// holderOf names whose share a request takes. A program that has the token of its attempt, and need not be trusted, takes that of
+// its namespace.
+func holderOf(c *Call) string {
+	ns := cmp.Or(c.Right.Namespace, c.Token.Namespace)
+	if ns != "" && ns != core.AnyNamespace {
+		return "namespace " + ns
 	}
-	return "token " + t.Name
+	return "token " + c.Token.Name
 }
 
 // share estimates the bytes of a request: of its body, or of its answer.

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/internal/attempttoken"
 	"github.com/belfry-run/belfry/app/internal/memory"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
@@ -51,14 +52,50 @@ func TestRequestsOfWorkersHaveMemoryOfTheirOwn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for scope, code := range map[access.Scope]core.Code{access.ScopeRead: core.Unavailable, access.ScopeWorker: ""} {
-			give, err := a.takeMemory(context.WithValue(t.Context(), callKey{}, &Call{}), Endpoint{Scope: scope}, http.NewResponseController(httptest.NewRecorder()), httptest.NewRequest("POST", "/", nil))
-			if core.CodeOf(err) != code {
-				t.Errorf("scope %s: got error %v, want code %q", scope, err, code)
+		reader, worker := access.Token{Scopes: []access.Scope{access.ScopeRead}}, access.Token{Scopes: []access.Scope{access.ScopeWorker}}
+		for _, c := range []struct {
+			e     Endpoint
+			token access.Token
+			code  core.Code
+		}{
+			{Endpoint{Scope: access.ScopeRead}, reader, core.Unavailable},
+			{Endpoint{Scope: access.ScopeRead, Also: access.ScopeWorker}, reader, core.Unavailable},
+			{Endpoint{Attempt: true}, access.Token{}, core.Unavailable},
+			{Endpoint{Scope: access.ScopeRead, Also: access.ScopeWorker}, worker, ""},
+			{Endpoint{Scope: access.ScopeWorker}, worker, ""},
+		} {
+			ctx := context.WithValue(t.Context(), callKey{}, &Call{Token: c.token})
+			give, err := a.takeMemory(ctx, c.e, http.NewResponseController(httptest.NewRecorder()), httptest.NewRequest("POST", "/", nil))
+			if core.CodeOf(err) != c.code {
+				t.Errorf("%+v with %v: got error %v, want code %q", c.e, c.token.Scopes, err, c.code)
 			}
 			if err == nil {
 				give()
 			}
 		}
 	})
+}
+
+func TestHoldersOfShares(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]*Call{
+		"namespace a": {Token: access.Token{Name: "t", Namespace: "a"}},
+		"token t":     {Token: access.Token{Name: "t", Namespace: core.AnyNamespace}},
+		"namespace b": {Right: attempttoken.Right{Namespace: "b"}},
+	} {
+		if got := holderOf(c); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Anyone can send the body of a machine that joins, so it takes no share of others.
+func TestAJoinTakesNoMemoryOfOthers(t *testing.T) {
+	t.Parallel()
+	a := &API{memory: memory.New(), workerMemory: memory.New()}
+	for range 100 {
+		if _, err := a.takeMemory(t.Context(), Endpoint{Join: true, MaxBody: 4 << 20}, nil, httptest.NewRequest("POST", "/", strings.NewReader(strings.Repeat("x", 1<<20)))); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

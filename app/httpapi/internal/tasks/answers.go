@@ -61,13 +61,13 @@ func (s *server) sayAnswer(w http.ResponseWriter, r *http.Request, do func(ctx c
 
 // takeAnswer reads the body that a program posts: reject and note of an approval, or the data of a signal.
 func (s *server) takeAnswer(ctx context.Context, key string, r *http.Request) (workflow.Sent, error) {
+	linked, err := s.links.Linked(ctx, key) // first: a body for an unknown link is not read
+	if err != nil {
+		return workflow.Sent{}, err
+	}
 	said, err := io.ReadAll(io.LimitReader(r.Body, workflow.MaxSignal+1))
 	if err != nil {
 		return workflow.Sent{}, core.Errorf(core.Invalid, "the body was not sent to its end")
-	}
-	linked, err := s.links.Linked(ctx, key)
-	if err != nil {
-		return workflow.Sent{}, err
 	}
 	sig := workflow.Signal{Name: linked.Name, ID: r.URL.Query().Get("id")}
 	said = bytes.TrimSpace(said)
