@@ -62,7 +62,7 @@ func (f *File) Rotate() (key string, err error) {
 }
 
 // Forget removes all keys but the first from a file of Belfry. Call it when nothing
-// is sealed with them any more.
+// is still sealed with them.
 func (f *File) Forget() error {
 	if !f.Own {
 		return nil
