@@ -23,7 +23,7 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// later builds a future version of the program, with so many more migrations. The
+// later builds a future version of the program, with as many further migrations. The
 // first expands: it adds a column that this version does not know. The second
 // contracts: a node that does not know the first must stop.
 func later(t testing.TB, migrations int) string {

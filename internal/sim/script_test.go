@@ -184,7 +184,7 @@ func (w *world) recover() {
 			l.doomed.Unlock()
 		}
 	}
-	// The last calls of users have ended then, so that no schedule is paused any more.
+	// The last calls of users have ended then, and no schedule is paused.
 	time.Sleep(30 * time.Second)
 	for _, f := range w.script.faults { // nodes that are down come back by then
 		if f.what != "clock" {

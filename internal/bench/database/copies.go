@@ -300,7 +300,7 @@ func (d dialect) indexes(ctx context.Context, tx base.Tx, table string) (map[str
 	return all, rows.Err()
 }
 
-// copy makes so many more copies of all models.
+// copy copies all models step more times.
 func (h *history) copy(ctx context.Context, tx base.Tx, done, step int, tables []string) error {
 	before, err := h.d.reserve(ctx, tx, "job", step*int(h.models))
 	if err != nil {
