@@ -175,6 +175,18 @@ func (b *Tab) loaded() {
 	}
 }
 
+// Leaves runs a script that leaves the page. The browser may go before it answers, which is no fault.
+func (b *Tab) Leaves(script string) {
+	b.T.Helper()
+	var answer struct{ ExceptionDetails json.RawMessage }
+	if err := b.ask("Runtime.evaluate", map[string]any{"expression": script}, &answer); err != nil && !gone(err) {
+		b.T.Fatal(err)
+	}
+	if answer.ExceptionDetails != nil {
+		b.T.Fatalf("%s", answer.ExceptionDetails)
+	}
+}
+
 // Eval runs an expression in the page, past its policy, and reads its value,
 // that of a promise once it is there.
 func (b *Tab) Eval(expression string, value any) {
