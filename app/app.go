@@ -145,7 +145,7 @@ func (a *App) Start(ctx context.Context) error {
 	}{
 		{"store", a.startStore},
 		{"engine", a.startEngine},
-		{"brokers", a.startBells},
+		{"brokers", a.startDispatchers},
 		{"clock", a.startClock},
 		{"api", a.startAPI},
 		{"workers", a.startWorkers},

@@ -164,23 +164,23 @@ func (b Brokers) Close() error {
 	return errors.Join(errs...)
 }
 
-// doorbells returns the brokers as doorbells of workers.
-func (b Brokers) doorbells() map[string]worker.Doorbell {
-	bells := map[string]worker.Doorbell{}
+// ofWorkers returns the brokers as workers need them.
+func (b Brokers) ofWorkers() map[string]worker.Broker {
+	out := map[string]worker.Broker{}
 	for queue, c := range b {
-		bells[queue] = c
+		out[queue] = c
 	}
-	return bells
+	return out
 }
 
-var _ transport.Desk = (*store.Store)(nil)
+var _ transport.Store = (*store.Store)(nil)
 
-// startBells starts the part that sends tickets to the brokers of queues.
-func (a *App) startBells(ctx context.Context) error {
+// startDispatchers starts the loops that send tickets to the brokers of queues.
+func (a *App) startDispatchers(ctx context.Context) error {
 	if !a.opt.Has(config.RoleEngine) || len(a.opt.Brokers) == 0 {
 		return nil
 	}
-	numbers := newBells(new(catalogue))
+	numbers := newTicketNumbers(new(catalogue))
 	if err := numbers.register(a.opt.Registry); err != nil {
 		return err
 	}
@@ -194,29 +194,29 @@ func (a *App) startBells(ctx context.Context) error {
 	}
 	for queue, carrier := range brokers {
 		numbers.start(queue)
-		r := transport.Ringer{Queue: queue, Desk: a.store, Publisher: carrier, Observer: numbers, Logger: a.log}
-		a.loop("bell of queue "+queue, r.Run)
+		r := transport.Dispatcher{Queue: queue, Store: a.store, Publisher: carrier, Observer: numbers, Logger: a.log}
+		a.loop("dispatcher of queue "+queue, r.Run)
 	}
 	return nil
 }
 
-// bells counts tickets.
-type bells struct {
-	rung   *prometheus.CounterVec
-	failed *prometheus.CounterVec
-	took   *prometheus.HistogramVec
+// ticketNumbers counts tickets.
+type ticketNumbers struct {
+	published *prometheus.CounterVec
+	failed    *prometheus.CounterVec
+	took      *prometheus.HistogramVec
 }
 
-func newBells(c *catalogue) *bells {
-	return &bells{
-		rung:   c.counter("belfry_tickets_published_total", "Tickets that the broker of a queue has taken.", "queue"),
-		failed: c.counter("belfry_broker_errors_total", "Times that the broker of a queue did not take all tickets.", "queue"),
-		took:   c.histogram("belfry_publish_seconds", "How long it took to publish a batch of tickets.", fast, "queue"),
+func newTicketNumbers(c *catalogue) *ticketNumbers {
+	return &ticketNumbers{
+		published: c.counter("belfry_tickets_published_total", "Tickets that the broker of a queue has taken.", "queue"),
+		failed:    c.counter("belfry_broker_errors_total", "Times that the broker of a queue did not take all tickets.", "queue"),
+		took:      c.histogram("belfry_publish_seconds", "How long it took to publish a batch of tickets.", fast, "queue"),
 	}
 }
 
-func (b *bells) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{b.rung, b.failed, b.took} {
+func (b *ticketNumbers) register(r prometheus.Registerer) error {
+	for _, c := range []prometheus.Collector{b.published, b.failed, b.took} {
 		if err := r.Register(c); err != nil {
 			return err
 		}
@@ -226,13 +226,13 @@ func (b *bells) register(r prometheus.Registerer) error {
 
 // start creates the counters of a queue at zero, so that an alert on their
 // increase sees the first ticket.
-func (b *bells) start(queue string) {
-	b.rung.WithLabelValues(queue)
+func (b *ticketNumbers) start(queue string) {
+	b.published.WithLabelValues(queue)
 	b.failed.WithLabelValues(queue)
 }
 
-func (b *bells) Rang(queue string, tickets int, took time.Duration, err error) {
-	b.rung.WithLabelValues(queue).Add(float64(tickets))
+func (b *ticketNumbers) Published(queue string, tickets int, took time.Duration, err error) {
+	b.published.WithLabelValues(queue).Add(float64(tickets))
 	b.took.WithLabelValues(queue).Observe(took.Seconds())
 	if err != nil {
 		b.failed.WithLabelValues(queue).Inc()

@@ -43,7 +43,7 @@ func Metrics() []Metric {
 	newRequests(&c)
 	newGauges(&c, nil, nil)
 	newStreams(&c, nil)
-	newBells(&c)
+	newTicketNumbers(&c)
 	slices.SortFunc(c.metrics, func(a, b Metric) int { return strings.Compare(a.Name, b.Name) })
 	return c.metrics
 }

@@ -32,7 +32,7 @@ func (w *Workers) ClaimForPod(ctx context.Context, dir string, wait time.Duratio
 	has := p.executor.Has()
 	has.Labels = w.Config.Labels
 	return pod.Claim(ctx, pod.ClaimOptions{
-		Broker: w.Broker, Fetcher: p.executor, Server: w.Server, Dir: dir, Wait: wait, Logger: w.Logger,
+		Leaser: w.Leaser, Fetcher: p.executor, Server: w.Server, Dir: dir, Wait: wait, Logger: w.Logger,
 		Worker: job.WorkerInfo{
 			Name: w.Config.NodeName(), Namespace: w.Namespace, Queues: queues, Version: w.Version, Has: has,
 		},
@@ -52,8 +52,8 @@ func (w *Workers) RunForPod(ctx context.Context, dir string, connect func(pod.Ha
 	return pod.Run(ctx, pod.RunOptions{
 		Dir: dir, Name: w.Config.NodeName(), Version: w.Version, Grace: graceOf(w.Config), Logger: w.Logger,
 		Connect: func(h pod.Handover) (b job.Leaser, err error) {
-			w.Broker, err = connect(h)
-			return w.Broker, err
+			w.Leaser, err = connect(h)
+			return w.Leaser, err
 		},
 		Executor: func(ctx context.Context, h pod.Handover) (worker.Executor, task.Has, error) {
 			w.Server = h.Server

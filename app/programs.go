@@ -85,7 +85,7 @@ func (w *Workers) tryPrograms(ctx context.Context) (*programs, error) {
 	if w.Artifacts != nil {
 		o.Source, keeper = w.Artifacts, w.Artifacts
 	}
-	if d, can := w.Broker.(program.Declarer); can {
+	if d, can := w.Leaser.(program.Declarer); can {
 		o.Uploader = program.Declared(d, w.Server, roots, keeper)
 	}
 	ex, err := program.Open(ctx, o)

@@ -30,7 +30,7 @@ func (a *App) startWorkers(ctx context.Context) error {
 	var once sync.Once
 	registered := func() { once.Do(func() { close(a.serving) }) }
 	w := Workers{
-		Broker: registrar{a.store, registered}, Queues: a.store, Config: a.opt.Config, Handlers: a.opt.Handlers,
+		Leaser: registrar{a.store, registered}, Queues: a.store, Config: a.opt.Config, Handlers: a.opt.Handlers,
 		Version: a.opt.Version, Logger: a.log, Namespace: core.AnyNamespace, Artifacts: a.artifacts, node: true, unwell: &a.unwell,
 		Skip: slices.Collect(maps.Keys(a.opt.Brokers)),
 	}
@@ -79,7 +79,7 @@ func (r registrar) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Sessi
 // machine. A queue that is created later is served soon after. Jobs of queues
 // with a configured broker are claimed by its tickets.
 type Workers struct {
-	Broker    job.Leaser
+	Leaser    job.Leaser
 	Queues    QueueLister
 	Config    config.Config
 	Skip      []string // queues that are not served
@@ -190,8 +190,8 @@ func (w *Workers) Run(ctx context.Context) error {
 			}
 		default:
 			one, err = worker.New(worker.Options{
-				Broker: w.Broker, Name: w.Config.NodeName(), Namespace: w.Namespace, Version: w.Version,
-				Queues: queues, Doorbells: brokers.doorbells(), Executors: executors, Handlers: w.Handlers, Has: has, Spool: programs.spool,
+				Leaser: w.Leaser, Name: w.Config.NodeName(), Namespace: w.Namespace, Version: w.Version,
+				Queues: queues, Brokers: brokers.ofWorkers(), Executors: executors, Handlers: w.Handlers, Has: has, Spool: programs.spool,
 				Grace: graceOf(w.Config), Poll: w.poll(), Logger: w.Logger,
 			})
 			if err != nil {
@@ -213,10 +213,10 @@ func (w *Workers) brokers(ctx context.Context) (Brokers, error) {
 	if err := checkBrokers(w.Config); err != nil {
 		return nil, err
 	}
-	rung := slices.DeleteFunc(slices.Collect(maps.Keys(w.Config.Brokers)), func(queue string) bool {
+	named := slices.DeleteFunc(slices.Collect(maps.Keys(w.Config.Brokers)), func(queue string) bool {
 		return slices.Contains(w.Skip, queue)
 	})
-	brokers, err := OpenBrokers(ctx, w.Config, rung, w.Logger)
+	brokers, err := OpenBrokers(ctx, w.Config, named, w.Logger)
 	if err != nil {
 		return nil, err
 	}

@@ -192,7 +192,7 @@ func (w *clockwork) startWorkers() {
 			worker.Handle(h, name, func(ctx context.Context, _ struct{}) (int, error) { return w.run(ctx, name) })
 		}
 		wk, err := worker.New(worker.Options{
-			Broker: l, Name: fmt.Sprint("w", i), Handlers: h, Poll: 5 * time.Second, Lease: job.MaxSessionTTL.D(), Grace: -1, Queues: map[string]int{"default": 20},
+			Leaser: l, Name: fmt.Sprint("w", i), Handlers: h, Poll: 5 * time.Second, Lease: job.MaxSessionTTL.D(), Grace: -1, Queues: map[string]int{"default": 20},
 		})
 		must(w.T, err)
 		stops = append(stops, loop(w.T, wk.Run))

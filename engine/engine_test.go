@@ -44,7 +44,7 @@ func simulate(t *testing.T, register func(h *worker.Handlers), fn func(t *testin
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := worker.New(worker.Options{Broker: st, Handlers: h, Poll: 5 * time.Second})
+		w, err := worker.New(worker.Options{Leaser: st, Handlers: h, Poll: 5 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,7 @@ func ExampleNewRunner() {
 	if err != nil {
 		panic(err)
 	}
-	queue, err := worker.NewRunner(worker.RunnerOptions{Broker: st, Handlers: &handlers})
+	queue, err := worker.NewRunner(worker.RunnerOptions{Leaser: st, Handlers: &handlers})
 	if err != nil {
 		panic(err)
 	}

@@ -52,7 +52,7 @@ func (s *station) start() {
 		s.Fatal(err)
 	}
 	w, err := worker.New(worker.Options{
-		Broker: sleepy, Executors: map[task.Kind]worker.Executor{task.KindHTTP: s}, Poll: 5 * time.Second, Lease: job.MaxSessionTTL.D(),
+		Leaser: sleepy, Executors: map[task.Kind]worker.Executor{task.KindHTTP: s}, Poll: 5 * time.Second, Lease: job.MaxSessionTTL.D(),
 		Grace: -1, Queues: map[string]int{task.ChecksQueue: 20},
 	})
 	if err != nil {

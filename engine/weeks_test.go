@@ -172,7 +172,7 @@ func (w *week) run() {
 	}
 	h := &worker.Handlers{}
 	worker.Handle(h, "work", w.work)
-	wk, err := worker.New(worker.Options{Broker: w.c, Handlers: h, Poll: 5 * time.Second, Lease: 10 * time.Minute, Grace: -1, Queues: map[string]int{"default": 50}})
+	wk, err := worker.New(worker.Options{Leaser: w.c, Handlers: h, Poll: 5 * time.Second, Lease: 10 * time.Minute, Grace: -1, Queues: map[string]int{"default": 50}})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -111,7 +111,7 @@ func GraceOf(kind task.Kind) time.Duration {
 // ClaimRequest asks for jobs.
 type ClaimRequest struct {
 	Session string         `json:"session"`
-	Tickets []Ticket       `json:"tickets,omitempty" doc:"Jobs that a broker rang for. They alone are claimed, as far as they can be; at most 100"`
+	Tickets []Ticket       `json:"tickets,omitempty" doc:"Tickets that a broker delivered. Only their jobs are claimed, as far as possible; at most 100"`
 	Want    map[string]int `json:"want" doc:"Most jobs wanted per queue"`
 	Ahead   map[string]int `json:"ahead,omitempty" doc:"How many of those wanted are more than the worker has free slots, and would wait in it; default: none"`
 	Without []task.Kind    `json:"without,omitempty" doc:"Kinds of jobs that the worker runs and cannot begin just now"`

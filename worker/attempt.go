@@ -14,7 +14,7 @@ import (
 )
 
 // attempt is a job that a session holds, from the arrival of its claim until the
-// broker answers its result.
+// server answers its result.
 type attempt struct {
 	run        Run
 	group      *attemptGroup
@@ -36,14 +36,14 @@ type attempt struct {
 func (a *attempt) begin(c *consumer, of *attemptGroup, j *job.LeasedJob, arrived time.Time) {
 	a.consumer, a.group, a.arrived = c, of, arrived
 	t := j.Task
-	if t == nil { // from a broker outside Belfry
+	if t == nil { // from a server outside Belfry
 		t = new(task.Task)
 	}
 	a.log.Open(c.session.worker.logs, c.session.info.ID, job.Ref{JobID: j.Job.ID, Lease: of.lease}, outputLimit(t))
 	a.run.Job, a.run.Task, a.run.Lease, a.run.Session = &j.Job, t, of.lease, c.session.info.ID
 	a.run.Artifact, a.run.Secrets, a.run.inTurn = j.Artifact, j.Secrets, j.InTurn
 	a.run.Stdout, a.run.Stderr, a.run.Log = a.log.Writers()
-	a.run.steps.broker, a.run.progress = c.session.worker.options.Broker, c.session.worker.progress
+	a.run.steps.leaser, a.run.progress = c.session.worker.options.Leaser, c.session.worker.progress
 	a.run.log, a.run.settled, a.run.lost, a.run.until = &a.log, &a.settled, c.session.lostCtx.Done(), c.session.lease
 }
 

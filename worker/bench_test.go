@@ -11,7 +11,7 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// endless is a broker without cost that always has jobs, until a number of them
+// endless is a server without cost that always has jobs, until a number of them
 // were finished.
 type endless struct {
 	next, finished atomic.Int64
@@ -47,13 +47,13 @@ func (e *endless) Finish(_ context.Context, _ string, fs []job.Finish) ([]job.Fi
 func (e *endless) Append(context.Context, string, []job.LogPiece) error { return nil }
 func (e *endless) CloseSession(context.Context, string) error           { return nil }
 
-// BenchmarkJob measures the cost of the worker per job, with a broker and a handler
+// BenchmarkJob measures the cost of the worker per job, with a server and a handler
 // without cost.
 func BenchmarkJob(b *testing.B) {
 	var h worker.Handlers
 	worker.Handle(&h, "noop", func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil })
 	e := &endless{enough: int64(b.N), done: make(chan struct{})}
-	w, err := worker.New(worker.Options{Broker: e, Handlers: &h, Queues: map[string]int{"default": 50}})
+	w, err := worker.New(worker.Options{Leaser: e, Handlers: &h, Queues: map[string]int{"default": 50}})
 	if err != nil {
 		b.Fatal(err)
 	}

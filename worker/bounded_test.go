@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/belfry-run/belfry/internal/brokertest"
+	"github.com/belfry-run/belfry/internal/leasertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
@@ -49,16 +49,16 @@ func (n *narrow) Execute(_ context.Context, r *worker.Run) job.Finish {
 
 // A job without room is handed back without using an attempt. It is not claimed again while there is no room, the kind is not
 // unwell, and other kinds run on.
-func TestAJobWithoutRoomWaitsAtTheBroker(t *testing.T) {
+func TestAJobWithoutRoomWaitsAtTheServer(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New()
+	b := leasertest.New()
 	b.AddTask(task.Task{Name: "large", Command: &task.Command{Shell: "x"}, Retry: task.Retry{MaxAttempts: 1}})
 	b.AddTask(task.Task{Name: "other", Kind: task.KindFunc})
 	n := &narrow{begun: make(chan int64), refuses: make(chan int64, 100), end: make(chan struct{})}
 	handlers := &worker.Handlers{}
 	ran := make(chan struct{}, 1)
 	worker.Handle(handlers, "other", func(context.Context, struct{}) (struct{}, error) { ran <- struct{}{}; return struct{}{}, nil })
-	w, err := worker.New(worker.Options{Broker: b, Grace: -1, Handlers: handlers, Executors: map[task.Kind]worker.Executor{task.KindCommand: n}})
+	w, err := worker.New(worker.Options{Leaser: b, Grace: -1, Handlers: handlers, Executors: map[task.Kind]worker.Executor{task.KindCommand: n}})
 	if err != nil {
 		t.Fatal(err)
 	}

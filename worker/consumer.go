@@ -9,7 +9,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/patience"
 	"github.com/belfry-run/belfry/job"
-	"github.com/belfry-run/belfry/worker/internal/doorbell"
+	"github.com/belfry-run/belfry/worker/internal/broker"
 	"github.com/belfry-run/belfry/worker/internal/pace"
 )
 
@@ -23,25 +23,25 @@ import (
 // A runner is a goroutine that has a slot. After its attempt it takes the next one from the reserve. If the reserve is
 // empty, it waits for the loop, which claims in parallel and is woken when the reserve runs low.
 type consumer struct {
-	session  *session
-	queue    string
-	doorbell Doorbell // tells which jobs to claim; nil: the broker decides
-	once     bool     // return when nothing is ready
-	wake     chan struct{}
-	idle     chan *attempt // hands attempts to waiting runners
-	closed   chan struct{} // closed when the loop has ended
-	stop     func()        // ends claiming
+	session *session
+	queue   string
+	broker  Broker // delivers the tickets of jobs to claim; nil: the server chooses them
+	once    bool   // return when nothing is ready
+	wake    chan struct{}
+	idle    chan *attempt // hands attempts to waiting runners
+	closed  chan struct{} // closed when the loop has ended
+	stop    func()        // ends claiming
 
 	runners  sync.WaitGroup
-	answers  *doorbell.Answers // to the doorbell
-	receives patience.Outage   // used by one claim at a time
+	answers  *broker.Answers // to the broker
+	receives patience.Outage // used by one claim at a time
 
 	mu        sync.Mutex
 	slots     int
 	fewer     int // number of slots from the next claim on; 0: unchanged
 	running   int
 	waiting   int // runners that wait on idle
-	unsettled int // ended attempts whose results the broker has not answered
+	unsettled int // ended attempts whose results the server has not answered
 	claiming  bool
 	reserve   []*attempt
 	mayWait   bool // the last job that arrived may wait, so jobs like it can be claimed ahead
@@ -61,9 +61,9 @@ type claimResult struct {
 func newConsumer(s *session, queue string, slots int) *consumer {
 	o := s.worker.options
 	return &consumer{
-		session: s, queue: queue, doorbell: o.Doorbells[queue], slots: slots, wake: make(chan struct{}, 1), idle: make(chan *attempt), mayWait: true, pace: pace.New(),
-		answers:  doorbell.New(o.Logger, queue, o.Doorbells[queue]),
-		receives: patience.Outage{Log: o.Logger, What: "doorbell of queue " + queue + " cannot be read"},
+		session: s, queue: queue, broker: o.Brokers[queue], slots: slots, wake: make(chan struct{}, 1), idle: make(chan *attempt), mayWait: true, pace: pace.New(),
+		answers:  broker.New(o.Logger, queue, o.Brokers[queue]),
+		receives: patience.Outage{Log: o.Logger, What: "broker of queue " + queue + " cannot be read"},
 	}
 }
 
@@ -247,11 +247,11 @@ func (c *consumer) nextAttempt() *attempt {
 	return a
 }
 
-// reserveFor is how long a job may wait in the reserve before it is handed back to other workers. The broker's deadline
+// reserveFor is how long a job may wait in the reserve before it is handed back to other workers. The server's deadline
 // of the attempt counts from the claim, with an allowance of [job.DeadlineGrace].
 const reserveFor = time.Duration(job.DeadlineGrace) / 2
 
-// resize sets the number of slots that the broker returned. Attempts beyond a smaller number go on; their slots are not
+// resize sets the number of slots that the server returned. Attempts beyond a smaller number go on; their slots are not
 // filled again.
 func (c *consumer) resize(slots int) {
 	c.mu.Lock()
@@ -360,8 +360,8 @@ func (c *consumer) held() int {
 // claim claims once.
 func (c *consumer) claim(ctx context.Context, want int, spare bool) (a claimResult) {
 	idle := spare && c.held() == 0
-	if c.doorbell != nil {
-		a = c.claimByDoorbell(ctx, want)
+	if c.broker != nil {
+		a = c.claimByTicket(ctx, want)
 		a.idle = idle
 		return a
 	}
@@ -400,7 +400,7 @@ func (c *consumer) callClaim(ctx context.Context, r job.ClaimRequest) (job.Claim
 	defer cancel()
 	r.Session = c.session.info.ID
 	begun := time.Now()
-	claim, err := c.session.worker.options.Broker.Claim(ctx, r)
+	claim, err := c.session.worker.options.Leaser.Claim(ctx, r)
 	took := time.Since(begun)
 	c.session.worker.options.Observer.Claimed(c.queue, len(claim.Jobs), took, err)
 	if err != nil {

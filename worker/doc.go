@@ -8,7 +8,7 @@
 // renewal is accepted, the worker fences itself a tenth of the lease before its
 // end: it claims no more, cancels all attempts with [ErrLost], kills its
 // children, and reports no result of the started attempts. Only then does it
-// open a new session. The broker gives up a session [job.LostGrace] after its
+// open a new session. The server gives up a session [job.LostGrace] after its
 // end, so old and new worker never run the same job together while this process
 // runs. A process that was suspended (SIGSTOP, a sleeping machine) stops its
 // jobs as soon as it runs again; its commands run on meanwhile.
@@ -25,7 +25,7 @@
 //
 // # Assumptions
 //
-// Broker calls return when their context ends. A handler that outlives its
+// Server calls return when their context ends. A handler that outlives its
 // cancelled context is left behind after [Options.Patience], with a warning: Go
 // cannot stop a goroutine. A panic in a goroutine that a handler has started
 // ends the process; only the handler can prevent that.

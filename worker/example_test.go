@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry/internal/brokertest"
+	"github.com/belfry-run/belfry/internal/leasertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/worker"
 )
 
-// newBroker stands for a store, such as sqlite.Open returns.
-func newBroker() *brokertest.Broker { return brokertest.New() }
+// newLeaser stands for a store, such as sqlite.Open returns.
+func newLeaser() *leasertest.Leaser { return leasertest.New() }
 
 func ExampleHandle() {
 	type Order struct{ Item, Size string }
@@ -23,11 +23,11 @@ func ExampleHandle() {
 		return Receipt{"one " + o.Size + " " + o.Item}, nil
 	})
 
-	store := newBroker()
+	store := newLeaser()
 	n, _ := brew.New(Order{Item: "coffee", Size: "large"})
 	asked := store.Enqueue(n)
 
-	runner, err := worker.NewRunner(worker.RunnerOptions{Broker: store, Handlers: &handlers, Concurrency: 2})
+	runner, err := worker.NewRunner(worker.RunnerOptions{Leaser: store, Handlers: &handlers, Concurrency: 2})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -51,12 +51,12 @@ func ExampleRunner_RunOnce() {
 	hello := worker.Handle(&handlers, "hello", func(_ context.Context, name string) (string, error) {
 		return "hello " + name, nil
 	})
-	store := newBroker()
+	store := newLeaser()
 	for _, name := range []string{"Ann", "Bob"} {
 		n, _ := hello.New(name)
 		store.Enqueue(n)
 	}
-	runner, _ := worker.NewRunner(worker.RunnerOptions{Broker: store, Handlers: &handlers})
+	runner, _ := worker.NewRunner(worker.RunnerOptions{Leaser: store, Handlers: &handlers})
 	n, err := runner.RunOnce(context.Background())
 	fmt.Println(n, err)
 	// Output: 2 <nil>
@@ -67,10 +67,10 @@ func ExampleNoRetry() {
 	parse := worker.Handle(&handlers, "parse", func(_ context.Context, text string) (int, error) {
 		return 0, worker.NoRetry(fmt.Errorf("%q will never be a number", text))
 	})
-	store := newBroker()
+	store := newLeaser()
 	n, _ := parse.New("seven")
 	asked := store.Enqueue(n)
-	runner, _ := worker.NewRunner(worker.RunnerOptions{Broker: store, Handlers: &handlers})
+	runner, _ := worker.NewRunner(worker.RunnerOptions{Leaser: store, Handlers: &handlers})
 	_, _ = runner.RunOnce(context.Background())
 	_, err := parse.Wait(context.Background(), store, asked)
 	fmt.Println(err)
@@ -91,10 +91,10 @@ func ExampleWaitSignal() {
 		}
 		return "approved by " + answer.By, nil
 	})
-	store := newBroker()
+	store := newLeaser()
 	n, _ := order.New(17)
 	asked := store.Enqueue(n)
-	runner, _ := worker.NewRunner(worker.RunnerOptions{Broker: store, Handlers: &handlers})
+	runner, _ := worker.NewRunner(worker.RunnerOptions{Leaser: store, Handlers: &handlers})
 	_, _ = runner.RunOnce(context.Background())
 	waiting, _ := store.Job(context.Background(), "default", asked.ID)
 	fmt.Println(waiting.State, waiting.Error)

@@ -31,7 +31,7 @@ func runGuarded(ctx context.Context, ex Executor, r *Run, answer func(job.Finish
 	returned = true
 }
 
-// fit makes a result acceptable to any broker: it cleans texts and cuts them to
+// fit makes a result acceptable to any server: it cleans texts and cuts them to
 // their limits. The output must be one JSON value within its limit.
 func fit(f job.Finish) job.Finish {
 	if f.Outcome == "" {

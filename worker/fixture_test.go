@@ -13,16 +13,16 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/internal/brokertest"
+	"github.com/belfry-run/belfry/internal/leasertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
-// fixture is a broker and a worker in a bubble with a fake clock.
+// fixture is a server and a worker in a bubble with a fake clock.
 type fixture struct {
 	*testing.T
-	broker   *brokertest.Broker
+	leaser   *leasertest.Leaser
 	handlers *worker.Handlers
 	options  worker.Options
 	logged   *buffer
@@ -31,19 +31,19 @@ type fixture struct {
 }
 
 // inBubble runs a test under a fake clock and checks at its end that the
-// worker kept the broker's contract.
+// worker kept the server's contract.
 func inBubble(t *testing.T, test func(f *fixture)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fixture{T: t, broker: brokertest.New(), handlers: &worker.Handlers{}, logged: &buffer{}, watch: &counts{ended: map[job.Outcome]int{}}}
+		f := &fixture{T: t, leaser: leasertest.New(), handlers: &worker.Handlers{}, logged: &buffer{}, watch: &counts{ended: map[job.Outcome]int{}}}
 		f.options = worker.Options{
-			Broker: f.broker, Handlers: f.handlers, Name: "test", Queues: map[string]int{"default": 4},
+			Leaser: f.leaser, Handlers: f.handlers, Name: "test", Queues: map[string]int{"default": 4},
 			Logger:   slog.New(slog.NewTextHandler(f.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 			Observer: f.watch,
 		}
 		test(f)
-		for _, breach := range f.broker.Breaches() {
+		for _, breach := range f.leaser.Breaches() {
 			t.Errorf("the worker broke the contract: %s", breach)
 		}
 		if t.Failed() {
@@ -88,11 +88,11 @@ func (f *fixture) runOnce() int {
 }
 
 func (f *fixture) enqueue(task string) int64 {
-	return f.broker.Enqueue(job.NewJob{Task: task}).ID
+	return f.leaser.Enqueue(job.NewJob{Task: task}).ID
 }
 
 func (f *fixture) job(id int64) job.Job {
-	j, err := f.broker.Job(f.Context(), "", id)
+	j, err := f.leaser.Job(f.Context(), "", id)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func (f *fixture) wantState(id int64, want job.State) {
 func (f *fixture) wantOutcomes(id int64, want ...job.Outcome) {
 	f.Helper()
 	var got []job.Outcome
-	for _, a := range f.broker.Attempts(id) {
+	for _, a := range f.leaser.Attempts(id) {
 		got = append(got, a.Outcome)
 	}
 	if len(got) != len(want) {
@@ -224,7 +224,7 @@ func inBubbleNamed(t *testing.T, name string, n uint64, test func(f *fixture)) {
 // if two attempts of a job run at the same time.
 func (f *fixture) handleTirelessly(name string, do func(context.Context) error) {
 	f.Helper()
-	f.broker.AddTask(task.Task{Name: name, Retry: task.Retry{MaxAttempts: 100, Backoff: task.BackoffFixed, Delay: core.Duration(time.Second)}})
+	f.leaser.AddTask(task.Task{Name: name, Retry: task.Retry{MaxAttempts: 100, Backoff: task.BackoffFixed, Delay: core.Duration(time.Second)}})
 	var running sync.Map
 	f.handle(name, func(ctx context.Context) error {
 		j, _ := worker.JobFrom(ctx)

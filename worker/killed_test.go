@@ -73,7 +73,7 @@ func runUntilKilled() {
 		panic(err)
 	}
 	r, err := worker.NewRunner(worker.RunnerOptions{
-		Broker: st, Handlers: doses(os.Getenv(ranIn), true), Concurrency: slots, Prefetch: 10, Lease: time.Second,
+		Leaser: st, Handlers: doses(os.Getenv(ranIn), true), Concurrency: slots, Prefetch: 10, Lease: time.Second,
 	})
 	if err != nil {
 		panic(err)
@@ -157,7 +157,7 @@ func killed(t *testing.T, database string, retry task.Retry) {
 	if len(unknown) >= slots { // the job that killed the worker has written
 		t.Errorf("%d jobs that have not begun were charged for it", len(unknown))
 	}
-	r, err := worker.NewRunner(worker.RunnerOptions{Broker: st, Handlers: doses(file, false), Concurrency: slots})
+	r, err := worker.NewRunner(worker.RunnerOptions{Leaser: st, Handlers: doses(file, false), Concurrency: slots})
 	if err != nil {
 		t.Fatal(err)
 	}

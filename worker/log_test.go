@@ -21,13 +21,13 @@ func (f *fixture) writes(limit int, write func(ctx context.Context, r *worker.Ru
 		write(ctx, r)
 		return job.Finish{Outcome: job.OutcomeOK}
 	})}
-	f.broker.AddTask(task.Task{Name: "cmd", Command: &task.Command{Argv: []string{"x"}, OutputLimit: limit}})
+	f.leaser.AddTask(task.Task{Name: "cmd", Command: &task.Command{Argv: []string{"x"}, OutputLimit: limit}})
 	return f.enqueue("cmd")
 }
 
 func (f *fixture) attempt(id int64) job.Finish {
 	f.Helper()
-	all := f.broker.Attempts(id)
+	all := f.leaser.Attempts(id)
 	if len(all) != 1 {
 		f.Fatalf("job %d had %d attempts", id, len(all))
 	}
@@ -53,10 +53,10 @@ func TestOutputArrivesInOrderAndBeforeTheResult(t *testing.T) {
 				want += fmt.Sprintf("err %d\n", i)
 			}
 		}
-		if got := f.broker.Text(id); got != want {
+		if got := f.leaser.Text(id); got != want {
 			t.Errorf("got %d bytes, want %d", len(got), len(want))
 		}
-		if n := f.broker.Calls("append"); n < 10 || n > 14 {
+		if n := f.leaser.Calls("append"); n < 10 || n > 14 {
 			t.Errorf("%d calls for 3s of output, want one each 250ms", n)
 		}
 		if f.attempt(id).LogCut {
@@ -74,11 +74,11 @@ func TestOutputIsVisibleWhileTheJobRuns(t *testing.T) {
 		})
 		stop := f.serve()
 		pass(300 * time.Millisecond)
-		if got := f.broker.Text(id); got != "half a line and half a " {
+		if got := f.leaser.Text(id); got != "half a line and half a " {
 			t.Errorf("%q", got)
 		}
 		pass(time.Second)
-		if got := f.broker.Text(id); got != "half a line and half a é character\n" {
+		if got := f.leaser.Text(id); got != "half a line and half a é character\n" {
 			t.Errorf("%q", got)
 		}
 		_ = stop()
@@ -95,7 +95,7 @@ func TestHugeOutputIsCutAndMarked(t *testing.T) {
 			_, _ = r.Stderr.Write([]byte("late"))
 		})
 		f.runOnce()
-		got := f.broker.Text(id)
+		got := f.leaser.Text(id)
 		kept, rest, _ := strings.Cut(got, "belfry: ")
 		end := strings.Repeat(line, 40) + "late" // whole lines of the last 4 KiB, and the whole other stream
 		if len(kept) != 500_000 || !strings.HasSuffix(kept, "\n") || rest != "4496000 bytes of output over the limit of 500000 were cut\n"+end {
@@ -117,7 +117,7 @@ func TestForeignBytesAreMadeFit(t *testing.T) {
 		})
 		f.runOnce()
 		want := "ab\uFFFDc" + strings.Repeat("\uFFFD-", 100_000) + "begun \uFFFD"
-		if got := f.broker.Text(id); got != want {
+		if got := f.leaser.Text(id); got != want {
 			t.Errorf("got %d bytes, want %d: …%q", len(got), len(want), got[max(0, len(got)-20):])
 		}
 	})
@@ -133,7 +133,7 @@ func TestManySmallWritesToBothStreamsMakeFewPieces(t *testing.T) {
 		})
 		f.runOnce()
 		out, err := 0, 0
-		pieces := f.broker.Log(job.Ref{JobID: id, Lease: f.job(id).Lease})
+		pieces := f.leaser.Log(job.Ref{JobID: id, Lease: f.job(id).Lease})
 		for _, p := range pieces {
 			if p.Stream == job.Stdout {
 				out += len(p.Text)
@@ -155,7 +155,7 @@ func TestALogThatCannotBeDeliveredHoldsItsJobUpForSecondsOnly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(f *fixture) {
-				f.broker.Before = func(ctx context.Context, call string) error {
+				f.leaser.Before = func(ctx context.Context, call string) error {
 					if call == "append" {
 						return fail(ctx)
 					}
@@ -186,7 +186,7 @@ func TestALogGoesOnAfterAnOutage(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		var away atomic.Bool
 		away.Store(true)
-		f.broker.Before = func(_ context.Context, call string) error {
+		f.leaser.Before = func(_ context.Context, call string) error {
 			if away.Load() && call == "append" {
 				return errAway
 			}
@@ -201,7 +201,7 @@ func TestALogGoesOnAfterAnOutage(t *testing.T) {
 		pass(30 * time.Minute)
 		away.Store(false)
 		pass(time.Hour)
-		if got := f.broker.Text(id); got != "before\nafter\n" || f.attempt(id).LogCut {
+		if got := f.leaser.Text(id); got != "before\nafter\n" || f.attempt(id).LogCut {
 			t.Errorf("%q", got)
 		}
 		_ = stop()
@@ -218,23 +218,23 @@ func TestARefusedLogDoesNotTakeOthersWithIt(t *testing.T) {
 			}
 			return nil
 		})
-		f.options.Broker = refusing{f.broker, bad}
+		f.options.Leaser = refusing{f.leaser, bad}
 		worker.Handle(f.handlers, "say", func(ctx context.Context, what string) (int, error) {
 			worker.Logger(ctx).Info("said", "what", what)
 			time.Sleep(time.Second)
 			return 0, nil
 		})
-		good := f.broker.Enqueue(job.NewJob{Task: "say", Input: []byte(`"hello"`)}).ID
-		poison := f.broker.Enqueue(job.NewJob{Task: "say", Input: []byte(`"poison"`)}).ID
+		good := f.leaser.Enqueue(job.NewJob{Task: "say", Input: []byte(`"hello"`)}).ID
+		poison := f.leaser.Enqueue(job.NewJob{Task: "say", Input: []byte(`"poison"`)}).ID
 		begun := time.Now()
 		f.runOnce()
 		if took := time.Since(begun); took > 2*time.Second {
 			t.Errorf("took %s", took)
 		}
-		if !strings.Contains(f.broker.Text(good), "hello") || f.attempt(good).LogCut {
+		if !strings.Contains(f.leaser.Text(good), "hello") || f.attempt(good).LogCut {
 			t.Error("the good log did not arrive")
 		}
-		if text := f.broker.Text(poison); !f.attempt(poison).LogCut || !strings.Contains(text, "could not be delivered") {
+		if text := f.leaser.Text(poison); !f.attempt(poison).LogCut || !strings.Contains(text, "could not be delivered") {
 			t.Errorf("the refused log is not marked: %q", text)
 		}
 	})
@@ -242,7 +242,7 @@ func TestARefusedLogDoesNotTakeOthersWithIt(t *testing.T) {
 
 func TestASessionsLossDoesNotWaitForLogs(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		f.broker.Before = on(errAway, "append")
+		f.leaser.Before = on(errAway, "append")
 		f.handle("work", func(ctx context.Context) error {
 			worker.Logger(ctx).Info("line")
 			<-ctx.Done()
@@ -251,9 +251,9 @@ func TestASessionsLossDoesNotWaitForLogs(t *testing.T) {
 		f.enqueue("work")
 		stop := f.serve()
 		pass(time.Second)
-		f.broker.Lose()
+		f.leaser.Lose()
 		pass(12 * time.Second) // until the renewal that tells the worker
-		if n := f.broker.Calls("open"); n != 2 {
+		if n := f.leaser.Calls("open"); n != 2 {
 			t.Errorf("%d sessions", n)
 		}
 		f.options.Grace = -1

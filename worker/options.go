@@ -14,11 +14,11 @@ import (
 	"github.com/belfry-run/belfry/worker/internal/spool"
 )
 
-// Options configures a worker. Required are Broker, and Handlers, Executors or
+// Options configures a worker. Required are Leaser, and Handlers, Executors or
 // both.
 type Options struct {
-	// Broker leases jobs to the worker: a store, or the HTTP client.
-	Broker job.Leaser
+	// Leaser leases jobs to the worker: a store, or the HTTP client.
+	Leaser job.Leaser
 	// Name is the displayed name of the worker. Default: the host's name.
 	Name string
 	// Namespace restricts the worker to jobs of one namespace. Default: the
@@ -29,9 +29,9 @@ type Options struct {
 	// Queues maps the served queues to the number of jobs at the same time; 0
 	// means the concurrency of the queue. Default: the queue "default".
 	Queues map[string]int
-	// Doorbells tell which jobs to claim, by queue. From a queue with a doorbell
-	// the worker claims only jobs with a ticket. Default: the Broker decides.
-	Doorbells map[string]Doorbell
+	// Brokers deliver the tickets of jobs to claim, by queue. From a queue with a
+	// broker the worker claims only jobs with a ticket. Default: the Leaser chooses.
+	Brokers map[string]Broker
 	// Executors run jobs by their kind. Jobs of other kinds are never claimed and
 	// wait for another worker.
 	Executors map[task.Kind]Executor
@@ -43,10 +43,10 @@ type Options struct {
 	// Handlers run jobs of kind func, unless Executors has that kind.
 	Handlers *Handlers
 	// Poll is how long one claim waits for a job, 10ms to 5s. It is the fallback
-	// for a lost wake-up from the broker. Default: 1s.
+	// for a lost wake-up from the server. Default: 1s.
 	Poll time.Duration
 	// Lease is how long the worker's session lives without a renewal, 1s to 10m.
-	// The jobs of a lost worker stay with it for as long. Default: the broker's,
+	// The jobs of a lost worker stay with it for as long. Default: the server's,
 	// 30s.
 	Lease time.Duration
 	// Grace is how long running jobs may go on at shutdown before they are
@@ -74,7 +74,7 @@ type Options struct {
 	makes queueMaker // of a [Runner]: creates missing queues before a session opens
 }
 
-// Spool keeps results of programs on disk until the broker has them.
+// Spool keeps results of programs on disk until the server has them.
 type Spool = spool.Spool
 
 // OpenSpool opens the spool of this process in a folder that processes of one
@@ -146,8 +146,8 @@ func (o Options) withHandlers() Options {
 
 func (o Options) validate() error {
 	switch {
-	case o.Broker == nil:
-		return core.InvalidField("broker", "", "is missing", "give a store or a client of the HTTP API")
+	case o.Leaser == nil:
+		return core.InvalidField("leaser", "", "is missing", "give a store or a client of the HTTP API")
 	case len(o.Executors) == 0:
 		return core.InvalidField("executors", "", "is missing", "give Handlers, Executors or both")
 	case o.Poll < minPoll || o.Poll > maxPoll:
@@ -177,7 +177,7 @@ func (o Options) validateQueues() error {
 	return nil
 }
 
-// info describes the worker to the broker. It is called when a session opens, so
+// info describes the worker to the server. It is called when a session opens, so
 // handlers may be registered until then.
 func (o Options) info(queues map[string]int) job.WorkerInfo {
 	w := job.WorkerInfo{
@@ -196,10 +196,10 @@ func (o Options) info(queues map[string]int) job.WorkerInfo {
 	return w
 }
 
-// byTicket returns the queues that have a doorbell.
+// byTicket returns the queues that have a broker.
 func (o Options) byTicket(queues map[string]int) (all []string) {
 	for queue := range queues {
-		if o.Doorbells[queue] != nil {
+		if o.Brokers[queue] != nil {
 			all = append(all, queue)
 		}
 	}

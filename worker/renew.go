@@ -11,19 +11,19 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// nudgeFloor is the shortest time between two renewals, even if the broker nudges more often.
+// nudgeFloor is the shortest time between two renewals, even if the server nudges more often.
 const nudgeFloor = 20 * time.Millisecond
 
 // busyFloor is the age of the last renewal from which the first job of an idle worker causes a new one.
 const busyFloor = time.Second
 
 // renew keeps the session alive until the context ends. It renews three times per lease, at once after a nudge or a
-// change of the queues, and sooner after a failed renewal. A broker that cannot nudge is on another machine: it gets
+// change of the queues, and sooner after a failed renewal. A server that cannot nudge is on another machine: it gets
 // six renewals per lease (every 5 s for the usual 30 s), and one when an idle worker has got a job. From the renewal
-// the worker learns which jobs must end, and the broker learns that the job has arrived.
+// the worker learns which jobs must end, and the server learns that the job has arrived.
 func (s *session) renew(ctx context.Context) {
 	every, busy := s.ttl()/3, (<-chan struct{})(nil)
-	if _, nudges := s.worker.options.Broker.(job.CancelNotifier); !nudges {
+	if _, nudges := s.worker.options.Leaser.(job.CancelNotifier); !nudges {
 		every, busy = s.ttl()/6, s.busy
 	}
 	var last time.Time
@@ -68,9 +68,9 @@ func nextRenewal(err error, every time.Duration, failed *patience.Backoff) time.
 	return every - every/10 + jitter.N(every/5+1)
 }
 
-// nudged returns the channel of nudges, or nil for a broker that cannot nudge.
+// nudged returns the channel of nudges, or nil for a server that cannot nudge.
 func (s *session) nudged() <-chan struct{} {
-	if n, ok := s.worker.options.Broker.(job.CancelNotifier); ok {
+	if n, ok := s.worker.options.Leaser.(job.CancelNotifier); ok {
 		return n.Nudged(s.info.ID)
 	}
 	return nil
@@ -84,7 +84,7 @@ func (s *session) renewOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, min(s.ttl()/3, renewPatience))
 	defer cancel()
 	sent := time.Now()
-	r, err := s.worker.options.Broker.Renew(ctx, s.info.ID, s.holdings())
+	r, err := s.worker.options.Leaser.Renew(ctx, s.info.ID, s.holdings())
 	s.worker.options.Observer.Renewed(time.Since(sent), err)
 	switch {
 	case core.CodeOf(err) == core.Unauthorized:

@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/internal/brokertest"
+	"github.com/belfry-run/belfry/internal/leasertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/worker"
 )
 
-// refusing is a broker that refuses certain log pieces or results.
+// refusing is a server that refuses certain log pieces or results.
 type refusing struct {
-	*brokertest.Broker
+	*leasertest.Leaser
 	refuse refusal
 }
 
@@ -33,7 +33,7 @@ func (r refusing) Append(ctx context.Context, s string, ls []job.LogPiece) error
 			return err
 		}
 	}
-	return r.Broker.Append(ctx, s, ls)
+	return r.Leaser.Append(ctx, s, ls)
 }
 
 func (r refusing) Finish(ctx context.Context, s string, fs []job.Finish) ([]job.Finished, error) {
@@ -42,13 +42,13 @@ func (r refusing) Finish(ctx context.Context, s string, fs []job.Finish) ([]job.
 			return nil, err
 		}
 	}
-	return r.Broker.Finish(ctx, s, fs)
+	return r.Leaser.Finish(ctx, s, fs)
 }
 
 func TestResultsCollectWhileACallIsUnderWay(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		f.options.Queues["default"] = 100
-		f.broker.After = func(_ context.Context, call string) error {
+		f.leaser.After = func(_ context.Context, call string) error {
 			if call == "finish" {
 				time.Sleep(10 * time.Millisecond)
 			}
@@ -68,7 +68,7 @@ func TestResultsCollectWhileACallIsUnderWay(t *testing.T) {
 			t.Errorf("took %s", took)
 		}
 		sizes := []int{}
-		for _, b := range f.broker.Batches() {
+		for _, b := range f.leaser.Batches() {
 			sizes = append(sizes, len(b))
 		}
 		if len(sizes) != 2 || sizes[0] != 1 {
@@ -83,7 +83,7 @@ func TestResultsCollectWhileACallIsUnderWay(t *testing.T) {
 func crowd(f *fixture, each time.Duration, finish func(call, under int32) error) {
 	f.options.Queues["default"] = 1000
 	var calls, under, n atomic.Int32
-	f.broker.After = func(_ context.Context, call string) error {
+	f.leaser.After = func(_ context.Context, call string) error {
 		if call != "finish" {
 			return nil
 		}
@@ -110,7 +110,7 @@ func TestManyResultsHaveASecondCall(t *testing.T) {
 		})
 		f.runOnce()
 		sizes := []int{}
-		for _, b := range f.broker.Batches() {
+		for _, b := range f.leaser.Batches() {
 			sizes = append(sizes, len(b))
 		}
 		if !slices.Equal(sizes, []int{1, 500, 499}) || most.Load() != 2 {
@@ -143,7 +143,7 @@ func TestOneCallIsTriedWhileCallsFail(t *testing.T) {
 func TestAResultIsTriedAgainWhenItsAnswerWasLost(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		var lost atomic.Int32
-		f.broker.After = func(_ context.Context, call string) error {
+		f.leaser.After = func(_ context.Context, call string) error {
 			if call == "finish" && lost.Add(1) <= 3 {
 				return errAway
 			}
@@ -163,7 +163,7 @@ func TestAResultIsTriedAgainWhenItsAnswerWasLost(t *testing.T) {
 
 func TestAResultIsGivenUpAfterTenMinutes(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		f.broker.Before = on(errAway, "finish")
+		f.leaser.Before = on(errAway, "finish")
 		f.handle("work", func(context.Context) error { return nil })
 		for range 100 {
 			f.enqueue("work")
@@ -182,30 +182,30 @@ func TestAResultIsGivenUpAfterTenMinutes(t *testing.T) {
 		}
 		pass(2 * time.Minute)
 		f.wantLogged("result was not reported and is lost")
-		if n := strings.Count(f.logged.String(), "broker call fails"); n != 1 {
+		if n := strings.Count(f.logged.String(), "call fails"); n != 1 {
 			t.Errorf("the outage was logged %d times", n)
 		}
-		f.broker.Before = nil
+		f.leaser.Before = nil
 		_ = stop()
 	})
 }
 
 func TestARefusedResultStillEndsItsJob(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		f.options.Broker = refusing{f.broker, refusal{results: func(fs []job.Finish) error {
+		f.options.Leaser = refusing{f.leaser, refusal{results: func(fs []job.Finish) error {
 			for _, r := range fs {
 				if strings.Contains(string(r.Output), "poison") {
-					return core.Errorf(core.TooLarge, "more than this broker takes")
+					return core.Errorf(core.TooLarge, "more than this server takes")
 				}
 			}
 			return nil
 		}}}
 		worker.Handle(f.handlers, "echo", func(_ context.Context, in string) (string, error) { return in, nil })
-		good := f.broker.Enqueue(job.NewJob{Task: "echo", Input: []byte(`"good"`)}).ID
-		poison := f.broker.Enqueue(job.NewJob{Task: "echo", Input: []byte(`"poison"`)}).ID
+		good := f.leaser.Enqueue(job.NewJob{Task: "echo", Input: []byte(`"good"`)}).ID
+		poison := f.leaser.Enqueue(job.NewJob{Task: "echo", Input: []byte(`"poison"`)}).ID
 		f.runOnce()
 		f.wantState(good, job.Succeeded)
-		if j := f.job(poison); j.State != job.Failed || !strings.Contains(j.Error, "its result (ok) was refused: more than this broker takes") {
+		if j := f.job(poison); j.State != job.Failed || !strings.Contains(j.Error, "its result (ok) was refused: more than this server takes") {
 			t.Errorf("%s %s", j.State, j.Error)
 		}
 	})
@@ -215,10 +215,10 @@ func TestAStaleAnswerIsCountedAndNotAnError(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		f.handle("work", func(ctx context.Context) error {
 			j, _ := worker.JobFrom(ctx)
-			f.broker.FinishTx(job.Finish{Ref: job.Ref{JobID: j.ID, Lease: j.Lease}, Outcome: job.OutcomeLost})
+			f.leaser.FinishTx(job.Finish{Ref: job.Ref{JobID: j.ID, Lease: j.Lease}, Outcome: job.OutcomeLost})
 			return nil
 		})
-		id := f.broker.Enqueue(job.NewJob{Task: "work", MaxAttempts: 1}).ID
+		id := f.leaser.Enqueue(job.NewJob{Task: "work", MaxAttempts: 1}).ID
 		stop := f.serve()
 		pass(time.Second)
 		f.wantOutcomes(id, job.OutcomeLost)

@@ -11,21 +11,21 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// RunnerOptions configures a runner of one queue. Required are Broker, and Handlers, Executors or both.
+// RunnerOptions configures a runner of one queue. Required are Leaser, and Handlers, Executors or both.
 type RunnerOptions struct {
-	// Broker leases jobs to the runner: a store, or the HTTP client.
-	Broker job.Leaser
+	// Leaser leases jobs to the runner: a store, or the HTTP client.
+	Leaser job.Leaser
 	// Handlers are the Go functions to run.
 	Handlers *Handlers
 	// Executors run jobs of other kinds. Default: none.
 	Executors map[task.Kind]Executor
-	// Queue is the served queue. If Broker is a store, a missing queue is created. Default: "default".
+	// Queue is the served queue. If Leaser is a store, a missing queue is created. Default: "default".
 	Queue string
 	// Concurrency is how many jobs run at the same time; 0 means the concurrency of the queue.
 	Concurrency int
 	// Poll is the interval at which the runner looks for jobs without a wake-up, 10ms to 5s. Default: 1s.
 	Poll time.Duration
-	// Lease is how long the jobs stay with the runner after the program is lost, 1s to 10m. Default: the broker's, 30s.
+	// Lease is how long the jobs stay with the runner after the program is lost, 1s to 10m. Default: the server's, 30s.
 	Lease time.Duration
 	// Prefetch is how many jobs are claimed beyond the free slots: see [Options.Prefetch]. Negative: none. Default: as
 	// many as end in 50ms.
@@ -43,7 +43,7 @@ type RunnerOptions struct {
 	Observer Observer
 }
 
-// queueMaker is a broker that creates missing queues: a store.
+// queueMaker is a leaser that creates missing queues: a store.
 type queueMaker interface {
 	EnsureQueues(ctx context.Context, names ...string) error
 }
@@ -61,7 +61,7 @@ func NewRunner(o RunnerOptions) (*Runner, error) {
 		queue = task.DefaultQueue
 	}
 	w, err := New(Options{
-		Broker: o.Broker, Handlers: o.Handlers, Executors: o.Executors,
+		Leaser: o.Leaser, Handlers: o.Handlers, Executors: o.Executors,
 		Queues: map[string]int{queue: o.Concurrency},
 		Poll:   o.Poll, Prefetch: o.Prefetch, Lease: o.Lease, Grace: o.Grace, Name: o.Name, Namespace: o.Namespace,
 		Logger: o.Logger, Observer: o.Observer,
@@ -69,7 +69,7 @@ func NewRunner(o RunnerOptions) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.options.makes, _ = o.Broker.(queueMaker)
+	w.options.makes, _ = o.Leaser.(queueMaker)
 	return &Runner{worker: w, service: lifecycle.New("runner of queue "+queue, w.Run)}, nil
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 func (f *fixture) runner() *worker.Runner {
-	r, err := worker.NewRunner(worker.RunnerOptions{Broker: f.broker, Handlers: f.handlers, Concurrency: 2, Grace: time.Second})
+	r, err := worker.NewRunner(worker.RunnerOptions{Leaser: f.leaser, Handlers: f.handlers, Concurrency: 2, Grace: time.Second})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestRunnerMakesItsQueue(t *testing.T) {
 	t.Cleanup(func() { _ = st.Close() })
 	var handlers worker.Handlers
 	work := worker.Handle(&handlers, "work", func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil })
-	r, err := worker.NewRunner(worker.RunnerOptions{Broker: st, Handlers: &handlers, Queue: "mail"})
+	r, err := worker.NewRunner(worker.RunnerOptions{Leaser: st, Handlers: &handlers, Queue: "mail"})
 	if err != nil {
 		t.Fatal(err)
 	}

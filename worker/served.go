@@ -7,7 +7,7 @@ import (
 )
 
 // Serve replaces the queues that the worker serves: see [Options.Queues]. A running worker keeps its session. It serves
-// new queues when the broker has answered, and claims no more from removed queues, whose running jobs go on. If a name
+// new queues when the server has answered, and claims no more from removed queues, whose running jobs go on. If a name
 // or number is invalid, or queues is empty, Serve fails with [core.Invalid] and changes nothing.
 func (w *Worker) Serve(queues map[string]int) error {
 	o := w.options
@@ -19,7 +19,7 @@ func (w *Worker) Serve(queues map[string]int) error {
 	return nil
 }
 
-// updateConsumers starts a consumer for each served queue that the broker knows, and ends the consumers of other queues. It does nothing
+// updateConsumers starts a consumer for each served queue that the server knows, and ends the consumers of other queues. It does nothing
 // before and after the consumers run.
 func (s *session) updateConsumers(slots map[string]int) {
 	queues, other := s.worker.served.Now()

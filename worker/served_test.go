@@ -31,7 +31,7 @@ func TestAWorkerServesOtherQueuesInItsSession(t *testing.T) {
 		if err := w.Serve(map[string]int{"late": 2}); err != nil {
 			f.Fatal(err)
 		}
-		late := f.broker.Enqueue(job.NewJob{Task: "a", Queue: "late"}).ID
+		late := f.leaser.Enqueue(job.NewJob{Task: "a", Queue: "late"}).ID
 		<-begun
 		time.Sleep(time.Second)
 		left := f.enqueue("a") // in a queue that is no longer served
@@ -47,12 +47,12 @@ func TestAWorkerServesOtherQueuesInItsSession(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		f.wantState(left, job.Succeeded)
-		if n := f.broker.Calls("open"); n != 1 {
+		if n := f.leaser.Calls("open"); n != 1 {
 			f.Errorf("%d sessions, want one", n)
 		}
-		f.broker.Lose() // the next session begins with the current queues
+		f.leaser.Lose() // the next session begins with the current queues
 		time.Sleep(time.Minute)
-		again := f.broker.Enqueue(job.NewJob{Task: "a", Queue: "late"}).ID
+		again := f.leaser.Enqueue(job.NewJob{Task: "a", Queue: "late"}).ID
 		time.Sleep(time.Minute)
 		f.wantState(again, job.Succeeded)
 		cancel()

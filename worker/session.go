@@ -55,7 +55,7 @@ func openSession(ctx context.Context, w *workerRun, once bool) (*session, error)
 		}
 	}
 	sent := time.Now()
-	info, err := w.options.Broker.OpenSession(callCtx, w.options.info(queues))
+	info, err := w.options.Leaser.OpenSession(callCtx, w.options.info(queues))
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (s *session) closeSession(ctx context.Context) error {
 	}
 	closing, cancel := context.WithTimeout(ctx, closeWait)
 	defer cancel()
-	return s.worker.options.Broker.CloseSession(closing, s.info.ID)
+	return s.worker.options.Leaser.CloseSession(closing, s.info.ID)
 }
 
 // stopAttempts asks running attempts to stop, because the lease ends without a renewal.
@@ -196,9 +196,9 @@ func (s *session) stopAttempts() {
 // killAttempts declares the session lost, which kills the running attempts.
 func (s *session) killAttempts() { s.endLost(ErrLost) }
 
-// endSession ends the session because the broker reported the end of its session.
+// endSession ends the session because the server reported the end of its session.
 func (s *session) endSession(why string) {
-	s.worker.log.Warn("session was given up by the broker, stopping its jobs",
+	s.worker.log.Warn("session was given up by the server, stopping its jobs",
 		"session", s.info.ID, "jobs", s.heldCount(), "why", why)
 	s.endLost(ErrLost)
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/internal/brokertest"
+	"github.com/belfry-run/belfry/internal/leasertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
@@ -81,7 +81,7 @@ func TestShutdownIsNotHeldUpByAHandlerThatIgnoresIt(t *testing.T) {
 func TestAResultIsReportedAlthoughEverythingAroundItHasEnded(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		var away atomic.Bool
-		f.broker.Before = func(_ context.Context, call string) error {
+		f.leaser.Before = func(_ context.Context, call string) error {
 			if away.Load() && call == "finish" {
 				return errAway
 			}
@@ -101,7 +101,7 @@ func TestAResultIsReportedAlthoughEverythingAroundItHasEnded(t *testing.T) {
 			t.Error(err)
 		}
 		f.wantOutcomes(id, job.OutcomeOK)
-		if f.broker.Calls("close") != 1 {
+		if f.leaser.Calls("close") != 1 {
 			t.Error("the session was not closed")
 		}
 	})
@@ -109,7 +109,7 @@ func TestAResultIsReportedAlthoughEverythingAroundItHasEnded(t *testing.T) {
 
 func TestASessionWithUnreportedResultsIsNotClosed(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		f.broker.Before = on(errAway, "finish")
+		f.leaser.Before = on(errAway, "finish")
 		f.handle("work", func(context.Context) error { return nil })
 		f.enqueue("work")
 		stop := f.serve()
@@ -117,7 +117,7 @@ func TestASessionWithUnreportedResultsIsNotClosed(t *testing.T) {
 		if err := stop(); core.CodeOf(err) != core.Unavailable {
 			t.Errorf("the shutdown was clean: %v", err)
 		}
-		if f.broker.Calls("close") != 0 {
+		if f.leaser.Calls("close") != 0 {
 			t.Error("the session was closed, so a job that has run is handed back")
 		}
 		f.wantLogged("result was not reported and is lost")
@@ -134,7 +134,7 @@ func TestAWorkerThatCannotRenewStopsItsJobsBeforeItsLeaseEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(f *fixture) {
 				var away atomic.Bool
-				f.broker.Before = func(ctx context.Context, _ string) error {
+				f.leaser.Before = func(ctx context.Context, _ string) error {
 					if away.Load() {
 						return fail(ctx)
 					}
@@ -163,12 +163,12 @@ func TestAWorkerThatCannotRenewStopsItsJobsBeforeItsLeaseEnds(t *testing.T) {
 					t.Errorf("stopped at %s, want 22s after the last renewal, between 29.5s and 35s", at)
 				}
 				pass(5 * time.Minute)
-				claims, opens := f.broker.Calls("claim"), f.broker.Calls("open")
+				claims, opens := f.leaser.Calls("claim"), f.leaser.Calls("open")
 				pass(time.Minute)
-				if n := f.broker.Calls("claim") - claims; n != 0 {
+				if n := f.leaser.Calls("claim") - claims; n != 0 {
 					t.Errorf("%d claims without a session", n)
 				}
-				if n := f.broker.Calls("open") - opens; n < 2 || n > 12 {
+				if n := f.leaser.Calls("open") - opens; n < 2 || n > 12 {
 					t.Errorf("%d tries a minute to open a session", n)
 				}
 				away.Store(false)
@@ -189,9 +189,9 @@ func TestAWorkerThatCannotRenewStopsItsJobsBeforeItsLeaseEnds(t *testing.T) {
 func TestALateRenewalDoesNotRevive(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		var slow atomic.Bool
-		// The broker accepts the call, and its answer arrives after the end of the
+		// The server accepts the call, and its answer arrives after the end of the
 		// lease. The call ignores its context, like a suspended process.
-		f.broker.After = func(_ context.Context, call string) error {
+		f.leaser.After = func(_ context.Context, call string) error {
 			if call == "renew" && slow.Load() {
 				time.Sleep(time.Minute)
 			}
@@ -238,10 +238,10 @@ func TestALostSessionStopsEverythingAndAnotherOneGoesOn(t *testing.T) {
 		id := f.enqueue("work")
 		stop := f.serve()
 		pass(5 * time.Second)
-		f.broker.Lose()
+		f.leaser.Lose()
 		pass(20 * time.Minute)
 		f.wantOutcomes(id, job.OutcomeLost, job.OutcomeOK)
-		f.wantLogged("session was given up by the broker")
+		f.wantLogged("session was given up by the server")
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
@@ -252,14 +252,14 @@ func TestJobsThatArriveAfterTheSessionWasLostAreHandedBack(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		var hold atomic.Bool
 		var once sync.Once
-		f.broker.Before = func(_ context.Context, call string) error {
+		f.leaser.Before = func(_ context.Context, call string) error {
 			if hold.Load() && call == "renew" {
 				return errAway
 			}
 			return nil
 		}
 		// The claim has leased the job; its answer arrives after the fence.
-		f.broker.After = func(_ context.Context, call string) error {
+		f.leaser.After = func(_ context.Context, call string) error {
 			if call == "claim" {
 				once.Do(func() {
 					hold.Store(true)
@@ -290,7 +290,7 @@ func TestJobsThatArriveAfterTheSessionWasLostAreHandedBack(t *testing.T) {
 func TestACommandsKillGraceEndsWithTheSession(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		var away atomic.Bool
-		f.broker.Before = func(context.Context, string) error {
+		f.leaser.Before = func(context.Context, string) error {
 			if away.Load() {
 				return errAway
 			}
@@ -304,7 +304,7 @@ func TestACommandsKillGraceEndsWithTheSession(t *testing.T) {
 			told <- time.Since(begun)
 			return r.Failed("killed")
 		})}
-		f.broker.AddTask(task.Task{Name: "cmd", Timeout: core.Duration(time.Second), Command: &task.Command{
+		f.leaser.AddTask(task.Task{Name: "cmd", Timeout: core.Duration(time.Second), Command: &task.Command{
 			Argv: []string{"x"}, KillGrace: core.Duration(5 * time.Minute),
 		}, Retry: task.Retry{MaxAttempts: 1}})
 		f.enqueue("cmd")
@@ -330,11 +330,11 @@ type executor func(context.Context, *worker.Run) job.Finish
 
 func (e executor) Execute(ctx context.Context, r *worker.Run) job.Finish { return e(ctx, r) }
 
-func TestAWorkerStartsBeforeItsBroker(t *testing.T) {
+func TestAWorkerStartsBeforeItsServer(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		var away atomic.Bool
 		away.Store(true)
-		f.broker.Before = func(context.Context, string) error {
+		f.leaser.Before = func(context.Context, string) error {
 			if away.Load() {
 				return errAway
 			}
@@ -351,9 +351,9 @@ func TestAWorkerStartsBeforeItsBroker(t *testing.T) {
 	})
 }
 
-func TestAWorkerStopsWhileItsBrokerIsAway(t *testing.T) {
+func TestAWorkerStopsWhileItsServerIsAway(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		f.broker.Before = on(errAway, "open")
+		f.leaser.Before = on(errAway, "open")
 		f.handle("work", func(context.Context) error { return nil })
 		stop := f.serve()
 		pass(time.Minute)
@@ -390,7 +390,7 @@ func TestJobsUnderRandomFaultsAreRecordedOnce(t *testing.T) {
 				}
 				return nil
 			}
-			f.broker.Before, f.broker.After = fault, fault
+			f.leaser.Before, f.leaser.After = fault, fault
 			f.options.Prefetch = int(seed % 3)
 			f.handleTirelessly("work", func(ctx context.Context) error {
 				worker.Logger(ctx).Info("line")
@@ -400,7 +400,7 @@ func TestJobsUnderRandomFaultsAreRecordedOnce(t *testing.T) {
 			stopA, stopB := f.serve(), f.serve()
 			var ids []int64
 			for range 100 {
-				ids = append(ids, f.broker.Enqueue(job.NewJob{Task: "work"}).ID)
+				ids = append(ids, f.leaser.Enqueue(job.NewJob{Task: "work"}).ID)
 				pass(time.Duration(roll(10_000)) * time.Millisecond)
 				if roll(15) == 0 { // long enough to lose the session
 					down.Store(true)
@@ -428,4 +428,4 @@ func sleepIn(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-var _ job.Leaser = (*brokertest.Broker)(nil)
+var _ job.Leaser = (*leasertest.Leaser)(nil)

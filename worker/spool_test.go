@@ -10,16 +10,16 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/internal/brokertest"
+	"github.com/belfry-run/belfry/internal/leasertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker/internal/spool"
 )
 
 // claimed returns an attempt of a worker whose process then crashes.
-func claimed(t *testing.T) (b *brokertest.Broker, session string, ref job.Ref) {
+func claimed(t *testing.T) (b *leasertest.Leaser, session string, ref job.Ref) {
 	t.Helper()
-	b = brokertest.New()
+	b = leasertest.New()
 	b.AddTask(task.Task{Name: "prog", Program: &task.Program{}}.WithDefaults())
 	b.Enqueue(job.NewJob{Task: "prog"})
 	s, err := b.OpenSession(t.Context(), job.WorkerInfo{Name: "dead", Kinds: []task.Kind{task.KindProgram}, Queues: map[string]int{"default": 1}, Has: task.Has{Arch: "amd64", Isolation: task.IsolationGVisor}})
@@ -48,10 +48,10 @@ type never struct{}
 func (never) Execute(context.Context, *Run) job.Finish { panic("nothing is to run") }
 
 // comeBack runs a worker after the crash of another one.
-func comeBack(t *testing.T, b *brokertest.Broker, dir string) {
+func comeBack(t *testing.T, b *leasertest.Leaser, dir string) {
 	t.Helper()
 	s := openSpool(t, dir)
-	w, err := New(Options{Broker: b, Spool: s, Has: task.Has{Arch: "amd64", Isolation: task.IsolationGVisor}, Executors: map[task.Kind]Executor{task.KindHTTP: never{}}})
+	w, err := New(Options{Leaser: b, Spool: s, Has: task.Has{Arch: "amd64", Isolation: task.IsolationGVisor}, Executors: map[task.Kind]Executor{task.KindHTTP: never{}}})
 	check(t, err)
 	_, err = w.RunOnce(t.Context())
 	check(t, err)
@@ -115,12 +115,12 @@ func TestAForeignResultInTheSpoolDelaysNoOtherResult(t *testing.T) {
 		dead := openSpool(t, dir)
 		check(t, dead.Keep("of another namespace", job.Finish{Ref: job.Ref{JobID: 7, Lease: 7}, Outcome: job.OutcomeOK}))
 		check(t, dead.Close())
-		b := brokertest.New()
+		b := leasertest.New()
 		b.AddTask(task.Task{Name: "prog", Program: &task.Program{}}.WithDefaults())
 		id := b.Enqueue(job.NewJob{Task: "prog"}).ID
 		s := openSpool(t, dir)
 		ex := quick(func(*Run) job.Finish { return job.Finish{Outcome: job.OutcomeOK} })
-		w, err := New(Options{Broker: forbidding{b}, Spool: s, Has: task.Has{Arch: "amd64", Isolation: task.IsolationGVisor}, Executors: map[task.Kind]Executor{task.KindProgram: ex}})
+		w, err := New(Options{Leaser: forbidding{b}, Spool: s, Has: task.Has{Arch: "amd64", Isolation: task.IsolationGVisor}, Executors: map[task.Kind]Executor{task.KindProgram: ex}})
 		check(t, err)
 		_, err = w.RunOnce(t.Context())
 		check(t, err)
@@ -135,14 +135,14 @@ func TestAForeignResultInTheSpoolDelaysNoOtherResult(t *testing.T) {
 	})
 }
 
-// forbidding is a broker that refuses results of a session in another namespace.
-type forbidding struct{ *brokertest.Broker }
+// forbidding is a server that refuses results of a session in another namespace.
+type forbidding struct{ *leasertest.Leaser }
 
 func (f forbidding) Finish(ctx context.Context, session string, fs []job.Finish) ([]job.Finished, error) {
 	if session == "of another namespace" {
 		return nil, core.Errorf(core.Forbidden, "not yours")
 	}
-	return f.Broker.Finish(ctx, session, fs)
+	return f.Leaser.Finish(ctx, session, fs)
 }
 
 func TestASpoolOfALivingWorkerIsLeftAlone(t *testing.T) {
@@ -179,7 +179,7 @@ func TestAPartlyWrittenNoteIsIgnored(t *testing.T) {
 // Answered results are removed, so that the spool does not grow.
 func TestTheSpoolIsEmptyWhenAllIsReported(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New()
+	b := leasertest.New()
 	b.AddTask(task.Task{Name: "prog", Program: &task.Program{}}.WithDefaults())
 	for range 5 {
 		b.Enqueue(job.NewJob{Task: "prog"})
@@ -193,7 +193,7 @@ func TestTheSpoolIsEmptyWhenAllIsReported(t *testing.T) {
 		_, _ = io.WriteString(r.Stdout, "x")
 		return job.Finish{Outcome: job.OutcomeOK}
 	})
-	w, err := New(Options{Broker: b, Spool: s, Has: task.Has{Arch: "amd64", Isolation: task.IsolationGVisor}, Executors: map[task.Kind]Executor{task.KindProgram: ex}})
+	w, err := New(Options{Leaser: b, Spool: s, Has: task.Has{Arch: "amd64", Isolation: task.IsolationGVisor}, Executors: map[task.Kind]Executor{task.KindProgram: ex}})
 	check(t, err)
 	n, err := w.RunOnce(t.Context())
 	check(t, err)

@@ -181,7 +181,7 @@ func hopeless(err error) error {
 type stepBook struct {
 	once   sync.Once
 	book   atomic.Pointer[steps.Book]
-	broker job.Leaser // nil: steps are not recorded
+	leaser job.Leaser // nil: steps are not recorded
 }
 
 func bookFrom(ctx context.Context, what string) (*steps.Book, error) {
@@ -190,9 +190,9 @@ func bookFrom(ctx context.Context, what string) (*steps.Book, error) {
 		return nil, core.Errorf(core.Internal, "%s outside of an attempt", what).
 			WithHint("pass the context that the handler was called with")
 	}
-	keeper, keeps := r.steps.broker.(job.StepKeeper)
-	if !keeps && r.steps.broker != nil {
-		return nil, core.Errorf(core.Internal, "the broker of this worker keeps no steps").WithHint("use a store or a client of the HTTP API as the broker")
+	keeper, keeps := r.steps.leaser.(job.StepKeeper)
+	if !keeps && r.steps.leaser != nil {
+		return nil, core.Errorf(core.Internal, "the leaser of this worker keeps no steps").WithHint("use a store or a client of the HTTP API")
 	}
 	r.steps.once.Do(func() {
 		r.steps.book.Store(steps.New(steps.Attempt{Keeper: keeper, Ref: r.Ref(), Session: r.Session, Number: r.Job.Attempt, Lost: r.lost, Gone: ErrLost}))

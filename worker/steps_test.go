@@ -16,7 +16,7 @@ import (
 
 // steady enqueues a job with many attempts, one second apart.
 func (f *fixture) steady(name string, fn func(ctx context.Context) error) int64 {
-	f.broker.AddTask(task.Task{Name: name, Retry: task.Retry{MaxAttempts: 50, Backoff: task.BackoffFixed, Delay: core.Duration(time.Second)}})
+	f.leaser.AddTask(task.Task{Name: name, Retry: task.Retry{MaxAttempts: 50, Backoff: task.BackoffFixed, Delay: core.Duration(time.Second)}})
 	f.handle(name, fn)
 	return f.enqueue(name)
 }
@@ -24,7 +24,7 @@ func (f *fixture) steady(name string, fn func(ctx context.Context) error) int64 
 func (f *fixture) wantSteps(id int64, want string) {
 	f.Helper()
 	var got []string
-	for _, s := range f.broker.Recorded(id) {
+	for _, s := range f.leaser.Recorded(id) {
 		got = append(got, fmt.Sprintf("%s=%s", s.Name, s.Result))
 	}
 	if strings.Join(got, " ") != want {
@@ -71,7 +71,7 @@ func TestAStepRunsOnceOverAttempts(t *testing.T) {
 			t.Errorf("charged %d, shipped %d, attempts %d", charged, shipped, attempts)
 		}
 		f.wantSteps(id, `charge={"ID":1} ship="sent"`)
-		if n := f.broker.Calls("steps"); n != 3 {
+		if n := f.leaser.Calls("steps"); n != 3 {
 			t.Errorf("the record was read %d times, and the first attempt needs none", n)
 		}
 	})
@@ -82,7 +82,7 @@ func TestASleepFreesItsSlotAndIsNoFailure(t *testing.T) {
 		f.options.Queues["default"] = 1
 		var woke time.Time
 		var rounds int
-		f.broker.AddTask(task.Task{Name: "nap", Retry: task.Retry{MaxAttempts: 1}})
+		f.leaser.AddTask(task.Task{Name: "nap", Retry: task.Retry{MaxAttempts: 1}})
 		f.handle("nap", func(ctx context.Context) error {
 			rounds++
 			if err := worker.Sleep(ctx, "three months", 90*24*time.Hour); err != nil {
@@ -283,7 +283,7 @@ func TestStepsAreNotMisused(t *testing.T) {
 func TestARecordWithALostAnswerIsSentAgain(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		lost, ran := 0, 0
-		f.broker.After = func(_ context.Context, call string) error {
+		f.leaser.After = func(_ context.Context, call string) error {
 			if call == "save step" && lost < 3 {
 				lost++
 				return core.Errorf(core.Unknown, "the answer was lost")
@@ -305,9 +305,9 @@ func TestARecordWithALostAnswerIsSentAgain(t *testing.T) {
 
 func TestARecordThatCannotBeMadeIsUnknown(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		f.broker.AddTask(task.Task{Name: "t", Timeout: core.Duration(10 * time.Second)})
+		f.leaser.AddTask(task.Task{Name: "t", Timeout: core.Duration(10 * time.Second)})
 		down := true
-		f.broker.Before = func(_ context.Context, call string) error {
+		f.leaser.Before = func(_ context.Context, call string) error {
 			if call == "save step" && down {
 				return core.Errorf(core.Unavailable, "the server is away")
 			}
@@ -333,7 +333,7 @@ func TestAStepOfALostLeaseIsNotRecorded(t *testing.T) {
 			j, _ := worker.JobFrom(ctx)
 			_, err := worker.Step(ctx, "a", func(context.Context) (int, error) {
 				if j.Attempt == 1 {
-					f.broker.FinishTx(job.Finish{Ref: job.Ref{JobID: j.ID, Lease: j.Lease}, Outcome: job.OutcomeLost})
+					f.leaser.FinishTx(job.Finish{Ref: job.Ref{JobID: j.ID, Lease: j.Lease}, Outcome: job.OutcomeLost})
 				}
 				return j.Attempt, nil
 			})
@@ -376,7 +376,7 @@ func TestProgressIsWrittenOnceASecondAndTheLastCounts(t *testing.T) {
 		if !strings.Contains(j.Error, "percent") || j.Progress == nil || j.Progress.Percent != 100 || j.Progress.Counters["rows"] != 999 {
 			t.Errorf("%s %+v", j.Error, j.Progress)
 		}
-		if n := f.broker.Calls("progress"); n < 10 || n > 12 {
+		if n := f.leaser.Calls("progress"); n < 10 || n > 12 {
 			t.Errorf("written %d times in 10 s", n)
 		}
 		if middle < 40 || middle > 50.2 {
@@ -387,7 +387,7 @@ func TestProgressIsWrittenOnceASecondAndTheLastCounts(t *testing.T) {
 
 func TestProgressThatCannotBeWrittenHoldsUpNothing(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		f.broker.Before = func(ctx context.Context, call string) error {
+		f.leaser.Before = func(ctx context.Context, call string) error {
 			if call == "progress" {
 				<-ctx.Done()
 				return ctx.Err()
@@ -444,9 +444,9 @@ func TestAWaitForASignalFreesItsSlotAndGoesOnAtOnce(t *testing.T) {
 		if j := f.job(id); j.State != job.Scheduled || j.Error != `waits for signal "paid"` {
 			t.Errorf("%s %q", j.State, j.Error)
 		}
-		f.broker.SignalJob(id, job.Signal{Name: "early"})
-		f.broker.SignalJob(id, job.Signal{Name: "paid", Input: []byte(`{"Amount": 5}`)})
-		f.broker.SignalJob(id, job.Signal{Name: "paid", Input: []byte(`{"Amount": 6}`)})
+		f.leaser.SignalJob(id, job.Signal{Name: "early"})
+		f.leaser.SignalJob(id, job.Signal{Name: "paid", Input: []byte(`{"Amount": 5}`)})
+		f.leaser.SignalJob(id, job.Signal{Name: "paid", Input: []byte(`{"Amount": 6}`)})
 		pass(2 * time.Second)
 		if rounds != 3 {
 			t.Errorf("%d rounds after the signal", rounds)
@@ -478,7 +478,7 @@ func TestAHandlerMakesALinkToItsSignal(t *testing.T) {
 		})
 		stop := f.serve()
 		pass(time.Second)
-		f.broker.SignalJob(id, job.Signal{Name: "approved", Input: []byte(`1`)})
+		f.leaser.SignalJob(id, job.Signal{Name: "approved", Input: []byte(`1`)})
 		pass(time.Second)
 		_ = stop()
 		f.wantState(id, job.Succeeded)
@@ -497,7 +497,7 @@ func TestASignalBetweenTheWaitAndItsEndIsNotSleptOver(t *testing.T) {
 		var id int64
 		id = f.steady("order", func(ctx context.Context) error {
 			_, _, err := worker.WaitSignal[int](ctx, "go", 24*time.Hour)
-			f.broker.SignalJob(id, job.Signal{Name: "go", Input: []byte(`1`)})
+			f.leaser.SignalJob(id, job.Signal{Name: "go", Input: []byte(`1`)})
 			return err
 		})
 		stop := f.serve()
@@ -513,7 +513,7 @@ func TestASignalThatDoesNotFitEndsTheJob(t *testing.T) {
 			_, _, err := worker.WaitSignal[int](ctx, "go", 24*time.Hour)
 			return err
 		})
-		f.broker.SignalJob(id, job.Signal{Name: "go", Input: []byte(`"one"`)})
+		f.leaser.SignalJob(id, job.Signal{Name: "go", Input: []byte(`"one"`)})
 		f.runOnce()
 		f.wantState(id, job.Failed)
 		if said := f.job(id).Error; !strings.Contains(said, `signal "go" does not fit its type`) || !strings.Contains(said, "reset-steps "+fmt.Sprint(id)+" --from 'go'") {
@@ -528,7 +528,7 @@ func TestAStepEnqueuesAJobOnceOverAttempts(t *testing.T) {
 		ran := 0
 		f.handle("child", func(context.Context) error { ran++; return nil })
 		lost := true
-		f.broker.After = func(_ context.Context, call string) error {
+		f.leaser.After = func(_ context.Context, call string) error {
 			if call == "save step" && lost { // lose one answer
 				lost = false
 				return core.Errorf(core.Unavailable, "no answer")
@@ -559,7 +559,7 @@ func TestAJobForWhichThereIsNoRoomIsEnqueuedByALaterAttempt(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		f.handle("child", func(context.Context) error { return nil })
 		refused := 2
-		f.broker.Before = func(_ context.Context, call string) error {
+		f.leaser.Before = func(_ context.Context, call string) error {
 			if call == "save step" && refused > 0 {
 				refused--
 				return core.Errorf(core.OverQuota, "full")
@@ -582,7 +582,7 @@ func TestAWaitForAJobFreesItsSlotAndGoesOnAtItsEnd(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		f.options.Queues["default"] = 1
 		rounds, bills := 0, 0
-		f.broker.AddTask(task.Task{Name: "bill", Retry: task.Retry{MaxAttempts: 1}})
+		f.leaser.AddTask(task.Task{Name: "bill", Retry: task.Retry{MaxAttempts: 1}})
 		f.handle("bill", func(context.Context) error {
 			if bills++; bills == 2 {
 				return errors.New("no paper")

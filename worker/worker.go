@@ -46,8 +46,8 @@ func New(o Options) (*Worker, error) {
 // are cancelled and handed back. Finally Run delivers logs and results, and
 // closes its session.
 //
-// If the broker is unreachable or gives up the session, Run does not return: it
-// retries with growing pauses. It returns early in two cases. The broker refuses
+// If the server is unreachable or gives up the session, Run does not return: it
+// retries with growing pauses. It returns early in two cases. The server refuses
 // the very first session for a wrong token or an invalid worker, which waiting
 // does not change. Or the database is too new for this program: running jobs are
 // stopped as for a lost session, and the error wraps [core.ErrOutdated].
@@ -85,7 +85,7 @@ func (w *Worker) Run(ctx context.Context) error {
 }
 
 // refusesForGood reports whether a session was refused because of the worker itself,
-// not because of the state of the broker.
+// not because of the state of the server.
 func refusesForGood(err error) bool {
 	switch core.CodeOf(err) {
 	case core.Unauthorized, core.Forbidden, core.Invalid:
@@ -103,7 +103,7 @@ func unlessLost(err error) error {
 
 // RunOnce runs the ready jobs of its queues, and jobs that these make ready,
 // until none is left, and returns the number of claimed jobs. It has its own
-// session. Unlike Run, it returns when the broker fails.
+// session. Unlike Run, it returns when the server fails.
 func (w *Worker) RunOnce(ctx context.Context) (int, error) {
 	run, stop := w.startRun()
 	defer stop()
@@ -134,9 +134,9 @@ func (w *Worker) startRun() (run *workerRun, stop func()) {
 	o := w.options
 	run = &workerRun{
 		options: o, log: o.Logger,
-		reports:  delivery.NewReporter(o.Broker, o.Logger, o.Observer),
-		logs:     delivery.NewShipper(o.Broker, o.Logger),
-		progress: delivery.NewProgressSender(o.Broker),
+		reports:  delivery.NewReporter(o.Leaser, o.Logger, o.Observer),
+		logs:     delivery.NewShipper(o.Leaser, o.Logger),
+		progress: delivery.NewProgressSender(o.Leaser),
 		served:   w.served,
 		unwell:   w.unwell,
 		left:     &w.left,

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/internal/brokertest"
+	"github.com/belfry-run/belfry/internal/leasertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/worker"
@@ -29,7 +29,7 @@ func TestAJobRunsAndItsResultIsReported(t *testing.T) {
 			t.Fatal(err)
 		}
 		begun := time.Now()
-		out, err := sum.Wait(f.Context(), f.broker, f.broker.Enqueue(n))
+		out, err := sum.Wait(f.Context(), f.leaser, f.leaser.Enqueue(n))
 		if err != nil || out != 5 {
 			t.Errorf("got %d, %v", out, err)
 		}
@@ -39,7 +39,7 @@ func TestAJobRunsAndItsResultIsReported(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		if f.broker.Calls("close") != 1 {
+		if f.leaser.Calls("close") != 1 {
 			t.Error("the session was not closed")
 		}
 	})
@@ -79,11 +79,11 @@ func TestABusyLaneDoesNotHoldUpAnother(t *testing.T) {
 			return nil
 		})
 		for range 5 {
-			f.broker.Enqueue(job.NewJob{Task: "work", Queue: "slow"})
+			f.leaser.Enqueue(job.NewJob{Task: "work", Queue: "slow"})
 		}
 		stop := f.serve()
 		settle()
-		j := f.broker.Enqueue(job.NewJob{Task: "work", Queue: "fast"})
+		j := f.leaser.Enqueue(job.NewJob{Task: "work", Queue: "fast"})
 		settle()
 		f.wantState(j.ID, job.Succeeded)
 		_ = stop()
@@ -108,7 +108,7 @@ func TestConcurrentHandlersKeepTheirOwnValues(t *testing.T) {
 		ids := map[int64]int{}
 		for i := range 200 {
 			n, _ := task.New(in{i, []string{fmt.Sprint("t", i)}, map[string]int{"n": i}})
-			ids[f.broker.Enqueue(n).ID] = i
+			ids[f.leaser.Enqueue(n).ID] = i
 		}
 		f.runOnce()
 		for id, i := range ids {
@@ -116,7 +116,7 @@ func TestConcurrentHandlersKeepTheirOwnValues(t *testing.T) {
 			if want := fmt.Sprint(i, []string{fmt.Sprint("t", i, "!")}, map[string]int{"n": i, "seen": 1}); err != nil || strings.ReplaceAll(out, " ", "") != strings.ReplaceAll(want, " ", "") {
 				t.Errorf("job %d: %q, want %q (%v)", id, out, want, err)
 			}
-			if text := f.broker.Text(id); !strings.Contains(text, fmt.Sprintf("id=%d\n", i)) || strings.Count(text, "\n") != 1 {
+			if text := f.leaser.Text(id); !strings.Contains(text, fmt.Sprintf("id=%d\n", i)) || strings.Count(text, "\n") != 1 {
 				t.Errorf("job %d logged %q", id, text)
 			}
 		}
@@ -159,7 +159,7 @@ func TestAnAttemptEndsAtItsTimeout(t *testing.T) {
 			}
 			return ctx.Err()
 		})
-		id := f.broker.Enqueue(job.NewJob{Task: "sleep", Timeout: core.Duration(90 * time.Second), MaxAttempts: 1}).ID
+		id := f.leaser.Enqueue(job.NewJob{Task: "sleep", Timeout: core.Duration(90 * time.Second), MaxAttempts: 1}).ID
 		begun := time.Now()
 		f.runOnce()
 		if took := time.Since(begun); took != 90*time.Second {
@@ -178,7 +178,7 @@ func TestAHandlerThatIgnoresItsContextGivesItsSlotUp(t *testing.T) {
 		release := make(chan struct{})
 		f.handle("deaf", func(context.Context) error { <-release; return nil })
 		f.handle("next", func(context.Context) error { return nil })
-		deaf := f.broker.Enqueue(job.NewJob{Task: "deaf", Timeout: core.Duration(time.Second), MaxAttempts: 1}).ID
+		deaf := f.leaser.Enqueue(job.NewJob{Task: "deaf", Timeout: core.Duration(time.Second), MaxAttempts: 1}).ID
 		next := f.enqueue("next")
 		begun := time.Now()
 		f.runOnce()
@@ -204,7 +204,7 @@ func TestACancelRequestEndsARunningJob(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(f *fixture) {
 				if nudges {
-					f.options.Broker = brokertest.Nudging{Broker: f.broker}
+					f.options.Leaser = leasertest.Nudging{Leaser: f.leaser}
 				}
 				f.handle("sleep", func(ctx context.Context) error {
 					<-ctx.Done()
@@ -213,7 +213,7 @@ func TestACancelRequestEndsARunningJob(t *testing.T) {
 				id := f.enqueue("sleep")
 				stop := f.serve()
 				pass(time.Second)
-				f.broker.Cancel(id)
+				f.leaser.Cancel(id)
 				begun := time.Now()
 				for !f.job(id).State.Final() {
 					pass(time.Millisecond)
@@ -239,7 +239,7 @@ func TestAHandlersErrorDecidesTheNextState(t *testing.T) {
 		worker.Handle(f.handlers, "typed", func(context.Context, struct{ N int }) (int, error) { return 1, nil })
 		worker.Handle(f.handlers, "huge", func(context.Context, struct{}) (string, error) { return strings.Repeat("x", 2<<20), nil })
 		snooze, never, cancel, huge := f.enqueue("snooze"), f.enqueue("never"), f.enqueue("cancel"), f.enqueue("huge")
-		typed := f.broker.Enqueue(job.NewJob{Task: "typed", Input: json.RawMessage(`{"N":"four","unknown":1}`)}).ID
+		typed := f.leaser.Enqueue(job.NewJob{Task: "typed", Input: json.RawMessage(`{"N":"four","unknown":1}`)}).ID
 		unknown := f.enqueue("nobody")
 		f.runOnce()
 		if j := f.job(snooze); j.State != job.Scheduled || j.Failures != 0 || time.Until(j.DueAt) != time.Minute {
@@ -265,7 +265,7 @@ func TestAHandlerSettlesItsJobInItsOwnTransaction(t *testing.T) {
 			if err != nil {
 				return 0, err
 			}
-			if answer := f.broker.FinishTx(fin); answer.Stale {
+			if answer := f.leaser.FinishTx(fin); answer.Stale {
 				t.Error("the job's own finish is stale")
 			}
 			return 42, nil
@@ -273,7 +273,7 @@ func TestAHandlerSettlesItsJobInItsOwnTransaction(t *testing.T) {
 		id := f.enqueue("pay")
 		f.runOnce()
 		f.wantOutcomes(id, job.OutcomeOK)
-		if text := f.broker.Text(id); !strings.Contains(text, "paying") {
+		if text := f.leaser.Text(id); !strings.Contains(text, "paying") {
 			t.Errorf("the log was not delivered before the job was settled: %q", text)
 		}
 		f.wantNotLogged("level=WARN")
@@ -297,12 +297,12 @@ func TestRunOnceDrainsAllQueuesAndFollowingJobs(t *testing.T) {
 			defer mu.Unlock()
 			if left--; left > 0 { // into the other queue, whose consumer may have ended already
 				j, _ := worker.JobFrom(ctx)
-				f.broker.Enqueue(job.NewJob{Task: "chain", Queue: map[string]string{"a": "b", "b": "a"}[j.Queue]})
+				f.leaser.Enqueue(job.NewJob{Task: "chain", Queue: map[string]string{"a": "b", "b": "a"}[j.Queue]})
 			}
 			return nil
 		})
-		later := f.broker.Enqueue(job.NewJob{Task: "chain", Queue: "a", Delay: core.Duration(time.Hour)}).ID
-		f.broker.Enqueue(job.NewJob{Task: "chain", Queue: "a"})
+		later := f.leaser.Enqueue(job.NewJob{Task: "chain", Queue: "a", Delay: core.Duration(time.Hour)}).ID
+		f.leaser.Enqueue(job.NewJob{Task: "chain", Queue: "a"})
 		if n := f.runOnce(); n != 20 {
 			t.Errorf("ran %d jobs", n)
 		}
@@ -313,10 +313,10 @@ func TestRunOnceDrainsAllQueuesAndFollowingJobs(t *testing.T) {
 	})
 }
 
-func TestRunOnceReturnsWhenTheBrokerFails(t *testing.T) {
+func TestRunOnceReturnsWhenTheServerFails(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		for _, call := range []string{"open", "claim"} {
-			f.broker.Before = on(errAway, call)
+			f.leaser.Before = on(errAway, call)
 			f.handlers = &worker.Handlers{}
 			f.options.Handlers = f.handlers
 			f.handle("x", func(context.Context) error { return nil })
@@ -333,18 +333,18 @@ func TestRunOnceReturnsWhenTheBrokerFails(t *testing.T) {
 
 func TestADrainedWorkerFinishesAndClaimsNoMore(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		f.options.Broker = brokertest.Nudging{Broker: f.broker}
+		f.options.Leaser = leasertest.Nudging{Leaser: f.leaser}
 		f.handle("work", func(context.Context) error { time.Sleep(time.Minute); return nil })
 		first := f.enqueue("work")
 		stop := f.serve()
 		settle()
-		f.broker.Drain(true)
+		f.leaser.Drain(true)
 		pass(time.Second)
 		second := f.enqueue("work")
 		pass(2 * time.Minute)
 		f.wantState(first, job.Succeeded)
 		f.wantState(second, job.Ready)
-		f.broker.Drain(false)
+		f.leaser.Drain(false)
 		pass(2 * time.Minute)
 		f.wantState(second, job.Succeeded)
 		_ = stop()
@@ -357,41 +357,41 @@ func TestAnIdleWorkerAsksOncePerPoll(t *testing.T) {
 		stop := f.serve()
 		pass(100 * time.Second)
 		_ = stop()
-		if n := f.broker.Calls("claim"); n < 95 || n > 105 {
+		if n := f.leaser.Calls("claim"); n < 95 || n > 105 {
 			t.Errorf("%d claims in 100s with a poll of 1s", n)
 		}
 	})
 }
 
-func TestABrokerThatAnswersEmptyAtOnceIsNotAskedInALoop(t *testing.T) {
+func TestAServerThatAnswersEmptyAtOnceIsNotAskedInALoop(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		f.options.Broker = hasty{f.broker}
+		f.options.Leaser = hasty{f.leaser}
 		f.handle("x", func(context.Context) error { return nil })
 		stop := f.serve()
 		pass(100 * time.Second)
 		_ = stop()
-		if n := f.broker.Calls("claim"); n > 250 {
+		if n := f.leaser.Calls("claim"); n > 250 {
 			t.Errorf("%d claims in 100s", n)
 		}
 	})
 }
 
-// hasty is a broker whose claims never wait.
-type hasty struct{ *brokertest.Broker }
+// hasty is a server whose claims never wait.
+type hasty struct{ *leasertest.Leaser }
 
 func (h hasty) Claim(ctx context.Context, r job.ClaimRequest) (job.Claim, error) {
 	r.Wait = 0
-	return h.Broker.Claim(ctx, r)
+	return h.Leaser.Claim(ctx, r)
 }
 
 func TestOptionsAreCheckedWithTheirNames(t *testing.T) {
 	t.Parallel()
-	ok := worker.Options{Broker: brokertest.New(), Handlers: &worker.Handlers{}}
+	ok := worker.Options{Leaser: leasertest.New(), Handlers: &worker.Handlers{}}
 	if _, err := worker.New(ok); err != nil {
 		t.Fatal(err)
 	}
 	for field, spoil := range map[string]func(*worker.Options){
-		"broker":      func(o *worker.Options) { o.Broker = nil },
+		"leaser":      func(o *worker.Options) { o.Leaser = nil },
 		"executors":   func(o *worker.Options) { o.Handlers = nil },
 		"poll":        func(o *worker.Options) { o.Poll = time.Minute },
 		"prefetch":    func(o *worker.Options) { o.Prefetch = 1001 },

@@ -47,18 +47,18 @@ func TestJobsOfAQueueWithABrokerAreClaimedByItsTicketsAlone(t *testing.T) {
 	if c, err := claim(waits, "default"); err != nil || len(c.Jobs) != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
-	rung := must(open([]string{"render"}, "render", "default"))
-	if rung.Queues["render"] != 1 || rung.Queues["default"] != 1 {
-		t.Errorf("a worker with the broker serves %v", rung.Queues)
+	withBroker := must(open([]string{"render"}, "render", "default"))
+	if withBroker.Queues["render"] != 1 || withBroker.Queues["default"] != 1 {
+		t.Errorf("a worker with the broker serves %v", withBroker.Queues)
 	}
-	if _, err := claim(rung, "render"); core.CodeOf(err) != core.Invalid {
+	if _, err := claim(withBroker, "render"); core.CodeOf(err) != core.Invalid {
 		t.Errorf("a claim without a ticket: %v", err)
 	}
 	tickets, err := s.st.MakeTickets(ctx, "render", 10)
 	if err != nil || len(tickets) != 1 {
 		t.Fatal(tickets, err)
 	}
-	if c, err := claim(rung, "render", tickets...); err != nil || len(c.Jobs) != 1 || c.Jobs[0].Job.Queue != "render" {
+	if c, err := claim(withBroker, "render", tickets...); err != nil || len(c.Jobs) != 1 || c.Jobs[0].Job.Queue != "render" {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

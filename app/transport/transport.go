@@ -2,13 +2,13 @@
 // workers through a broker, such as SQS (package sqs) or NATS JetStream (package
 // nats).
 //
-// A broker only notifies, like a doorbell. A ticket says that a job is ready,
+// A broker only notifies. A ticket says that a job is ready,
 // and its holder may claim the job once. The row in the database is the lease;
 // no acknowledgement at a broker ends or keeps a lease. So a message may come
 // twice, late, in any order, or not at all:
 //
 //   - a second message of a job has a void ticket, and is dropped;
-//   - after a lost message, [Ringer] sends another, because the job is still ready;
+//   - after a lost message, [Dispatcher] sends another, because the job is still ready;
 //   - an unreadable message is put aside for the operator.
 //
 // Workers acknowledge a message right after the claim, long before the job
@@ -40,11 +40,11 @@ type Source interface {
 	// Receive waits up to wait for the first message, and returns at most n
 	// messages. No message is no error. The messages belong to the caller for
 	// [Hold]; unless they are acknowledged in that time, they are delivered again.
-	Receive(ctx context.Context, n int, wait time.Duration) ([]job.Ring, error)
+	Receive(ctx context.Context, n int, wait time.Duration) ([]job.Delivery, error)
 	// Ack acknowledges messages, so that they are not delivered again.
-	Ack(ctx context.Context, rs []job.Ring) error
+	Ack(ctx context.Context, rs []job.Delivery) error
 	// Later delivers messages again after d, at most [MaxLater].
-	Later(ctx context.Context, rs []job.Ring, d time.Duration) error
+	Later(ctx context.Context, rs []job.Delivery, d time.Duration) error
 	Close() error
 }
 

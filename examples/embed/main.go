@@ -56,7 +56,7 @@ func run(ctx context.Context, path string, out io.Writer) error {
 
 	// One runner for each queue, and one for the schedules. Start returns at
 	// once; Stop waits for what runs.
-	jobs, err := worker.NewRunner(worker.RunnerOptions{Broker: st, Handlers: &handlers, Queue: belfry.DefaultQueue, Concurrency: 4})
+	jobs, err := worker.NewRunner(worker.RunnerOptions{Leaser: st, Handlers: &handlers, Queue: belfry.DefaultQueue, Concurrency: 4})
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func run(ctx context.Context, path string, out io.Writer) error {
 	if err := s.order(ctx, "tea", changedMind); !errors.Is(err, changedMind) {
 		return err
 	}
-	runner, err := worker.NewRunner(worker.RunnerOptions{Broker: st, Handlers: &handlers})
+	runner, err := worker.NewRunner(worker.RunnerOptions{Leaser: st, Handlers: &handlers})
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 // The bodies of the worker protocol. Client and server share them.
 type (
 	SessionClaim struct {
-		Tickets []job.Ticket `json:"tickets,omitempty" doc:"Jobs that a broker rang for. They alone are claimed, as far as they can be; at most 100"`
+		Tickets []job.Ticket `json:"tickets,omitempty" doc:"Tickets that a broker delivered. Only their jobs are claimed, as far as possible; at most 100"`
 
 		Want    map[string]int `json:"want,omitempty" doc:"Most jobs wanted per queue"`
 		Ahead   map[string]int `json:"ahead,omitempty" doc:"How many of those wanted are more than the worker has free slots, and would wait in it; default: none"`

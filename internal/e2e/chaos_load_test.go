@@ -356,7 +356,7 @@ func (l *load) nap(c *chaos) {
 		return struct{}{}, tell("end")
 	})
 	w, err := worker.New(worker.Options{
-		Broker: driver.Leaser{Leaser: c.places[0].api, Writer: c.recorder, Process: "napper"}, Name: "napper", Handlers: &h, Queues: map[string]int{"naps": 4}, Lease: sessionTTL, Grace: time.Second,
+		Leaser: driver.Leaser{Leaser: c.places[0].api, Writer: c.recorder, Process: "napper"}, Name: "napper", Handlers: &h, Queues: map[string]int{"naps": 4}, Lease: sessionTTL, Grace: time.Second,
 	})
 	if err != nil {
 		c.t.Fatal(err)

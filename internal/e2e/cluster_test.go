@@ -130,7 +130,7 @@ func TestANodeThatSleptPastItsLeaseIsRefusedAndWorksAgain(t *testing.T) {
 	sleeper.signal(syscall.SIGCONT)
 
 	// The node learns of the loss from its own clock or from the answer to its report.
-	sleeper.logs(patience, `session could not be renewed in time, stopping its jobs|result came too late and was discarded|session was given up by the broker`)
+	sleeper.logs(patience, `session could not be renewed in time, stopping its jobs|result came too late and was discarded|session was given up by the server`)
 	sleeper.logs(patience, `(?s)"worker serves".*"worker serves"`)
 
 	as := awake.attempts(id)

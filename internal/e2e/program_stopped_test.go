@@ -30,7 +30,7 @@ func TestAProgramOfAStoppedWorkerEndsBeforeItsSuccessor(t *testing.T) {
 		return j.State.Final(), string(j.State)
 	})
 	first.signal(syscall.SIGCONT)
-	first.logs(patience, "session could not be renewed in time, stopping its jobs|session was given up by the broker")
+	first.logs(patience, "session could not be renewed in time, stopping its jobs|session was given up by the server")
 	as := p.attempts(id)
 	if got := fmt.Sprint(outcomes(as)); got != "[lost ok]" || as[0].Worker != "first" || as[1].Worker != "second" {
 		t.Errorf("attempts: got %+v, want the first lost and the second succeeded", as)

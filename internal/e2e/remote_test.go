@@ -62,7 +62,7 @@ func TestARemoteWorkerRunsCommandsWithoutTheDatabase(t *testing.T) {
 		id = n.enqueue("through").ID
 		n.becomes(id, patience, job.Running)
 		n.kill()
-		w.logs(patience, `broker call fails, trying again`)
+		w.logs(patience, `call fails, trying again`)
 		n = s.serve(flags...)
 		n.becomes(id, patience, job.Succeeded)
 		// The server may have died before it answered a claim. Such a claim never

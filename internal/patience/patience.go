@@ -55,9 +55,9 @@ func (o *Outage) Saw(err error) {
 	switch {
 	case err != nil && o.since.IsZero():
 		o.since = time.Now()
-		o.Log.Warn("broker call fails, trying again", "what", o.What, "error", err)
+		o.Log.Warn("call fails, trying again", "what", o.What, "error", err)
 	case err == nil && !o.since.IsZero():
-		o.Log.Info("broker call works again", "what", o.What, "after", time.Since(o.since))
+		o.Log.Info("call works again", "what", o.What, "after", time.Since(o.since))
 		o.since = time.Time{}
 	}
 }

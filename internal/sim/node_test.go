@@ -147,7 +147,7 @@ func (n *node) start() {
 		panic(err)
 	}
 	k, err := worker.New(worker.Options{
-		Broker: &leaser{life: l}, Name: n.name, Queues: w.slots(),
+		Leaser: &leaser{life: l}, Name: n.name, Queues: w.slots(),
 		Executors: map[task.Kind]worker.Executor{task.KindFunc: &hand{l}}, Poll: 5 * time.Second, Grace: 2 * time.Second, Patience: 5 * time.Second, Linger: 5 * time.Second,
 		Prefetch: w.script.prefetch,
 	})

@@ -76,7 +76,7 @@ type Topic struct {
 	Claims []*WaitingClaim // in the order of their begin; guarded by the hub
 }
 
-// WaitingClaim is a claim that waits for a bell. A transition that would wake it may carry it out instead.
+// WaitingClaim is a claim that waits for a topic. A transition that would wake it may carry it out instead.
 type WaitingClaim struct {
 	R      job.ClaimRequest
 	Since  time.Time // by the monotonic clock
@@ -102,7 +102,7 @@ func (w *WaitingClaim) Soon() Answer {
 	}
 }
 
-// Wait adds a claim that waits at a bell. It is answered on its channel once, and that never blocks the sender.
+// Wait adds a claim that waits for a topic. It is answered on its channel once, and that never blocks the sender.
 func (h *Hub) Wait(b *Topic, r job.ClaimRequest, seen Nothing) *WaitingClaim {
 	w := &WaitingClaim{R: r, Since: time.Now(), Seen: seen, topic: b, Answer: make(chan Answer, 1)}
 	h.Mu.Lock()

@@ -32,16 +32,16 @@ func TestAClaimThatWaitsIsTakenByOne(t *testing.T) {
 	h, topic := NewHub(), TopicQueue("q")
 	for i := range 1000 {
 		w := h.Wait(h.Topic(topic), job.ClaimRequest{}, Nothing{})
-		var taken, left, rung bool
+		var taken, left, woken bool
 		var all sync.WaitGroup
 		all.Go(func() { taken = h.Take(w) })
 		all.Go(func() { left = h.Leave(w) })
 		if i%2 == 0 {
-			all.Go(func() { rung = h.Wake(topic) > 0 })
+			all.Go(func() { woken = h.Wake(topic) > 0 })
 		}
 		all.Wait()
 		if taken == left {
-			t.Fatalf("got taken %t and left %t (woken %t), want exactly one of taken and left", taken, left, rung)
+			t.Fatalf("got taken %t and left %t (woken %t), want exactly one of taken and left", taken, left, woken)
 		}
 	}
 	w := h.Wait(h.Topic(topic), job.ClaimRequest{}, Nothing{})

@@ -34,9 +34,9 @@ type Options struct {
 	Bytes Bytes
 	// Sealer seals secrets. Without it secrets cannot be stored.
 	Sealer Sealer
-	// RingAgain is the delay after which a ticket is made again if its job was not claimed. It doubles each time, up to 32 times.
+	// TicketRetry is the delay after which a ticket is made again if its job was not claimed. It doubles each time, up to 32 times.
 	// Default: 30s.
-	RingAgain time.Duration
+	TicketRetry time.Duration
 	// PackFrom is the smallest number of claimed jobs whose leases share a row. Default: 50 on PostgreSQL, 10 on SQLite.
 	PackFrom int
 	// Claims switches optimizations of the claim path off. Default: none.
@@ -94,8 +94,8 @@ func (o Options) WithDefaults() Options {
 	if o.Claims.NoPacks {
 		o.PackFrom = math.MaxInt32
 	}
-	if o.RingAgain == 0 {
-		o.RingAgain = 30 * time.Second
+	if o.TicketRetry == 0 {
+		o.TicketRetry = 30 * time.Second
 	}
 	if o.Keep.Age == 0 {
 		o.Keep.Age = 30 * 24 * time.Hour

@@ -146,7 +146,7 @@ func TestBehindPooler(t *testing.T) { runBehindPooler(t, 0) }
 func TestClaimPathsBehindPooler(t *testing.T) { runBehindPooler(t, 1) }
 
 func runBehindPooler(t *testing.T, packFrom int) {
-	storetest.RunBroker(t, func(t *testing.T) (job.Leaser, storetest.Admin) {
+	storetest.RunLeaser(t, func(t *testing.T) (job.Leaser, storetest.Admin) {
 		clock := storetest.NewClock()
 		st, err := postgres.OpenForgetful(t.Context(), pgtest.Migrated(t, postgres.Migrate), postgres.Options{Options: store.Options{Clock: clock.Now, PackFrom: packFrom}, SimpleProtocol: true, Wakeups: "poll", MaxConns: 4})
 		if err != nil {

@@ -9,10 +9,10 @@ import (
 )
 
 func init() {
-	addBroker("a fault of the machine uses a retry of its own, a lost worker the first at once", caseAFaultOfTheMachineUsesARetryOfItsOwn)
+	addLeaser("a fault of the machine uses a retry of its own, a lost worker the first at once", caseAFaultOfTheMachineUsesARetryOfItsOwn)
 }
 
-func caseAFaultOfTheMachineUsesARetryOfItsOwn(d *brokerBench) {
+func caseAFaultOfTheMachineUsesARetryOfItsOwn(d *leaserBench) {
 	d.task("t", attempts(1), func(t *task.Task) { t.Retry.Infra = 2 })
 	id := d.one("t")
 	counts := func(state job.State, attempt, failures, infra int) {

@@ -15,7 +15,7 @@ func requires(labels map[string]string) func(*task.Task) {
 }
 
 // machine opens a session of a worker whose machine has the given capabilities.
-func (d *brokerBench) machine(has task.Has, funcs ...string) string {
+func (d *leaserBench) machine(has task.Has, funcs ...string) string {
 	d.Helper()
 	return d.open(job.WorkerInfo{Kinds: []task.Kind{task.KindFunc, task.KindProgram}, Funcs: funcs, Queues: map[string]int{"default": 10}, Has: has})
 }
@@ -27,7 +27,7 @@ func program(name string, isolation task.Isolation) task.Task {
 }
 
 func init() {
-	addBroker("a worker gets the jobs of tasks whose requirements it meets, and no others", caseAWorkerGetsTheJobsOfTasksWhoseRequirements)
+	addLeaser("a worker gets the jobs of tasks whose requirements it meets, and no others", caseAWorkerGetsTheJobsOfTasksWhoseRequirements)
 	add("a program goes to a machine of its make that keeps it apart as strongly as it wants", caseAProgramGoesToAMachineOfItsMake)
 	add("job why of a program that ended says what its worker noted, such as that its files cannot be sent", caseAProgramWhoseFilesAreNotSentSaysSo)
 	add("a program goes to a machine with memory and processors for it, and job why says what the others lack", caseAProgramGoesToAMachineWithMemoryAnd)
@@ -38,7 +38,7 @@ func init() {
 	add("a requirement that came in the place of one that went is met", caseARequirementThatCameInThePlaceOfOne)
 }
 
-func caseAWorkerGetsTheJobsOfTasksWhoseRequirements(d *brokerBench) {
+func caseAWorkerGetsTheJobsOfTasksWhoseRequirements(d *leaserBench) {
 	gpu := map[string]string{"gpu": "true"}
 	d.task("plain")
 	d.task("heavy", requires(gpu))

@@ -20,7 +20,7 @@ func init() {
 	add("a link sends one signal to a job without a token, until one has come, it expires, is taken back or the job ends", caseLinksSendASignalToAJob)
 	add("a link to a signal of a job holds for its retries and for a reset of its steps", caseALinkHoldsForRetries)
 	add("a link to a signal of a job is refused where no signal can come", caseLinksToNoSignal)
-	addBroker("the attempt that holds a job makes links to its signals, and no other", caseTheAttemptMakesLinks)
+	addLeaser("the attempt that holds a job makes links to its signals, and no other", caseTheAttemptMakesLinks)
 	addNodes("answers by links of one signal at the same moment: one counts, and the others are told", caseAnswersAtTheSameMoment)
 }
 
@@ -165,7 +165,7 @@ func caseLinksToNoSignal(b *bench) {
 	wantCode(b, err, core.Conflict, "belfry workflow unlink")
 }
 
-func caseTheAttemptMakesLinks(d *brokerBench) {
+func caseTheAttemptMakesLinks(d *leaserBench) {
 	d.task("t")
 	d.one("t")
 	s := d.session("t")

@@ -1,7 +1,7 @@
 // Package storetest is the conformance suite that every database must pass. A database provides a way to open a fresh store
 // with a test's clock. The suite provides the cases, each named by a sentence.
 //
-// [Run] is the whole suite. [RunBroker] is the part that a worker sees. It needs only a [job.Leaser] and a few verbs of an
+// [Run] is the whole suite. [RunLeaser] is the part that a worker sees. It needs only a [job.Leaser] and a few verbs of an
 // operator, so the same cases pass through HTTP. [RunNodes] has the cases of several stores on one database, and [RunTx] the
 // cases of a caller's transaction.
 package storetest
@@ -134,7 +134,7 @@ func run(t *testing.T, open Open, wanted func(name string) bool) {
 			}
 		})
 	}
-	RunBroker(t, func(t *testing.T) (job.Leaser, Admin) {
+	RunLeaser(t, func(t *testing.T) (job.Leaser, Admin) {
 		b := newBench(t, open)
 		return b.st, NewAdmin(b.st, b.clock)
 	})

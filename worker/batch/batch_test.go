@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"github.com/belfry-run/belfry/internal/brokertest"
+	"github.com/belfry-run/belfry/internal/leasertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
@@ -28,10 +28,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type jobs = []*batch.Job[int, int]
 
-// fixture is a broker and a worker with a handler of batches, in a bubble with a fake clock.
+// fixture is a server and a worker with a handler of batches, in a bubble with a fake clock.
 type fixture struct {
 	testing.TB
-	broker   *brokertest.Broker
+	leaser   *leasertest.Leaser
 	handlers *worker.Handlers
 	options  worker.Options
 	face     worker.TaskOf[int, int]
@@ -39,7 +39,7 @@ type fixture struct {
 
 const slots = 4
 
-// renewed is the longest time until a worker gets a message of its broker.
+// renewed is the longest time until a worker gets a message of its server.
 const renewed = 11 * time.Second
 
 func inBubble(t *testing.T, o batch.Options, fn func(ctx context.Context, jobs jobs) error, test func(f *fixture)) {
@@ -48,16 +48,16 @@ func inBubble(t *testing.T, o batch.Options, fn func(ctx context.Context, jobs j
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, o, fn)
 		test(f)
-		for _, breach := range f.broker.Breaches() {
+		for _, breach := range f.leaser.Breaches() {
 			t.Errorf("the worker broke the contract: %s", breach)
 		}
 	})
 }
 
 func newFixture(t testing.TB, o batch.Options, fn func(ctx context.Context, jobs jobs) error) *fixture {
-	f := &fixture{TB: t, broker: brokertest.New(), handlers: &worker.Handlers{}}
+	f := &fixture{TB: t, leaser: leasertest.New(), handlers: &worker.Handlers{}}
 	f.face = batch.Handle(f.handlers, "t", o, fn)
-	f.options = worker.Options{Broker: f.broker, Handlers: f.handlers, Name: "test", Queues: map[string]int{"default": slots}}
+	f.options = worker.Options{Leaser: f.leaser, Handlers: f.handlers, Name: "test", Queues: map[string]int{"default": slots}}
 	return f
 }
 
@@ -89,7 +89,7 @@ func (f *fixture) ask(inputs ...int) (ids []int64) {
 			f.Fatal(err)
 		}
 		n.MaxAttempts = 1
-		ids = append(ids, f.broker.Enqueue(n).ID)
+		ids = append(ids, f.leaser.Enqueue(n).ID)
 	}
 	return ids
 }
@@ -99,7 +99,7 @@ func (f *fixture) want(ids []int64, outcomes ...string) {
 	f.Helper()
 	synctest.Wait()
 	for i, id := range ids {
-		j, err := f.broker.Job(context.Background(), "default", id)
+		j, err := f.leaser.Job(context.Background(), "default", id)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -197,14 +197,14 @@ func TestErrorsInABatchDecideAsErrorsOfSingleJobs(t *testing.T) {
 		var ids []int64
 		for in := range 4 {
 			n, _ := f.face.New(in + 1)
-			ids = append(ids, f.broker.Enqueue(n).ID)
+			ids = append(ids, f.leaser.Enqueue(n).ID)
 		}
 		stop := f.serve()
 		time.Sleep(time.Second)
 		stop()
 		f.want(ids, "failed bad", "scheduled", "canceled", "scheduled try again")
 		for i, id := range ids {
-			if text := f.broker.Text(id); !strings.Contains(text, fmt.Sprint("input=", i+1)) || strings.Count(text, "seen") != 1 {
+			if text := f.leaser.Text(id); !strings.Contains(text, fmt.Sprint("input=", i+1)) || strings.Count(text, "seen") != 1 {
 				t.Errorf("log of job %d: %q", id, text)
 			}
 		}
@@ -216,7 +216,7 @@ func TestABadInputIsInNoBatch(t *testing.T) {
 		double(jobs)
 		return nil
 	}, func(f *fixture) {
-		bad := f.broker.Enqueue(job.NewJob{Task: "t", Input: json.RawMessage(`"text"`)}).ID
+		bad := f.leaser.Enqueue(job.NewJob{Task: "t", Input: json.RawMessage(`"text"`)}).ID
 		ids := append(f.ask(4), bad)
 		stop := f.serve()
 		time.Sleep(time.Second)
@@ -246,7 +246,7 @@ func TestTheEndOfOneJobDoesNotStopTheOthers(t *testing.T) {
 		ids := f.ask(1, 2)
 		stop := f.serve()
 		time.Sleep(time.Second)
-		f.broker.Cancel(ids[0])
+		f.leaser.Cancel(ids[0])
 		time.Sleep(renewed)
 		synctest.Wait()
 		if !errors.Is(seen, worker.ErrCanceled) {
@@ -269,10 +269,10 @@ func TestAJobThatEndsBeforeItsBatchIsLeftOut(t *testing.T) {
 		ids := f.ask(1, 2)
 		stop := f.serve()
 		time.Sleep(time.Second)
-		f.broker.Cancel(ids[0])
+		f.leaser.Cancel(ids[0])
 		time.Sleep(renewed)
 		f.want(ids, "canceled", "running")
-		f.broker.Cancel(ids[1])
+		f.leaser.Cancel(ids[1])
 		time.Sleep(renewed)
 		ids = append(ids, f.ask(3)...)
 		time.Sleep(30 * time.Second) // the wait of the jobs that left has ended, that of the third has not
@@ -295,11 +295,11 @@ func TestABatchEndsWithTheLastOfItsJobs(t *testing.T) {
 		"timeout": {func(*fixture, func(), []int64) { time.Sleep(2 * time.Hour) }, worker.ErrTimeout, "failed ran longer than its timeout"},
 		"cancel": {func(f *fixture, _ func(), ids []int64) {
 			for _, id := range ids {
-				f.broker.Cancel(id)
+				f.leaser.Cancel(id)
 			}
 		}, worker.ErrCanceled, "canceled"},
 		"shutdown": {func(_ *fixture, stop func(), _ []int64) { stop() }, worker.ErrShutdown, "ready"},
-		"loss":     {func(f *fixture, _ func(), _ []int64) { f.broker.Lose() }, worker.ErrLost, "failed"},
+		"loss":     {func(f *fixture, _ func(), _ []int64) { f.leaser.Lose() }, worker.ErrLost, "failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var cause error
@@ -357,7 +357,7 @@ func TestABatchThatIgnoresTheEndOfItsJobsIsLeftBehind(t *testing.T) {
 		ids := f.ask(1, 2)
 		stop := f.serve()
 		time.Sleep(time.Second)
-		f.broker.Cancel(ids[0])
+		f.leaser.Cancel(ids[0])
 		time.Sleep(renewed + 11*time.Second) // plus the patience
 		f.want(ids, "canceled", "running")
 		time.Sleep(time.Hour - time.Minute)
@@ -475,11 +475,11 @@ func TestEachJobGetsItsOwnResult(t *testing.T) {
 			stop()
 			f.want(ids, want...)
 			for in := range plan {
-				if calls[in] != 1 || len(f.broker.Attempts(ids[in])) != 1 {
-					t.Errorf("job %d was in %d batches and ended %d times", in, calls[in], len(f.broker.Attempts(ids[in])))
+				if calls[in] != 1 || len(f.leaser.Attempts(ids[in])) != 1 {
+					t.Errorf("job %d was in %d batches and ended %d times", in, calls[in], len(f.leaser.Attempts(ids[in])))
 				}
 			}
-			for _, breach := range f.broker.Breaches() {
+			for _, breach := range f.leaser.Breaches() {
 				t.Errorf("the worker broke the contract: %s", breach)
 			}
 		})

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belfry-run/belfry/internal/brokertest"
+	"github.com/belfry-run/belfry/internal/leasertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/worker"
 	"github.com/belfry-run/belfry/worker/batch"
@@ -46,15 +46,15 @@ func ExampleHandle() {
 			return nil
 		})
 
-	broker := brokertest.New() // stands for a store, such as sqlite.Open returns
+	leaser := leasertest.New() // stands for a store, such as sqlite.Open returns
 	var asked []job.Job
 	for _, r := range []Reading{{"a", 1}, {"", 2}, {"c", 3}} {
 		n, _ := record.New(r)
-		asked = append(asked, broker.Enqueue(n))
+		asked = append(asked, leaser.Enqueue(n))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	runner, err := worker.NewRunner(worker.RunnerOptions{Broker: broker, Handlers: &handlers, Concurrency: 100})
+	runner, err := worker.NewRunner(worker.RunnerOptions{Leaser: leaser, Handlers: &handlers, Concurrency: 100})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -63,7 +63,7 @@ func ExampleHandle() {
 		fmt.Println(err)
 	}
 	for _, j := range asked {
-		j, _ = broker.Job(ctx, "default", j.ID)
+		j, _ = leaser.Job(ctx, "default", j.ID)
 		fmt.Printf("%d %t %q\n", j.ID, j.State == job.Succeeded, j.Error)
 	}
 	// Output:

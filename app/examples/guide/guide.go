@@ -65,7 +65,7 @@ func serve(ctx context.Context, st *store.Store, handlers *worker.Handlers) erro
 	}
 	var services []service
 	for _, queue := range []string{belfry.DefaultQueue, "mail"} {
-		jobs, err := worker.NewRunner(worker.RunnerOptions{Broker: st, Handlers: handlers, Queue: queue})
+		jobs, err := worker.NewRunner(worker.RunnerOptions{Leaser: st, Handlers: handlers, Queue: queue})
 		if err != nil {
 			return err
 		}

@@ -100,7 +100,7 @@ func TestTheMorningReportRunsOnTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs, err := worker.NewRunner(worker.RunnerOptions{Broker: st, Handlers: &handlers, Queue: "mail"})
+		jobs, err := worker.NewRunner(worker.RunnerOptions{Leaser: st, Handlers: &handlers, Queue: "mail"})
 		if err != nil {
 			t.Fatal(err)
 		}

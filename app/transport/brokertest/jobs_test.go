@@ -28,8 +28,8 @@ import (
 
 const jobs = 2000
 
-// brisk rings soon for what was not heard.
-var brisk = store.Options{RingAgain: 300 * time.Millisecond}
+// brisk deliveries soon for what was not heard.
+var brisk = store.Options{TicketRetry: 300 * time.Millisecond}
 
 // stores opens each kind of database.
 var stores = map[string]func(t *testing.T) *store.Store{
@@ -70,9 +70,9 @@ func runJobs(t *testing.T, st *store.Store, p *place) {
 	_, err = st.CreateTask(t.Context(), task.Task{Name: "work", Kind: task.KindFunc, Queue: "render"})
 	must(t, err)
 	ids := enqueue(t, st)
-	bell := newUnruly(p.client(t), 1)
+	unruly := newUnruly(p.client(t), 1)
 	for range 2 {
-		loop(t, transport.Ringer{Queue: "render", Desk: st, Publisher: bell, Look: 50 * time.Millisecond, Logger: p.log.logger()}.Run)
+		loop(t, transport.Dispatcher{Queue: "render", Store: st, Publisher: unruly, Poll: 50 * time.Millisecond, Logger: p.log.logger()}.Run)
 	}
 	var ran seen
 	for i, b := range []job.Leaser{st, st, overHTTP(t, st)} {
@@ -90,9 +90,9 @@ func runJobs(t *testing.T, st *store.Store, p *place) {
 	if n := ran.twice.Load(); n > 0 {
 		t.Errorf("%d jobs ran under two leases at a time", n)
 	}
-	bell.mu.Lock()
-	defer bell.mu.Unlock()
-	t.Logf("on their way in %d messages were lost, %d doubled and %d replayed", bell.lost, bell.doubled, bell.replayed)
+	unruly.mu.Lock()
+	defer unruly.mu.Unlock()
+	t.Logf("on their way in %d messages were lost, %d doubled and %d replayed", unruly.lost, unruly.doubled, unruly.replayed)
 }
 
 // overHTTP is the store for a worker that has a token and no database.
@@ -134,7 +134,7 @@ type seen struct {
 	twice atomic.Int32
 }
 
-func listen(t *testing.T, name string, b job.Leaser, bell worker.Doorbell, ran *seen, log *slog.Logger) {
+func listen(t *testing.T, name string, b job.Leaser, broker worker.Broker, ran *seen, log *slog.Logger) {
 	t.Helper()
 	handlers := &worker.Handlers{}
 	worker.Handle(handlers, "work", func(ctx context.Context, _ struct{}) (struct{}, error) {
@@ -149,8 +149,8 @@ func listen(t *testing.T, name string, b job.Leaser, bell worker.Doorbell, ran *
 		return struct{}{}, nil
 	})
 	w, err := worker.New(worker.Options{
-		Broker: b, Name: name, Handlers: handlers, Queues: map[string]int{"render": 20},
-		Doorbells: map[string]worker.Doorbell{"render": bell}, Logger: log,
+		Leaser: b, Name: name, Handlers: handlers, Queues: map[string]int{"render": 20},
+		Brokers: map[string]worker.Broker{"render": broker}, Logger: log,
 	})
 	must(t, err)
 	loop(t, w.Run)

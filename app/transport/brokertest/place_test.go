@@ -94,18 +94,18 @@ func tickets(from, to int64) (ts []job.Ticket) {
 }
 
 // receive waits for n messages.
-func receive(t *testing.T, c transport.Source, n int) (rings []job.Ring) {
+func receive(t *testing.T, c transport.Source, n int) (deliveries []job.Delivery) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for len(rings) < n {
-		got, err := c.Receive(ctx, n-len(rings), 5*time.Second)
+	for len(deliveries) < n {
+		got, err := c.Receive(ctx, n-len(deliveries), 5*time.Second)
 		if err != nil {
-			t.Fatalf("after %d of %d: %v", len(rings), n, err)
+			t.Fatalf("after %d of %d: %v", len(deliveries), n, err)
 		}
-		rings = append(rings, got...)
+		deliveries = append(deliveries, got...)
 	}
-	return rings
+	return deliveries
 }
 
 // wantNone fails when there is a message that can be had now.

@@ -23,10 +23,10 @@ func TestEveryTicketArrivesOnceWhenAllIsWell(t *testing.T) {
 		got := map[job.Ticket]int{}
 		for _, r := range receive(t, p.client(t), len(sent)) {
 			got[r.Ticket]++
-			if r.Deliveries != 1 {
+			if r.Count != 1 {
 				t.Errorf("%+v", r)
 			}
-			must(t, c.Ack(t.Context(), []job.Ring{r}))
+			must(t, c.Ack(t.Context(), []job.Delivery{r}))
 		}
 		for _, want := range sent {
 			if got[want] != 1 {
@@ -56,23 +56,23 @@ func TestAReceiverIsWokenByTheFirstTicket(t *testing.T) {
 	onEach(t, long, func(t *testing.T, p *place, c transport.Carrier) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		got := make(chan []job.Ring)
+		got := make(chan []job.Delivery)
 		go func() {
 			for ctx.Err() == nil {
-				rings, err := c.Receive(ctx, 50, 20*time.Second)
+				deliveries, err := c.Receive(ctx, 50, 20*time.Second)
 				if err != nil {
 					t.Error(err)
 				}
-				if len(rings) > 0 {
-					got <- rings
+				if len(deliveries) > 0 {
+					got <- deliveries
 					return
 				}
 			}
 		}()
 		_, err := p.client(t).Publish(t.Context(), tickets(7, 7))
 		must(t, err)
-		if rings := <-got; len(rings) != 1 || rings[0].JobID != 7 {
-			t.Errorf("%+v", rings)
+		if deliveries := <-got; len(deliveries) != 1 || deliveries[0].JobID != 7 {
+			t.Errorf("%+v", deliveries)
 		}
 	})
 }
@@ -108,7 +108,7 @@ func TestMessagesWithoutAcknowledgementComeAgain(t *testing.T) {
 			again := receive(t, c, 1)
 			must(t, c.Ack(t.Context(), again))
 			delete(missing, again[0].JobID)
-			if again[0].Deliveries < 2 {
+			if again[0].Count < 2 {
 				t.Errorf("%+v", again)
 			}
 		}
@@ -140,10 +140,10 @@ func TestAPostponedTicketIsNotDeliveredNow(t *testing.T) {
 		must(t, err)
 		got := receive(t, c, 11)
 		far, soon := got[0], got[1:]
-		must(t, c.Later(t.Context(), []job.Ring{far}, time.Hour)) // bounded by a quarter
+		must(t, c.Later(t.Context(), []job.Delivery{far}, time.Hour)) // bounded by a quarter
 		must(t, c.Later(t.Context(), soon, 0))
 		for _, r := range receive(t, c, 10) {
-			if r.JobID == far.JobID || r.Deliveries != 2 {
+			if r.JobID == far.JobID || r.Count != 2 {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -166,15 +166,15 @@ func TestTwoReceiversShareTheTickets(t *testing.T) {
 			one := p.client(t)
 			workers.Go(func() {
 				for ctx.Err() == nil {
-					rings, err := one.Receive(ctx, 7, time.Second)
+					deliveries, err := one.Receive(ctx, 7, time.Second)
 					if err != nil && ctx.Err() == nil {
 						t.Error(err)
 					}
-					if err := one.Ack(context.WithoutCancel(ctx), rings); err != nil {
+					if err := one.Ack(context.WithoutCancel(ctx), deliveries); err != nil {
 						t.Error(err)
 					}
 					mu.Lock()
-					for _, r := range rings {
+					for _, r := range deliveries {
 						seen[r.JobID] = true // twice is allowed: this machine may be slow
 					}
 					if len(seen) == all {
@@ -216,7 +216,7 @@ func TestATicketAtWhichWorkersDieIsPutAside(t *testing.T) {
 		_, err := c.Publish(t.Context(), tickets(1, 1))
 		must(t, err)
 		for n := 1; n <= 3; n++ {
-			if got := receive(t, c, 1); got[0].Deliveries != n {
+			if got := receive(t, c, 1); got[0].Count != n {
 				t.Fatalf("%+v is delivery %d", got, n)
 			}
 		}
@@ -256,8 +256,8 @@ func TestABrokerThatWasAwayIsUsedAgain(t *testing.T) {
 		held := receive(t, c, 1)
 		p.shut()
 		eventually(t, "a receive fails", func() bool {
-			rings, err := c.Receive(ctx, 1, time.Second)
-			if len(rings) > 0 {
+			deliveries, err := c.Receive(ctx, 1, time.Second)
+			if len(deliveries) > 0 {
 				t.Fatal("received from nowhere")
 			}
 			return core.CodeOf(err) == core.Unavailable
@@ -276,9 +276,9 @@ func TestABrokerThatWasAwayIsUsedAgain(t *testing.T) {
 		})
 		seen := map[int64]bool{}
 		for len(seen) < 30 {
-			rings := receive(t, c, 1)
-			must(t, c.Ack(ctx, rings))
-			seen[rings[0].JobID] = true
+			deliveries := receive(t, c, 1)
+			must(t, c.Ack(ctx, deliveries))
+			seen[deliveries[0].JobID] = true
 		}
 	})
 }

@@ -65,24 +65,24 @@ func (u *unruly) spoil(ts []job.Ticket) (sent []job.Ticket) {
 }
 
 // Receive may deliver some a second time, as one message of two.
-func (u *unruly) Receive(ctx context.Context, n int, wait time.Duration) ([]job.Ring, error) {
-	rings, err := u.Carrier.Receive(ctx, n, wait)
+func (u *unruly) Receive(ctx context.Context, n int, wait time.Duration) ([]job.Delivery, error) {
+	deliveries, err := u.Carrier.Receive(ctx, n, wait)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for _, r := range slices.Clone(rings) {
-		if len(rings) < n && !u.calm.Load() && u.rnd.IntN(10) == 0 {
+	for _, r := range slices.Clone(deliveries) {
+		if len(deliveries) < n && !u.calm.Load() && u.rnd.IntN(10) == 0 {
 			u.doubled++
-			rings = append(rings, r)
+			deliveries = append(deliveries, r)
 		}
 	}
-	u.rnd.Shuffle(len(rings), func(i, j int) { rings[i], rings[j] = rings[j], rings[i] })
-	return rings, err
+	u.rnd.Shuffle(len(deliveries), func(i, j int) { deliveries[i], deliveries[j] = deliveries[j], deliveries[i] })
+	return deliveries, err
 }
 
 // Ack may not arrive.
-func (u *unruly) Ack(ctx context.Context, rs []job.Ring) error {
+func (u *unruly) Ack(ctx context.Context, rs []job.Delivery) error {
 	u.mu.Lock()
-	var heard []job.Ring
+	var heard []job.Delivery
 	for _, r := range rs {
 		if u.calm.Load() || u.rnd.IntN(10) > 0 {
 			heard = append(heard, r)

@@ -65,7 +65,7 @@ func TestHostilePeers(t *testing.T) {
 					_, err := c.Receive(ctx, 1, time.Minute)
 					fails("receive", err)
 				})
-				took("acknowledge", func(ctx context.Context) { fails("acknowledge", c.Ack(ctx, []job.Ring{{Receipt: "x"}})) })
+				took("acknowledge", func(ctx context.Context) { fails("acknowledge", c.Ack(ctx, []job.Delivery{{Receipt: "x"}})) })
 			}
 			took("close", func(context.Context) { _ = c.Close() })
 			s.Closed(t, p.Name)

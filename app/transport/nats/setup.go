@@ -12,7 +12,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// How streams are made. A ticket that was not claimed within a day was rung again
+// How streams are made. A ticket that was not claimed within a day was published again
 // many times.
 const (
 	keepTickets = 24 * time.Hour

@@ -206,42 +206,42 @@ func messageID(t job.Ticket) string {
 
 // Receive takes messages. One that cannot be read is moved to the stream of the
 // dead.
-func (s *Stream) Receive(ctx context.Context, n int, wait time.Duration) (rings []job.Ring, err error) {
+func (s *Stream) Receive(ctx context.Context, n int, wait time.Duration) (deliveries []job.Delivery, err error) {
 	workers, err := s.find(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rings, err = s.take(ctx, func() (jetstream.MessageBatch, error) { return workers.FetchNoWait(n) })
-	if err != nil || len(rings) > 0 || wait <= 0 {
-		return rings, s.lost(err)
+	deliveries, err = s.take(ctx, func() (jetstream.MessageBatch, error) { return workers.FetchNoWait(n) })
+	if err != nil || len(deliveries) > 0 || wait <= 0 {
+		return deliveries, s.lost(err)
 	}
 	// The first message, and then those that came with it: a wait for n would delay
 	// the first.
 	first, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	rings, err = s.take(ctx, func() (jetstream.MessageBatch, error) {
+	deliveries, err = s.take(ctx, func() (jetstream.MessageBatch, error) {
 		return workers.Fetch(1, jetstream.FetchContext(first))
 	})
-	if err != nil || len(rings) == 0 || n == 1 {
-		return rings, s.lost(err)
+	if err != nil || len(deliveries) == 0 || n == 1 {
+		return deliveries, s.lost(err)
 	}
 	more, _ := s.take(ctx, func() (jetstream.MessageBatch, error) { return workers.FetchNoWait(n - 1) })
-	return append(rings, more...), nil
+	return append(deliveries, more...), nil
 }
 
 // take reads one batch to its end. Messages that arrived count, whatever came after them.
-func (s *Stream) take(ctx context.Context, fetch func() (jetstream.MessageBatch, error)) (rings []job.Ring, err error) {
+func (s *Stream) take(ctx context.Context, fetch func() (jetstream.MessageBatch, error)) (deliveries []job.Delivery, err error) {
 	batch, err := fetch()
 	if err != nil {
 		return nil, s.ended(ctx, err)
 	}
 	for m := range batch.Messages() {
 		if r, ok := s.read(ctx, m); ok {
-			rings = append(rings, r)
+			deliveries = append(deliveries, r)
 		}
 	}
-	if len(rings) > 0 {
-		return rings, nil
+	if len(deliveries) > 0 {
+		return deliveries, nil
 	}
 	return nil, s.ended(ctx, batch.Error())
 }
@@ -257,17 +257,17 @@ func (s *Stream) ended(ctx context.Context, err error) error {
 	return s.fault("receive from", err)
 }
 
-func (s *Stream) read(ctx context.Context, m jetstream.Msg) (job.Ring, bool) {
+func (s *Stream) read(ctx context.Context, m jetstream.Msg) (job.Delivery, bool) {
 	meta, err := m.Metadata()
 	if err != nil {
-		return job.Ring{}, false // no message of JetStream
+		return job.Delivery{}, false // no message of JetStream
 	}
 	t, err := transport.Decode(m.Data())
 	if err != nil {
 		s.bury(ctx, m, meta.Sequence.Stream, err)
-		return job.Ring{}, false
+		return job.Delivery{}, false
 	}
-	return job.Ring{Ticket: t, Deliveries: int(meta.NumDelivered), Receipt: m.Reply()}, true
+	return job.Delivery{Ticket: t, Count: int(meta.NumDelivered), Receipt: m.Reply()}, true
 }
 
 // bury moves a message to the dead. If it cannot, the message comes again.
@@ -318,19 +318,19 @@ func (s *Stream) lost(err error) error {
 
 // Ack acknowledges messages, which then need not come again. Those that come nevertheless,
 // because this was lost, find their tickets void.
-func (s *Stream) Ack(ctx context.Context, rs []job.Ring) error {
+func (s *Stream) Ack(ctx context.Context, rs []job.Delivery) error {
 	return s.reply(ctx, rs, "+ACK")
 }
 
 // Later lets messages come again after d.
-func (s *Stream) Later(ctx context.Context, rs []job.Ring, d time.Duration) error {
+func (s *Stream) Later(ctx context.Context, rs []job.Delivery, d time.Duration) error {
 	d = min(max(d, 0), transport.MaxLater)
 	return s.reply(ctx, rs, fmt.Sprintf(`-NAK {"delay": %d}`, d.Nanoseconds()))
 }
 
 // reply answers deliveries in JetStream's own words, which the client speaks only
 // through the message that it was given.
-func (s *Stream) reply(ctx context.Context, rs []job.Ring, word string) error {
+func (s *Stream) reply(ctx context.Context, rs []job.Delivery, word string) error {
 	if err := s.connected(ctx); err != nil {
 		return err
 	}

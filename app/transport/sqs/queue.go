@@ -142,24 +142,24 @@ func (q *Queue) Publish(ctx context.Context, ts []job.Ticket) (left []job.Ticket
 
 // Receive takes messages. One that cannot be read is logged and left for the
 // dead-letter queue.
-func (q *Queue) Receive(ctx context.Context, n int, wait time.Duration) ([]job.Ring, error) {
+func (q *Queue) Receive(ctx context.Context, n int, wait time.Duration) ([]job.Delivery, error) {
 	url, err := q.find(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var rings []job.Ring
+	var deliveries []job.Delivery
 	for left := n; left > 0; {
 		ask := min(left, maxBatch)
 		out, err := q.ask(ctx, url, ask, min(wait, maxWait))
-		if err != nil && len(rings) > 0 {
-			return rings, nil // received messages must be used; the error will come again
+		if err != nil && len(deliveries) > 0 {
+			return deliveries, nil // received messages must be used; the error will come again
 		}
 		if err != nil {
 			return nil, q.fault("receive from", err)
 		}
 		for _, m := range out.Messages {
 			if r, ok := q.read(m); ok {
-				rings = append(rings, r)
+				deliveries = append(deliveries, r)
 			}
 		}
 		left -= len(out.Messages)
@@ -168,7 +168,7 @@ func (q *Queue) Receive(ctx context.Context, n int, wait time.Duration) ([]job.R
 			break
 		}
 	}
-	return rings, nil
+	return deliveries, nil
 }
 
 // ask is one receive. A worker listens for as long as it lives, so the call has an end of its own.
@@ -181,7 +181,7 @@ func (q *Queue) ask(ctx context.Context, url *string, n int, wait time.Duration)
 	})
 }
 
-func (q *Queue) read(m types.Message) (job.Ring, bool) {
+func (q *Queue) read(m types.Message) (job.Delivery, bool) {
 	times, _ := strconv.Atoi(m.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)])
 	t, err := transport.Decode([]byte(aws.ToString(m.Body)))
 	if err != nil {
@@ -189,18 +189,18 @@ func (q *Queue) read(m types.Message) (job.Ring, bool) {
 			q.log.Warn("message of broker cannot be read and is left for the dead-letter queue",
 				"broker_queue", q.place.Queue, "message", aws.ToString(m.MessageId), "why", err)
 		}
-		return job.Ring{}, false
+		return job.Delivery{}, false
 	}
-	return job.Ring{Ticket: t, Deliveries: times, Receipt: aws.ToString(m.ReceiptHandle)}, true
+	return job.Delivery{Ticket: t, Count: times, Receipt: aws.ToString(m.ReceiptHandle)}, true
 }
 
 // Ack deletes messages.
-func (q *Queue) Ack(ctx context.Context, rs []job.Ring) error {
+func (q *Queue) Ack(ctx context.Context, rs []job.Delivery) error {
 	url, err := q.find(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = inBatches(rs, func(part []job.Ring) ([]string, error) {
+	_, err = inBatches(rs, func(part []job.Delivery) ([]string, error) {
 		entries := make([]types.DeleteMessageBatchRequestEntry, len(part))
 		for i, r := range part {
 			entries[i] = types.DeleteMessageBatchRequestEntry{Id: id(i), ReceiptHandle: aws.String(r.Receipt)}
@@ -215,13 +215,13 @@ func (q *Queue) Ack(ctx context.Context, rs []job.Ring) error {
 }
 
 // Later makes messages visible again after d.
-func (q *Queue) Later(ctx context.Context, rs []job.Ring, d time.Duration) error {
+func (q *Queue) Later(ctx context.Context, rs []job.Delivery, d time.Duration) error {
 	url, err := q.find(ctx)
 	if err != nil {
 		return err
 	}
 	seconds := int32((min(max(d, 0), transport.MaxLater) + time.Second - 1) / time.Second)
-	_, err = inBatches(rs, func(part []job.Ring) ([]string, error) {
+	_, err = inBatches(rs, func(part []job.Delivery) ([]string, error) {
 		entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(part))
 		for i, r := range part {
 			entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{Id: id(i), ReceiptHandle: aws.String(r.Receipt), VisibilityTimeout: seconds}

@@ -74,7 +74,7 @@ func (q *Queue) redrive(ctx context.Context) (policy redrive, err error) {
 	return policy, nil
 }
 
-// How queues are made. A ticket that was not claimed within a day was rung again
+// How queues are made. A ticket that was not claimed within a day was published again
 // many times.
 const (
 	keepTickets = 24 * time.Hour

@@ -15,7 +15,7 @@ import (
 
 // ClaimOptions are the options of the first process.
 type ClaimOptions struct {
-	Broker  job.Leaser
+	Leaser  job.Leaser
 	Fetcher Fetcher
 	Worker  job.WorkerInfo // Kinds and Once are set here
 	Server  string         // address of the server for the second process
@@ -39,7 +39,7 @@ func Claim(ctx context.Context, o ClaimOptions) (bool, error) {
 	for name := range o.Worker.Queues {
 		o.Worker.Queues[name] = 1
 	}
-	session, err := o.Broker.OpenSession(ctx, o.Worker)
+	session, err := o.Leaser.OpenSession(ctx, o.Worker)
 	if err != nil {
 		return false, err
 	}
@@ -90,7 +90,7 @@ func (o ClaimOptions) wait(ctx context.Context, h *Handover) (found bool, err er
 			}
 			if time.Since(renewed) > h.Session.TTL.D()/4 {
 				renewed = time.Now()
-				r, err := o.Broker.Renew(ctx, h.Session.ID, job.Holdings{Settled: settled})
+				r, err := o.Leaser.Renew(ctx, h.Session.ID, job.Holdings{Settled: settled})
 				if err != nil || r.Lost || r.Drain {
 					return false, err
 				}
@@ -106,7 +106,7 @@ func (o ClaimOptions) wait(ctx context.Context, h *Handover) (found bool, err er
 func (o ClaimOptions) claim(ctx context.Context, session, queue string, wait time.Duration) (job.Claim, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+claimPatience)
 	defer cancel()
-	return o.Broker.Claim(ctx, job.ClaimRequest{Session: session, Want: map[string]int{queue: 1}, Wait: core.Duration(wait)})
+	return o.Leaser.Claim(ctx, job.ClaimRequest{Session: session, Want: map[string]int{queue: 1}, Wait: core.Duration(wait)})
 }
 
 // prepare fetches the artifact while the lease is renewed, and writes the
@@ -131,7 +131,7 @@ func (o ClaimOptions) prepare(ctx context.Context, h Handover) error {
 	if err != nil {
 		return fmt.Errorf("fetch the program of job %d: %w", h.Leased.Job.ID, err)
 	}
-	r, err := o.Broker.Renew(ctx, h.Session.ID, job.Held(h.Ref()))
+	r, err := o.Leaser.Renew(ctx, h.Session.ID, job.Held(h.Ref()))
 	switch {
 	case err != nil:
 		return err
@@ -155,7 +155,7 @@ func (o ClaimOptions) renew(ctx context.Context, h Handover, stop context.Cancel
 			return
 		case <-tick.C:
 		}
-		r, err := o.Broker.Renew(ctx, h.Session.ID, job.Held(h.Ref()))
+		r, err := o.Leaser.Renew(ctx, h.Session.ID, job.Held(h.Ref()))
 		if err == nil && (r.Lost || slices.Contains(r.Cancel, h.Ref())) {
 			stop(errEnded)
 		}
@@ -170,7 +170,7 @@ func (o ClaimOptions) giveBack(ctx context.Context, h Handover, why error) error
 	f := h.unstarted(ctx, why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
 	defer cancel()
-	if _, err := o.Broker.Finish(ctx, h.Session.ID, []job.Finish{f}); err != nil {
+	if _, err := o.Leaser.Finish(ctx, h.Session.ID, []job.Finish{f}); err != nil {
 		o.Logger.Warn("job was not handed back and waits for the end of its lease", "job", h.Leased.Job.ID, "error", err)
 	}
 	return o.close(ctx, h.Session.ID)
@@ -179,5 +179,5 @@ func (o ClaimOptions) giveBack(ctx context.Context, h Handover, why error) error
 func (o ClaimOptions) close(ctx context.Context, session string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
 	defer cancel()
-	return o.Broker.CloseSession(ctx, session)
+	return o.Leaser.CloseSession(ctx, session)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/belfry-run/belfry/app/worker/program"
 	"github.com/belfry-run/belfry/app/worker/sandbox/scratch"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/internal/brokertest"
+	"github.com/belfry-run/belfry/internal/leasertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 // twoContainers are a pod, and a server that has one job for it.
 type twoContainers struct {
-	*brokertest.Broker
+	*leasertest.Leaser
 	dir    string
 	id     int64
 	script string
@@ -41,7 +41,7 @@ type twoContainers struct {
 
 func newPod(t *testing.T, script string) *twoContainers {
 	t.Helper()
-	p := &twoContainers{Broker: brokertest.New(), script: script}
+	p := &twoContainers{Leaser: leasertest.New(), script: script}
 	var err error
 	if p.dir, err = os.MkdirTemp("", "belfry-pod-"); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func (p *twoContainers) init(t *testing.T) (bool, error) {
 		}
 	}()
 	return pod.Claim(t.Context(), pod.ClaimOptions{
-		Broker: p, Fetcher: ex, Server: "http://server", Dir: p.dir, Logger: slog.New(slog.DiscardHandler),
+		Leaser: p, Fetcher: ex, Server: "http://server", Dir: p.dir, Logger: slog.New(slog.DiscardHandler),
 		Worker: job.WorkerInfo{Name: "pod", Queues: map[string]int{"default": 5}, Has: ex.Has()},
 	})
 }
@@ -197,7 +197,7 @@ func TestAStopBeforeTheStartCountsAsNoFault(t *testing.T) {
 	p.id = p.Enqueue(job.NewJob{Task: "prog"}).ID
 	ctx, stop := context.WithCancel(t.Context())
 	found, err := pod.Claim(ctx, pod.ClaimOptions{
-		Broker: p, Fetcher: stopped(stop), Server: "http://server", Dir: p.dir, Logger: slog.New(slog.DiscardHandler),
+		Leaser: p, Fetcher: stopped(stop), Server: "http://server", Dir: p.dir, Logger: slog.New(slog.DiscardHandler),
 		Worker: job.WorkerInfo{Name: "pod", Queues: map[string]int{"default": 1}, Has: task.Has{Arch: "amd64", Isolation: task.IsolationGVisor}},
 	})
 	if !errors.Is(err, context.Canceled) || found {

@@ -48,7 +48,7 @@ func Run(ctx context.Context, o RunOptions) error {
 		return failed(ctx, b, h, err)
 	}
 	w, err := worker.New(worker.Options{
-		Broker: b, Name: o.Name, Version: o.Version, Has: has, Spool: o.Spool,
+		Leaser: b, Name: o.Name, Version: o.Version, Has: has, Spool: o.Spool,
 		Queues:    h.Session.Queues,
 		Executors: map[task.Kind]worker.Executor{task.KindProgram: ex},
 		Grace:     o.Grace, Prefetch: -1, Linger: reportFor, Logger: o.Logger,

@@ -22,8 +22,8 @@ import (
 
 	"github.com/belfry-run/belfry/app/worker/probe"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/internal/brokertest"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/internal/leasertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
@@ -142,12 +142,12 @@ func TestAllAttemptsOfAJobHaveOneKey(t *testing.T) {
 			w.WriteHeader(500)
 		}
 	})
-	b := brokertest.New()
+	b := leasertest.New()
 	b.AddTask(task.Task{Name: "ask", HTTP: &task.HTTP{URL: s.URL}, Retry: task.Retry{Delay: core.Duration(time.Millisecond)}})
 	id := b.Enqueue(job.NewJob{Task: "ask"}).ID
 	ex := probe.New(probe.Options{Guard: local})
 	defer ex.Close()
-	w, err := worker.New(worker.Options{Broker: b, Executors: map[task.Kind]worker.Executor{task.KindHTTP: ex}})
+	w, err := worker.New(worker.Options{Leaser: b, Executors: map[task.Kind]worker.Executor{task.KindHTTP: ex}})
 	if err != nil {
 		t.Fatal(err)
 	}

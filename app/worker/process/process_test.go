@@ -21,7 +21,7 @@ import (
 
 	"github.com/belfry-run/belfry/app/worker/process"
 	"github.com/belfry-run/belfry/core"
-	"github.com/belfry-run/belfry/internal/brokertest"
+	"github.com/belfry-run/belfry/internal/leasertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
@@ -40,11 +40,11 @@ func TestMain(m *testing.M) {
 func actAsWorker(script string) {
 	ex := map[task.Kind]worker.Executor{task.KindCommand: process.New(process.Options{Allow: true})}
 	if ttl, err := time.ParseDuration(os.Getenv("TEST_WORKER_TTL")); err == nil {
-		b := brokertest.New()
+		b := leasertest.New()
 		b.TTL = ttl
 		b.AddTask(task.Task{Name: "cmd", Command: &task.Command{Shell: script, Dir: "/"}})
 		b.Enqueue(job.NewJob{Task: "cmd"})
-		w, err := worker.New(worker.Options{Broker: b, Executors: ex})
+		w, err := worker.New(worker.Options{Leaser: b, Executors: ex})
 		if err != nil {
 			panic(err)
 		}
@@ -328,14 +328,14 @@ func TestAnEscapedProcessDoesNotHoldTheAttemptUp(t *testing.T) {
 }
 
 // served runs one command through a worker and a broker.
-func served(t *testing.T, c task.Command, ttl time.Duration, before func(context.Context, string) error) (b *brokertest.Broker, id int64, stop func()) {
+func served(t *testing.T, c task.Command, ttl time.Duration, before func(context.Context, string) error) (b *leasertest.Leaser, id int64, stop func()) {
 	t.Helper()
-	b = brokertest.New()
+	b = leasertest.New()
 	b.TTL, b.Before = ttl, before
 	b.AddTask(task.Task{Name: "cmd", Command: &c, Retry: task.Retry{MaxAttempts: 1}})
 	id = b.Enqueue(job.NewJob{Task: "cmd"}).ID
 	w, err := worker.New(worker.Options{
-		Broker: b, Grace: -1,
+		Leaser: b, Grace: -1,
 		Executors: map[task.Kind]worker.Executor{task.KindCommand: process.New(process.Options{Allow: true, TempDir: t.TempDir()})},
 	})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/app/worker/program"
-	"github.com/belfry-run/belfry/internal/brokertest"
+	"github.com/belfry-run/belfry/internal/leasertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
@@ -23,14 +23,14 @@ import (
 
 // serve runs one job through a broker, which adds to the claim what a server
 // would.
-func (w *world) serve(t *testing.T, p task.Program, add func(*job.LeasedJob)) (*brokertest.Broker, int64) {
+func (w *world) serve(t *testing.T, p task.Program, add func(*job.LeasedJob)) (*leasertest.Leaser, int64) {
 	t.Helper()
-	b := brokertest.New()
+	b := leasertest.New()
 	b.Leased = add
 	b.AddTask(task.Task{Name: "prog", Program: &p, Retry: task.Retry{MaxAttempts: 1}}.WithDefaults())
 	id := b.Enqueue(job.NewJob{Task: "prog"}).ID
 	one, err := worker.New(worker.Options{
-		Broker: b, Has: w.exe.Has(),
+		Leaser: b, Has: w.exe.Has(),
 		Executors: map[task.Kind]worker.Executor{task.KindProgram: w.exe},
 	})
 	must(t, err)
@@ -43,7 +43,7 @@ func (w *world) serve(t *testing.T, p task.Program, add func(*job.LeasedJob)) (*
 	return b, id
 }
 
-func last(t *testing.T, b *brokertest.Broker, id int64) job.Finish {
+func last(t *testing.T, b *leasertest.Leaser, id int64) job.Finish {
 	t.Helper()
 	as := b.Attempts(id)
 	if len(as) == 0 {

@@ -129,7 +129,7 @@ func (q *belfryQueue) Work(_ context.Context, ran func(int64)) (func() error, er
 	})
 	set := belfrySettings[q.base]
 	w, err := worker.New(worker.Options{
-		Broker: q.worker, Handlers: &handlers,
+		Leaser: q.worker, Handlers: &handlers,
 		Queues: map[string]int{task.DefaultQueue: set.slots},
 	})
 	if err != nil {

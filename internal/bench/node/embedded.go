@@ -36,7 +36,7 @@ func Embed(ctx context.Context, st *store.Store, t Tuning, h *worker.Handlers, o
 	if err != nil {
 		return nil, err
 	}
-	w, err := worker.New(worker.Options{Broker: st, Handlers: h, Observer: o, Prefetch: t.Prefetch, Queues: map[string]int{"default": t.Slots}})
+	w, err := worker.New(worker.Options{Leaser: st, Handlers: h, Observer: o, Prefetch: t.Prefetch, Queues: map[string]int{"default": t.Slots}})
 	if err != nil {
 		return nil, err
 	}

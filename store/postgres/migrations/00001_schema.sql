@@ -476,14 +476,14 @@ create index packs_session on belfry.packs (session);
 create index packs_reach on belfry.packs (last_job);
 create index packs_claimed on belfry.packs (claimed_at);
 
--- Jobs that a broker rings for. A ticket is good for one claim of its job, after the lease that it
--- names as the last one that ended. Writer: the bell of a broker.
+-- Tickets of ready jobs, which a broker delivers to workers. A ticket is good for one claim of its job, after the lease that it
+-- names as the last one that ended. Writer: the dispatcher of a broker.
 create table belfry.tickets (
 	job_id      bigint primary key,
 	lease       bigint not null,
 	secret_hash text not null,
 	queue       text not null,
-	rings       bigint not null,
+	made        bigint not null,
 	next_at     bigint not null -- when to ring again, if nobody came
 );
 

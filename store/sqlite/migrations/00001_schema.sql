@@ -463,14 +463,14 @@ create table belfry.packs (
 
 create index belfry.packs_reach on belfry.packs (last_job, first_job);
 
--- Jobs that a broker rings for. A ticket is good for one claim of its job, after the lease that it
--- names as the last one that ended. Writer: the bell of a broker.
+-- Tickets of ready jobs, which a broker delivers to workers. A ticket is good for one claim of its job, after the lease that it
+-- names as the last one that ended. Writer: the dispatcher of a broker.
 create table belfry.tickets (
 	job_id      integer primary key,
 	lease       integer not null,
 	secret_hash text not null,
 	queue       text not null,
-	rings       integer not null,
+	made        integer not null,
 	next_at     integer not null -- when to ring again, if nobody came
 );
 

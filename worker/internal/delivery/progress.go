@@ -10,7 +10,7 @@ import (
 
 // ProgressSender delivers the last progress of each attempt, all in one call, at most once in [job.ProgressPace].
 type ProgressSender struct {
-	broker job.ProgressKeeper // nil: the broker keeps no progress
+	leaser job.ProgressKeeper // nil: the server keeps no progress
 
 	sending chan struct{} // one call at a time, so that none overtakes another
 
@@ -19,15 +19,15 @@ type ProgressSender struct {
 	wake chan struct{}
 }
 
-// NewProgressSender returns a sender. If the broker keeps no progress, the sender drops it.
+// NewProgressSender returns a sender. If the server keeps no progress, the sender drops it.
 func NewProgressSender(b job.Leaser) *ProgressSender {
 	keeper, _ := b.(job.ProgressKeeper)
-	return &ProgressSender{broker: keeper, todo: map[string]map[job.Ref]job.Progress{}, wake: make(chan struct{}, 1), sending: make(chan struct{}, 1)}
+	return &ProgressSender{leaser: keeper, todo: map[string]map[job.Ref]job.Progress{}, wake: make(chan struct{}, 1), sending: make(chan struct{}, 1)}
 }
 
 // Put sets the progress of an attempt. It replaces a progress that still waits.
 func (p *ProgressSender) Put(session string, ref job.Ref, g job.Progress) {
-	if p.broker == nil {
+	if p.leaser == nil {
 		return
 	}
 	p.mu.Lock()
@@ -88,7 +88,7 @@ func (p *ProgressSender) deliver(ctx context.Context, only *job.Ref) {
 	}
 	for session, ps := range p.take(only) {
 		call, cancel := context.WithTimeout(ctx, flushWait)
-		_ = p.broker.SaveProgress(call, session, ps)
+		_ = p.leaser.SaveProgress(call, session, ps)
 		cancel()
 	}
 }

@@ -31,8 +31,8 @@ type Report struct {
 	Finish   job.Finish
 	Since    time.Time
 	Expected bool  // a stale answer is normal: the handler settled the job itself, or the result is old
-	replaced bool  // the broker refused the first version
-	Spooled  bool  // on disk until the broker has answered
+	replaced bool  // the server refused the first version
+	Spooled  bool  // on disk until the server has answered
 	Left     bool  // from an earlier worker, for whose session this worker may lack the right to report
 	Owner    owner // Answered is called once, whatever the answer; may be nil
 }
@@ -40,7 +40,7 @@ type Report struct {
 // owner is told once that its result was answered or given up.
 type owner interface{ Answered() }
 
-// observer is told how the broker received one batch of results, and how many results came too late.
+// observer is told how the server received one batch of results, and how many results came too late.
 type observer interface {
 	Reported(results, stale int, took time.Duration, err error)
 }
@@ -49,7 +49,7 @@ type observer interface {
 // call go into the next, so an idle worker adds no delay and a busy worker fills
 // its calls. If [manyFinishes] results wait, a second call runs beside the first.
 type Reporter struct {
-	broker   job.Leaser
+	leaser   job.Leaser
 	log      *slog.Logger
 	observer observer
 
@@ -69,7 +69,7 @@ type Reporter struct {
 // NewReporter returns a reporter, which delivers while Run runs.
 func NewReporter(b job.Leaser, log *slog.Logger, watch observer) *Reporter {
 	r := &Reporter{
-		broker: b, log: log, observer: watch,
+		leaser: b, log: log, observer: watch,
 		wake: make(chan struct{}, 1), many: make(chan struct{}, 1), empty: make(chan struct{}),
 		pause:  patience.Backoff{First: 100 * time.Millisecond, Most: 3 * time.Second},
 		outage: patience.Outage{Log: log, What: "results cannot be reported"},
@@ -233,9 +233,9 @@ func (r *Reporter) call(ctx context.Context, batch []Report) ([]job.Finished, er
 		r.sending.Put(room)
 	}()
 	begun := time.Now()
-	answers, err := r.broker.Finish(ctx, batch[0].Session, fs)
+	answers, err := r.leaser.Finish(ctx, batch[0].Session, fs)
 	if err == nil && len(answers) != len(fs) {
-		err = core.Errorf(core.Internal, "broker gave %d answers to %d results", len(answers), len(fs))
+		err = core.Errorf(core.Internal, "server gave %d answers to %d results", len(answers), len(fs))
 	}
 	r.observer.Reported(len(fs), countStale(fs, answers), time.Since(begun), err)
 	r.mu.Lock()
@@ -301,7 +301,7 @@ func (r *Reporter) deliverRefused(ctx context.Context, batch []Report, err error
 	r.deliver(ctx, []Report{rep})
 }
 
-// dropOld gives up results that were undeliverable for [reportFor]. The broker's
+// dropOld gives up results that were undeliverable for [reportFor]. The server's
 // deadline has ended their attempts long before.
 func (r *Reporter) dropOld(batch []Report) []Report {
 	var young []Report

@@ -22,7 +22,7 @@ const (
 // Shipper delivers the logs of all attempts of a worker, one call at a time,
 // so that the pieces of an attempt arrive in their order.
 type Shipper struct {
-	broker job.Leaser
+	leaser job.Leaser
 	log    *slog.Logger
 
 	mu     sync.Mutex
@@ -35,7 +35,7 @@ type Shipper struct {
 // NewShipper returns a shipper, which delivers while Run runs.
 func NewShipper(b job.Leaser, log *slog.Logger) *Shipper {
 	return &Shipper{
-		broker: b, log: log,
+		leaser: b, log: log,
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
 		outage: patience.Outage{Log: log, What: "log pieces cannot be delivered"},
 	}
@@ -145,7 +145,7 @@ func (s *Shipper) call(ctx context.Context, batch []logBatch) error {
 	if len(pieces) == 0 { // NUL bytes only
 		return nil
 	}
-	return s.broker.Append(ctx, batch[0].from.session, pieces)
+	return s.leaser.Append(ctx, batch[0].from.session, pieces)
 }
 
 func done(batch []logBatch, delivered bool) {

@@ -7,7 +7,7 @@ import (
 
 // Lease is the time in which a session may act. It counts by this machine's
 // monotonic clock from the sending of the last accepted renewal. Counting from
-// the sending, not the answer, keeps it shorter than the broker's lease.
+// the sending, not the answer, keeps it shorter than the server's lease.
 //
 // It ends in two final steps. First the attempts are asked to stop; then the
 // fence falls and they are killed. Of a session of 30 s, 22 s are for work, 5 s

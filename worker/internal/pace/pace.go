@@ -23,7 +23,7 @@ const (
 )
 
 // Pace measures how fast the attempts of a consumer end while any run. Idle time is
-// not counted: the consumer waited for the broker then, and a lower rate would keep
+// not counted: the consumer waited for the server then, and a lower rate would keep
 // it from claiming more jobs.
 type Pace struct {
 	Ended int       // attempts since the last update

@@ -18,7 +18,7 @@ func TestPaceCountsTheTimeInWhichSomethingRan(t *testing.T) {
 		ahead  []int // expected value after each spell
 	}{
 		{"nothing has run", []spell{{waits: 100 * ms}}, []int{0}},
-		{"ten a time, each at once, and a broker that takes 3 ms", []spell{{3 * ms, 20 * time.Microsecond, 10}, {3 * ms, 20 * time.Microsecond, 60}, {3 * ms, 100 * time.Microsecond, 300}}, []int{50, 325, 1662}},
+		{"ten a time, each at once, and a server that takes 3 ms", []spell{{3 * ms, 20 * time.Microsecond, 10}, {3 * ms, 20 * time.Microsecond, 60}, {3 * ms, 100 * time.Microsecond, 300}}, []int{50, 325, 1662}},
 		{"never more than the most", []spell{{3 * ms, ms, 1000}, {3 * ms, ms, 1000}, {3 * ms, ms, 1000}}, []int{maxAhead, maxAhead, maxAhead}},
 		{"waiting is nobody's pace", []spell{{1000 * ms, 50 * ms, 100}, {1000 * ms, 50 * ms, 100}, {1000 * ms, 50 * ms, 100}}, []int{50, 75, 87}},
 		{"and does not lower it for a while", []spell{{0, 50 * ms, 100}, {waits: 500 * ms}, {waits: 499 * ms}, {waits: ms}, {0, 50 * ms, 100}}, []int{50, 50, 50, 50, 75}},

@@ -6,7 +6,7 @@ import (
 	"github.com/belfry-run/belfry/internal/patience"
 )
 
-// Pause is the wait of a consumer between claims when the broker fails or returns
+// Pause is the wait of a consumer between claims when the server fails or returns
 // early without jobs. In other cases the consumer does not wait.
 type Pause struct {
 	failed, empty patience.Backoff

@@ -1,5 +1,5 @@
 // Package served records the queues that a worker serves. The queues of one
-// session share it, and a renewal tells the broker.
+// session share it, and a renewal tells the server.
 package served
 
 import (

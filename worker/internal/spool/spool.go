@@ -1,4 +1,4 @@
-// Package spool keeps results of programs on disk until the broker has them.
+// Package spool keeps results of programs on disk until the server has them.
 // [Spool] is a folder that one worker locks while it lives. The next worker on
 // the machine reports what a dead one left there. A note that was written only
 // in part is ignored.
@@ -19,12 +19,12 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Spool keeps results of programs on disk until the broker has them. So a worker
+// Spool keeps results of programs on disk until the server has them. So a worker
 // that was killed or lost its power reports after its restart: the result, or
 // that there was none. Other kinds need no spool, because the end of the session
 // reveals what was not reported.
 //
-// The broker decides whether such a result counts: it discards a result under a
+// The server decides whether such a result counts: it discards a result under a
 // lost lease.
 type Spool struct {
 	own *home.Home
@@ -131,7 +131,7 @@ func (s *Spool) path(ref job.Ref) string {
 	return filepath.Join(s.own.Dir, fmt.Sprintf("%d-%d.json", ref.JobID, ref.Lease))
 }
 
-// Forget removes the note of an attempt whose result the broker has answered.
+// Forget removes the note of an attempt whose result the server has answered.
 func (s *Spool) Forget(ref job.Ref) error { return removed(s.path(ref)) }
 
 func removed(file string) error {

@@ -315,7 +315,7 @@ func (b *Book) Await(ctx context.Context, name string, child int64) (how job.End
 // kept refuses a step that makes no sense without a record.
 func (b *Book) kept(name string) error {
 	if b.Keeper == nil {
-		b.broken = core.Errorf(core.Conflict, "step %q of job %d needs a record, and nothing keeps one", name, b.Ref.JobID).WithHint("run the worker with a broker")
+		b.broken = core.Errorf(core.Conflict, "step %q of job %d needs a record, and nothing keeps one", name, b.Ref.JobID).WithHint("run the worker with a server")
 	}
 	return b.broken
 }

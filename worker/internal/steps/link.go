@@ -13,7 +13,7 @@ func (b *Book) Link(ctx context.Context, l job.Link) (made job.NewLink, err erro
 		return made, err
 	}
 	if b.Keeper == nil {
-		return made, core.Errorf(core.Conflict, "a link to signal %q of job %d needs a record, and nothing keeps one", l.Name, b.Ref.JobID).WithHint("run the worker with a broker")
+		return made, core.Errorf(core.Conflict, "a link to signal %q of job %d needs a record, and nothing keeps one", l.Name, b.Ref.JobID).WithHint("run the worker with a server")
 	}
 	err = b.patiently(ctx, func(ctx context.Context) error {
 		made, err = b.Keeper.LinkSignal(ctx, b.Session, b.Ref, l)

@@ -69,7 +69,7 @@ func workers(ctx context.Context, c *cli.CLI, l *config.Loaded, join string) (*a
 	}
 	handlers := &worker.Handlers{}
 	app.RegisterCanary(handlers)
-	w := &app.Workers{Broker: client, Queues: client, Config: l.Config, Handlers: handlers, Version: c.Version, Logger: log, Server: l.ServerURL()}
+	w := &app.Workers{Leaser: client, Queues: client, Config: l.Config, Handlers: handlers, Version: c.Version, Logger: log, Server: l.ServerURL()}
 	if l.Given("namespace") {
 		w.Namespace = l.Namespace
 	}

@@ -13,17 +13,17 @@ import (
 )
 
 func init() {
-	addBroker("snoozing and handing back do not count against the attempts", caseSnoozingAndHandingBackDoNotCountAgainstThe)
+	addLeaser("snoozing and handing back do not count against the attempts", caseSnoozingAndHandingBackDoNotCountAgainstThe)
 	add("the newest 100 attempts that were handed back are kept, and all others", caseAttemptsThatWereHandedBackAreBounded)
-	addBroker("the report of an attempt is kept", caseTheReportOfAnAttemptIsKept)
-	addBroker("bad finishes, logs, claims and sessions are refused with the field, and nothing of their batch is written", caseBadFinishesLogsClaimsAndSessionsAreRefusedWith)
-	addBroker("a log keeps its order and drops what came twice, in one call or in two", caseALogKeepsItsOrderAndDropsWhatCame)
+	addLeaser("the report of an attempt is kept", caseTheReportOfAnAttemptIsKept)
+	addLeaser("bad finishes, logs, claims and sessions are refused with the field, and nothing of their batch is written", caseBadFinishesLogsClaimsAndSessionsAreRefusedWith)
+	addLeaser("a log keeps its order and drops what came twice, in one call or in two", caseALogKeepsItsOrderAndDropsWhatCame)
 	add("the log of an attempt ends where no task may let it go, and no other's does", caseTheLogOfAnAttemptEndsWhereNoTask)
 	add("the log of an attempt is cut at the limit of its task", caseTheLogOfAnAttemptEndsWhereItsTask)
-	addBroker("a log takes any bytes and mends the time of a worker whose clock is off", caseALogTakesAnyBytesAndMendsTheTime)
+	addLeaser("a log takes any bytes and mends the time of a worker whose clock is off", caseALogTakesAnyBytesAndMendsTheTime)
 }
 
-func caseSnoozingAndHandingBackDoNotCountAgainstThe(d *brokerBench) {
+func caseSnoozingAndHandingBackDoNotCountAgainstThe(d *leaserBench) {
 	d.task("shy", attempts(1))
 	id := d.one("shy")
 	s := d.session("shy")
@@ -67,7 +67,7 @@ func caseAttemptsThatWereHandedBackAreBounded(b *bench) {
 	want(b, "attempts of the other job", len(must(b.st.Attempts(b.ctx, "default", other.ID))(b)), 1)
 }
 
-func caseTheReportOfAnAttemptIsKept(d *brokerBench) {
+func caseTheReportOfAnAttemptIsKept(d *leaserBench) {
 	d.task("exit", attempts(1))
 	id := d.one("exit")
 	s := d.session("exit")
@@ -91,7 +91,7 @@ func caseTheReportOfAnAttemptIsKept(d *brokerBench) {
 	want(d, "exit code", *must(d.ad.Attempts(d.ctx, "default", id))(d)[0].ExitCode, code)
 }
 
-func caseBadFinishesLogsClaimsAndSessionsAreRefusedWith(d *brokerBench) {
+func caseBadFinishesLogsClaimsAndSessionsAreRefusedWith(d *leaserBench) {
 	d.task("picky")
 	id := d.one("picky")
 	s := d.session("picky")
@@ -134,7 +134,7 @@ func caseBadFinishesLogsClaimsAndSessionsAreRefusedWith(d *brokerBench) {
 	}
 }
 
-func caseALogKeepsItsOrderAndDropsWhatCame(d *brokerBench) {
+func caseALogKeepsItsOrderAndDropsWhatCame(d *leaserBench) {
 	d.task("chatty", attempts(2))
 	id := d.one("chatty")
 	s := d.session("chatty")
@@ -199,7 +199,7 @@ func caseTheLogOfAnAttemptEndsWhereItsTask(b *bench) {
 	}
 }
 
-func caseALogTakesAnyBytesAndMendsTheTime(d *brokerBench) {
+func caseALogTakesAnyBytesAndMendsTheTime(d *leaserBench) {
 	d.task("dirty")
 	id := d.one("dirty")
 	s := d.session("dirty")

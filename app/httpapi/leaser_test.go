@@ -19,7 +19,7 @@ import (
 // TestBrokerSuiteOverHTTP runs the very cases that the stores pass, with the
 // API between worker and store: a remote worker cannot tell the difference.
 func TestBrokerSuiteOverHTTP(t *testing.T) {
-	storetest.RunBroker(t, func(t *testing.T) (job.Leaser, storetest.Admin) {
+	storetest.RunLeaser(t, func(t *testing.T) (job.Leaser, storetest.Admin) {
 		clock := storetest.NewClock()
 		st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "belfry.db"),
 			sqlite.Options{Synchronous: "NORMAL", Options: store.Options{Clock: clock.Now}})

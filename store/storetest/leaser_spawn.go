@@ -13,20 +13,20 @@ import (
 )
 
 func init() {
-	addBroker("a step enqueues a job once, and later attempts know it", caseAStepEnqueuesAJobOnce)
-	addBroker("a step that may not enqueue its job is not recorded", caseAStepThatMayNotEnqueue)
+	addLeaser("a step enqueues a job once, and later attempts know it", caseAStepEnqueuesAJobOnce)
+	addLeaser("a step that may not enqueue its job is not recorded", caseAStepThatMayNotEnqueue)
 	add("a step enqueues jobs of its own namespace, within its quota, and under no lost lease", caseAStepEnqueuesInItsNamespace)
 }
 
 // spawns saves a step that enqueues a job, and returns the job's id.
-func (d *brokerBench) spawns(session string, ref job.Ref, number int, name string, n job.NewJob) int64 {
+func (d *leaserBench) spawns(session string, ref job.Ref, number int, name string, n job.NewJob) int64 {
 	d.Helper()
 	got := d.save(session, ref, job.NewStep{Number: number, Name: name, Kind: job.StepSpawn, Job: &n})
 	want(d, "stale", got.Stale, false)
 	return got.Step.Child
 }
 
-func caseAStepEnqueuesAJobOnce(d *brokerBench) {
+func caseAStepEnqueuesAJobOnce(d *leaserBench) {
 	d.task("t", attempts(2))
 	d.task("child")
 	id := d.one("t")
@@ -62,7 +62,7 @@ func caseAStepEnqueuesAJobOnce(d *brokerBench) {
 	d.wantState(child, job.Scheduled)
 }
 
-func caseAStepThatMayNotEnqueue(d *brokerBench) {
+func caseAStepThatMayNotEnqueue(d *leaserBench) {
 	d.task("t")
 	d.task("child")
 	d.one("t")
@@ -89,7 +89,7 @@ func caseAStepThatMayNotEnqueue(d *brokerBench) {
 	d.spawnedNothing(s)
 }
 
-func (d *brokerBench) spawnedNothing(session string) {
+func (d *leaserBench) spawnedNothing(session string) {
 	d.Helper()
 	d.promote()
 	want(d, "jobs", len(d.claim(session, 5).Jobs), 0)

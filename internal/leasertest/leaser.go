@@ -1,7 +1,7 @@
-// Package brokertest has a broker in memory for tests of workers. The broker
+// Package leasertest has a leaser in memory for tests of workers. The leaser
 // keeps the contract of [job.Leaser] and decides with [job.Settle]. On command
 // it fails, stalls and loses sessions.
-package brokertest
+package leasertest
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Broker keeps jobs in memory. Set the fields before its first use.
-type Broker struct {
+// Leaser keeps jobs in memory. Set the fields before its first use.
+type Leaser struct {
 	TTL   time.Duration  // of sessions; default: 30s
 	Slots map[string]int // of queues for which the worker sets no slots; default: 10
 	// Before runs at the begin of each call, with the name of the call. It may
@@ -55,9 +55,9 @@ type session struct {
 	nudge   chan struct{}
 }
 
-// New makes a broker whose jobs wait for a worker.
-func New() *Broker {
-	return &Broker{
+// New makes a leaser whose jobs wait for a worker.
+func New() *Leaser {
+	return &Leaser{
 		jobs: map[int64]*job.Job{}, tasks: map[string]task.Task{}, sessions: map[string]*session{},
 		changed: make(chan struct{}), logs: map[job.Ref][]job.LogPiece{}, calls: map[string]int{},
 		attempts: map[int64][]job.Finish{}, tickets: map[job.Ticket]bool{}, steps: map[int64][]job.Step{}, signals: map[signalKey]json.RawMessage{}, waiting: map[job.Ref]int{},
@@ -65,20 +65,20 @@ func New() *Broker {
 }
 
 // AddTask adds a task.
-func (b *Broker) AddTask(t task.Task) {
+func (b *Leaser) AddTask(t task.Task) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.tasks[t.Name] = t.WithDefaults()
 }
 
 // Enqueue adds a job.
-func (b *Broker) Enqueue(n job.NewJob) job.Job {
+func (b *Leaser) Enqueue(n job.NewJob) job.Job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return enqueue(b, n)
 }
 
-func enqueue(b *Broker, n job.NewJob) job.Job {
+func enqueue(b *Leaser, n job.NewJob) job.Job {
 	t, ok := b.tasks[n.Task]
 	if !ok {
 		t = task.Task{Name: n.Task}.WithDefaults()
@@ -105,7 +105,7 @@ func enqueue(b *Broker, n job.NewJob) job.Job {
 }
 
 // MakeTicket makes a ticket of a job. Its earlier tickets stay valid.
-func (b *Broker) MakeTicket(id int64) job.Ticket {
+func (b *Leaser) MakeTicket(id int64) job.Ticket {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := job.Ticket{JobID: id, Secret: fmt.Sprint("secret-", len(b.tickets))}
@@ -114,7 +114,7 @@ func (b *Broker) MakeTicket(id int64) job.Ticket {
 }
 
 // Job finds a job.
-func (b *Broker) Job(_ context.Context, _ string, id int64) (job.Job, error) {
+func (b *Leaser) Job(_ context.Context, _ string, id int64) (job.Job, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.releaseLost()
@@ -126,7 +126,7 @@ func (b *Broker) Job(_ context.Context, _ string, id int64) (job.Job, error) {
 }
 
 // Cancel requests the end of a running job, and nudges its worker.
-func (b *Broker) Cancel(id int64) {
+func (b *Leaser) Cancel(id int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	j := b.jobs[id]
@@ -138,7 +138,7 @@ func (b *Broker) Cancel(id int64) {
 }
 
 // Lose gives up all sessions.
-func (b *Broker) Lose() {
+func (b *Leaser) Lose() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, s := range b.sessions {
@@ -147,7 +147,7 @@ func (b *Broker) Lose() {
 }
 
 // Drain sets or unsets the drain of every session.
-func (b *Broker) Drain(on bool) {
+func (b *Leaser) Drain(on bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range b.sessions {
@@ -158,14 +158,14 @@ func (b *Broker) Drain(on bool) {
 }
 
 // Log returns the log of an attempt in the order of its numbers.
-func (b *Broker) Log(ref job.Ref) []job.LogPiece {
+func (b *Leaser) Log(ref job.Ref) []job.LogPiece {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.logs[ref])
 }
 
 // Text returns the log of a job's last attempt as text.
-func (b *Broker) Text(id int64) (text string) {
+func (b *Leaser) Text(id int64) (text string) {
 	b.mu.Lock()
 	ref := job.Ref{JobID: id, Lease: b.jobs[id].Lease}
 	b.mu.Unlock()
@@ -176,34 +176,34 @@ func (b *Broker) Text(id int64) (text string) {
 }
 
 // Attempts returns the recorded attempts of a job.
-func (b *Broker) Attempts(id int64) []job.Finish {
+func (b *Leaser) Attempts(id int64) []job.Finish {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.attempts[id])
 }
 
 // Batches returns the content of each Finish call.
-func (b *Broker) Batches() [][]job.Finish {
+func (b *Leaser) Batches() [][]job.Finish {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.batches)
 }
 
 // Calls returns the number of calls of this name.
-func (b *Broker) Calls(name string) int {
+func (b *Leaser) Calls(name string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.calls[name]
 }
 
 // Breaches lists the workers' breaches of the contract.
-func (b *Broker) Breaches() []string {
+func (b *Leaser) Breaches() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.refused)
 }
 
-func (b *Broker) before(ctx context.Context, call string) error {
+func (b *Leaser) before(ctx context.Context, call string) error {
 	b.mu.Lock()
 	b.calls[call]++
 	b.mu.Unlock()
@@ -213,20 +213,20 @@ func (b *Broker) before(ctx context.Context, call string) error {
 	return b.Before(ctx, call)
 }
 
-func (b *Broker) after(ctx context.Context, call string) error {
+func (b *Leaser) after(ctx context.Context, call string) error {
 	if b.After == nil {
 		return nil
 	}
 	return b.After(ctx, call)
 }
 
-func (b *Broker) wake() {
+func (b *Leaser) wake() {
 	close(b.changed)
 	b.changed = make(chan struct{})
 }
 
 // OpenSession implements [job.Leaser].
-func (b *Broker) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Session, error) {
+func (b *Leaser) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Session, error) {
 	if err := b.before(ctx, "open"); err != nil {
 		return job.Session{}, err
 	}
@@ -241,7 +241,7 @@ func (b *Broker) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Session
 }
 
 // served returns the slots of a worker's queues.
-func served(b *Broker, w job.WorkerInfo) map[string]int {
+func served(b *Leaser, w job.WorkerInfo) map[string]int {
 	all := maps.Clone(w.Queues)
 	for q, n := range all {
 		if n == 0 {
@@ -251,7 +251,7 @@ func served(b *Broker, w job.WorkerInfo) map[string]int {
 	return all
 }
 
-func (b *Broker) ttl() time.Duration {
+func (b *Leaser) ttl() time.Duration {
 	if b.TTL == 0 {
 		return job.DefaultSessionTTL.D()
 	}
@@ -259,7 +259,7 @@ func (b *Broker) ttl() time.Duration {
 }
 
 // Claim implements [job.Leaser].
-func (b *Broker) Claim(ctx context.Context, r job.ClaimRequest) (c job.Claim, err error) {
+func (b *Leaser) Claim(ctx context.Context, r job.ClaimRequest) (c job.Claim, err error) {
 	if err := b.before(ctx, "claim"); err != nil {
 		return c, err
 	}
@@ -284,7 +284,7 @@ func (b *Broker) Claim(ctx context.Context, r job.ClaimRequest) (c job.Claim, er
 	}
 }
 
-func (b *Broker) claim(r job.ClaimRequest) (c job.Claim, changed <-chan struct{}, next time.Duration, err error) {
+func (b *Leaser) claim(r job.ClaimRequest) (c job.Claim, changed <-chan struct{}, next time.Duration, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.releaseLost()
@@ -336,7 +336,7 @@ func isOpen(j *job.Job) bool {
 }
 
 // shown sorts tickets into claimable jobs and void tickets.
-func (b *Broker) shown(ts []job.Ticket, c *job.Claim) (ids []int64) {
+func (b *Leaser) shown(ts []job.Ticket, c *job.Claim) (ids []int64) {
 	if len(ts) > job.MaxTickets {
 		b.refused = append(b.refused, "more tickets than a claim may have")
 	}
@@ -352,7 +352,7 @@ func (b *Broker) shown(ts []job.Ticket, c *job.Claim) (ids []int64) {
 }
 
 // Finish implements [job.Leaser].
-func (b *Broker) Finish(ctx context.Context, _ string, fs []job.Finish) ([]job.Finished, error) {
+func (b *Leaser) Finish(ctx context.Context, _ string, fs []job.Finish) ([]job.Finished, error) {
 	if err := b.before(ctx, "finish"); err != nil {
 		return nil, err
 	}
@@ -369,7 +369,7 @@ func (b *Broker) Finish(ctx context.Context, _ string, fs []job.Finish) ([]job.F
 	return out, b.after(ctx, "finish")
 }
 
-func (b *Broker) finish(f job.Finish) job.Finished {
+func (b *Leaser) finish(f job.Finish) job.Finished {
 	j := b.jobs[f.JobID]
 	if j == nil || j.State != job.Running || j.Lease != f.Lease {
 		return job.Finished{Ref: f.Ref, Stale: true}
@@ -382,19 +382,19 @@ func (b *Broker) finish(f job.Finish) job.Finished {
 }
 
 // recorded reports that a worker has reported the same end of the attempt before.
-func (b *Broker) recorded(f job.Finish) bool {
+func (b *Leaser) recorded(f job.Finish) bool {
 	told := f.Outcome == job.OutcomeOK || f.Outcome == job.OutcomeError || f.Outcome == job.OutcomeSnoozed
 	return told && slices.ContainsFunc(b.attempts[f.JobID], func(was job.Finish) bool { return was.Ref == f.Ref && was.Outcome == f.Outcome })
 }
 
 // FinishTx settles in a handler's own transaction, as a store does.
-func (b *Broker) FinishTx(f job.Finish) job.Finished {
+func (b *Leaser) FinishTx(f job.Finish) job.Finished {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.finish(f)
 }
 
-func (b *Broker) settle(j *job.Job, f job.Finish) {
+func (b *Leaser) settle(j *job.Job, f job.Finish) {
 	s := job.Settle(*j, b.tasks[j.Task].Retry, f, time.Now())
 	if n := b.waiting[f.Ref]; s.State == job.Scheduled && f.Outcome == job.OutcomeSnoozed && n > 0 && !b.steps[j.ID][n-1].EndedAt.IsZero() {
 		s.DueAt = time.Now()
@@ -410,7 +410,7 @@ func (b *Broker) settle(j *job.Job, f job.Finish) {
 }
 
 // Append implements [job.Leaser].
-func (b *Broker) Append(ctx context.Context, _ string, ls []job.LogPiece) error {
+func (b *Leaser) Append(ctx context.Context, _ string, ls []job.LogPiece) error {
 	if err := b.before(ctx, "append"); err != nil {
 		return err
 	}
@@ -422,7 +422,7 @@ func (b *Broker) Append(ctx context.Context, _ string, ls []job.LogPiece) error 
 	return b.after(ctx, "append")
 }
 
-func (b *Broker) append(l job.LogPiece) {
+func (b *Leaser) append(l job.LogPiece) {
 	clean, cut := core.CleanText(l.Text, job.MaxLogPiece)
 	if cut || clean != l.Text || clean == "" {
 		b.refused = append(b.refused, fmt.Sprintf("log piece of %d bytes that is empty, unclean or too large", len(l.Text)))
@@ -436,7 +436,7 @@ func (b *Broker) append(l job.LogPiece) {
 }
 
 // CloseSession implements [job.Leaser].
-func (b *Broker) CloseSession(ctx context.Context, id string) error {
+func (b *Leaser) CloseSession(ctx context.Context, id string) error {
 	if err := b.before(ctx, "close"); err != nil {
 		return err
 	}
@@ -449,7 +449,7 @@ func (b *Broker) CloseSession(ctx context.Context, id string) error {
 }
 
 // end ends a session and settles its jobs. The caller holds the lock, here and for all functions below.
-func (b *Broker) end(id string, s *session, outcome job.Outcome) {
+func (b *Leaser) end(id string, s *session, outcome job.Outcome) {
 	if s.over {
 		return
 	}
@@ -461,7 +461,7 @@ func (b *Broker) end(id string, s *session, outcome job.Outcome) {
 	}
 }
 
-func (b *Broker) releaseLost() {
+func (b *Leaser) releaseLost() {
 	for id, s := range b.sessions {
 		if time.Now().After(s.expires.Add(job.LostGrace)) {
 			b.end(id, s, job.OutcomeLost)
@@ -469,8 +469,8 @@ func (b *Broker) releaseLost() {
 	}
 }
 
-// Nudging is the broker with the optional [job.CancelNotifier].
-type Nudging struct{ *Broker }
+// Nudging is the leaser with the optional [job.CancelNotifier].
+type Nudging struct{ *Leaser }
 
 // Nudged implements [job.CancelNotifier].
 func (n Nudging) Nudged(id string) <-chan struct{} {
@@ -479,7 +479,7 @@ func (n Nudging) Nudged(id string) <-chan struct{} {
 	return n.sessions[id].nudge
 }
 
-func (b *Broker) slots(queue string) int {
+func (b *Leaser) slots(queue string) int {
 	if n := b.Slots[queue]; n > 0 {
 		return n
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/belfry-run/belfry/job"
 )
 
-// Desk creates tickets. *store.Store implements it.
-type Desk interface {
+// Store creates tickets. *store.Store implements it.
+type Store interface {
 	// MakeTickets creates tickets for at most n due jobs of a queue that have no
 	// ticket, or whose ticket was not used in time. Concurrent calls of two nodes
 	// get different jobs. It never waits for other nodes.
@@ -22,29 +22,29 @@ type Desk interface {
 
 // Observer receives numbers for metrics.
 type Observer interface {
-	// Rang reports how many tickets of a queue the broker accepted. After an error
+	// Published reports how many tickets of a queue the broker accepted. After an error
 	// it may have accepted a part of them.
-	Rang(queue string, tickets int, took time.Duration, err error)
+	Published(queue string, tickets int, took time.Duration, err error)
 }
 
-// Ringer publishes the tickets of one queue. Any number of nodes may run a
-// ringer for the same queue. Publisher, Desk and Queue are required.
+// Dispatcher publishes the tickets of one queue. Any number of nodes may run a
+// dispatcher for the same queue. Publisher, Store and Queue are required.
 //
 // A ticket is created, and its row committed, before it is published. After a
-// crash in between, or if the broker loses a message, the desk creates another
+// crash in between, or if the broker loses a message, the store creates another
 // ticket for a job that was not claimed in time. Refused tickets are kept and
-// published again. Until then no more tickets are created: a ringer holds one
+// published again. Until then no more tickets are created: a dispatcher holds one
 // batch.
-type Ringer struct {
+type Dispatcher struct {
 	Queue     string
-	Desk      Desk
+	Store     Store
 	Publisher Publisher
 	// Batch is how many tickets are created and published at once, 1 to 1000.
 	// Default: 100.
 	Batch int
-	// Look is the interval at which the desk is asked without a wake-up. An unused
+	// Poll is the interval at which the store is asked without a wake-up. An unused
 	// ticket may be renewed late by this time. Default: 5s.
-	Look time.Duration
+	Poll time.Duration
 	// Observer receives numbers for metrics. Default: none.
 	Observer Observer
 	// Logger gets one line when the broker fails and one when it works again.
@@ -55,19 +55,19 @@ type Ringer struct {
 // publishWait is the time limit to publish one batch.
 const publishWait = 30 * time.Second
 
-// Run publishes tickets until the context ends. After errors of the desk or the
+// Run publishes tickets until the context ends. After errors of the store or the
 // broker it goes on, with growing pauses.
-func (r Ringer) Run(ctx context.Context) error {
+func (r Dispatcher) Run(ctx context.Context) error {
 	r = r.filled()
 	b := batch{
-		Ringer:  r,
-		making:  patience.Outage{Log: r.Logger, What: "tickets of queue " + r.Queue + " cannot be made"},
-		ringing: patience.Outage{Log: r.Logger, What: "tickets of queue " + r.Queue + " cannot be published"},
+		Dispatcher: r,
+		making:     patience.Outage{Log: r.Logger, What: "tickets of queue " + r.Queue + " cannot be made"},
+		publishing: patience.Outage{Log: r.Logger, What: "tickets of queue " + r.Queue + " cannot be published"},
 	}
 	pause := patience.Backoff{First: 200 * time.Millisecond, Most: 30 * time.Second}
 	for ctx.Err() == nil {
-		woken := r.Desk.Ready(r.Queue)
-		more, some, err := b.ring(ctx)
+		woken := r.Store.Ready(r.Queue)
+		more, some, err := b.dispatch(ctx)
 		if some { // a broker that accepts a part is up
 			pause.Reset()
 		}
@@ -83,19 +83,19 @@ func (r Ringer) Run(ctx context.Context) error {
 	return nil
 }
 
-// batch holds the tickets of a ringer.
+// batch holds the tickets of a dispatcher.
 type batch struct {
-	Ringer
-	left            []job.Ticket // created and not yet published
-	making, ringing patience.Outage
+	Dispatcher
+	left               []job.Ticket // created and not yet published
+	making, publishing patience.Outage
 }
 
-// ring publishes the remaining tickets or, if there are none, new tickets of the
-// desk. It reports whether the desk may have more, and whether some were
+// dispatch publishes the remaining tickets or, if there are none, new tickets of the
+// store. It reports whether the store may have more, and whether some were
 // published.
-func (b *batch) ring(ctx context.Context) (more, some bool, err error) {
+func (b *batch) dispatch(ctx context.Context) (more, some bool, err error) {
 	if len(b.left) == 0 {
-		b.left, err = b.Desk.MakeTickets(ctx, b.Queue, b.Batch)
+		b.left, err = b.Store.MakeTickets(ctx, b.Queue, b.Batch)
 		saw(ctx, &b.making, err)
 		if err != nil || len(b.left) == 0 {
 			return false, false, err
@@ -103,7 +103,7 @@ func (b *batch) ring(ctx context.Context) (more, some bool, err error) {
 	}
 	n := len(b.left)
 	b.left, err = b.publish(ctx, b.left)
-	saw(ctx, &b.ringing, err)
+	saw(ctx, &b.publishing, err)
 	return n >= b.Batch, len(b.left) < n, err
 }
 
@@ -114,12 +114,12 @@ func saw(ctx context.Context, o *patience.Outage, err error) {
 	}
 }
 
-func (r Ringer) filled() Ringer {
+func (r Dispatcher) filled() Dispatcher {
 	if r.Batch <= 0 {
 		r.Batch = 100
 	}
-	if r.Look <= 0 {
-		r.Look = 5 * time.Second
+	if r.Poll <= 0 {
+		r.Poll = 5 * time.Second
 	}
 	if r.Logger == nil {
 		r.Logger = slog.New(slog.DiscardHandler)
@@ -127,20 +127,20 @@ func (r Ringer) filled() Ringer {
 	return r
 }
 
-func (r Ringer) publish(ctx context.Context, ts []job.Ticket) (left []job.Ticket, err error) {
+func (r Dispatcher) publish(ctx context.Context, ts []job.Ticket) (left []job.Ticket, err error) {
 	ctx, cancel := context.WithTimeout(ctx, publishWait)
 	defer cancel()
 	begun := time.Now()
 	left, err = r.Publisher.Publish(ctx, ts)
 	if r.Observer != nil {
-		r.Observer.Rang(r.Queue, len(ts)-len(left), time.Since(begun), err)
+		r.Observer.Published(r.Queue, len(ts)-len(left), time.Since(begun), err)
 	}
 	return left, err
 }
 
-// rest waits for a wake-up. Wake-ups can be lost, so it also ends after Look.
-func (r Ringer) rest(ctx context.Context, woken <-chan struct{}) {
-	timer := time.NewTimer(r.Look)
+// rest waits for a wake-up. Wake-ups can be lost, so it also ends after Poll.
+func (r Dispatcher) rest(ctx context.Context, woken <-chan struct{}) {
+	timer := time.NewTimer(r.Poll)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

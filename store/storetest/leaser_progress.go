@@ -11,12 +11,12 @@ import (
 )
 
 func init() {
-	addBroker("progress is the last that the attempt said, with an estimate of its end, and a later attempt begins anew", caseProgressIsTheLast)
-	addBroker("progress under a lost lease, or by another session, is dropped", caseProgressUnderALostLease)
+	addLeaser("progress is the last that the attempt said, with an estimate of its end, and a later attempt begins anew", caseProgressIsTheLast)
+	addLeaser("progress under a lost lease, or by another session, is dropped", caseProgressUnderALostLease)
 	add("housekeeping removes the progress of jobs that are gone, and no other", caseHousekeepingRemovesProgress)
 }
 
-func (d *brokerBench) sendProgress(session string, ref job.Ref, percent float64, message string) {
+func (d *leaserBench) sendProgress(session string, ref job.Ref, percent float64, message string) {
 	d.Helper()
 	k, is := d.br.(job.ProgressKeeper)
 	if !is {
@@ -25,7 +25,7 @@ func (d *brokerBench) sendProgress(session string, ref job.Ref, percent float64,
 	ok(d, k.SaveProgress(d.ctx, session, []job.AttemptProgress{{Ref: ref, Progress: job.Progress{Percent: percent, Message: message, Counters: map[string]int64{"rows": int64(percent)}}}}))
 }
 
-func (d *brokerBench) progress(id int64) string {
+func (d *leaserBench) progress(id int64) string {
 	d.Helper()
 	g := d.job(id).Progress
 	if g == nil {
@@ -38,7 +38,7 @@ func (d *brokerBench) progress(id int64) string {
 	return fmt.Sprintf("%.2f %s %d, ends %s", g.Percent, g.Message, g.Counters["rows"], end)
 }
 
-func caseProgressIsTheLast(d *brokerBench) {
+func caseProgressIsTheLast(d *leaserBench) {
 	d.task("t", attempts(3))
 	id := d.one("t")
 	s := d.session("t")
@@ -71,7 +71,7 @@ func caseProgressIsTheLast(d *brokerBench) {
 	}
 }
 
-func caseProgressUnderALostLease(d *brokerBench) {
+func caseProgressUnderALostLease(d *leaserBench) {
 	d.task("t", attempts(3))
 	id := d.one("t")
 	s, other := d.session("t"), d.session("t")

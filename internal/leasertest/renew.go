@@ -1,4 +1,4 @@
-package brokertest
+package leasertest
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // Renew implements [job.Leaser].
-func (b *Broker) Renew(ctx context.Context, id string, has job.Holdings) (r job.Renewal, err error) {
+func (b *Leaser) Renew(ctx context.Context, id string, has job.Holdings) (r job.Renewal, err error) {
 	if err := b.before(ctx, "renew"); err != nil {
 		return r, err
 	}
@@ -30,7 +30,7 @@ func (b *Broker) Renew(ctx context.Context, id string, has job.Holdings) (r job.
 	return r, b.after(ctx, "renew")
 }
 
-func (b *Broker) reconcile(id string, has job.Holdings, r *job.Renewal) {
+func (b *Leaser) reconcile(id string, has job.Holdings, r *job.Renewal) {
 	for _, j := range b.jobs {
 		ref := job.Ref{JobID: j.ID, Lease: j.Lease}
 		i := slices.IndexFunc(has.Attempts, func(h job.Holding) bool { return h.Ref == ref })

@@ -13,15 +13,15 @@ import (
 )
 
 func init() {
-	addBroker("a session is told its queues by priority and its slots in each", caseASessionIsToldItsQueuesByPriorityAnd)
-	addBroker("a session lives as long as its worker asked for, and hears at its renewals of slots that were changed", caseASessionLivesAsLongAsItsWorkerAsked)
-	addBroker("a worker gets only jobs of its kinds, its handlers, its queues and its namespace", caseAWorkerGetsOnlyJobsOfItsKinds)
-	addBroker("one claim over several queues serves the highest first and gives each what was asked", caseOneClaimOverSeveralQueuesServesTheHighestFirst)
-	addBroker("many sessions that claim at once never get the same job", caseManySessionsThatClaimAtOnceNeverGetThe)
-	addBroker("a claim that waits returns when a job comes", caseAClaimThatWaitsReturnsWhenAJobComes)
+	addLeaser("a session is told its queues by priority and its slots in each", caseASessionIsToldItsQueuesByPriorityAnd)
+	addLeaser("a session lives as long as its worker asked for, and hears at its renewals of slots that were changed", caseASessionLivesAsLongAsItsWorkerAsked)
+	addLeaser("a worker gets only jobs of its kinds, its handlers, its queues and its namespace", caseAWorkerGetsOnlyJobsOfItsKinds)
+	addLeaser("one claim over several queues serves the highest first and gives each what was asked", caseOneClaimOverSeveralQueuesServesTheHighestFirst)
+	addLeaser("many sessions that claim at once never get the same job", caseManySessionsThatClaimAtOnceNeverGetThe)
+	addLeaser("a claim that waits returns when a job comes", caseAClaimThatWaitsReturnsWhenAJobComes)
 }
 
-func caseASessionIsToldItsQueuesByPriorityAnd(d *brokerBench) {
+func caseASessionIsToldItsQueuesByPriorityAnd(d *leaserBench) {
 	must(d.ad.SaveQueue(d.ctx, job.Queue{Name: "urgent", Priority: 500, Concurrency: 3}))(d)
 	s := must(d.br.OpenSession(d.ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc},
 		Queues: map[string]int{"default": 2, "urgent": 0, "checks": 0}}))(d)
@@ -31,7 +31,7 @@ func caseASessionIsToldItsQueuesByPriorityAnd(d *brokerBench) {
 	want(d, "ttl", s.TTL, job.DefaultSessionTTL)
 }
 
-func caseASessionLivesAsLongAsItsWorkerAsked(d *brokerBench) {
+func caseASessionLivesAsLongAsItsWorkerAsked(d *leaserBench) {
 	d.task("t")
 	s := must(d.br.OpenSession(d.ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"},
 		Queues: map[string]int{"default": 0, "checks": 3, "gone": 0}, TTL: core.Duration(2 * time.Minute)}))(d)
@@ -55,7 +55,7 @@ func caseASessionLivesAsLongAsItsWorkerAsked(d *brokerBench) {
 	wantCode(d, err, core.Invalid, "ttl")
 }
 
-func caseAWorkerGetsOnlyJobsOfItsKinds(d *brokerBench) {
+func caseAWorkerGetsOnlyJobsOfItsKinds(d *leaserBench) {
 	must(d.ad.SaveQueue(d.ctx, job.Queue{Name: "aside"}))(d)
 	d.task("mine")
 	d.task("yours")
@@ -98,7 +98,7 @@ func caseAWorkerGetsOnlyJobsOfItsKinds(d *brokerBench) {
 	}
 }
 
-func caseOneClaimOverSeveralQueuesServesTheHighestFirst(d *brokerBench) {
+func caseOneClaimOverSeveralQueuesServesTheHighestFirst(d *leaserBench) {
 	must(d.ad.SaveQueue(d.ctx, job.Queue{Name: "high", Priority: 9}))(d)
 	must(d.ad.SaveQueue(d.ctx, job.Queue{Name: "low", Priority: -9}))(d)
 	d.task("any")
@@ -114,7 +114,7 @@ func caseOneClaimOverSeveralQueuesServesTheHighestFirst(d *brokerBench) {
 	want(d, "order", strings.Join(got, " "), "high high high default default low")
 }
 
-func caseManySessionsThatClaimAtOnceNeverGetThe(d *brokerBench) {
+func caseManySessionsThatClaimAtOnceNeverGetThe(d *leaserBench) {
 	const jobs, workers = 120, 6
 	d.task("rush")
 	d.enqueue(slices.Repeat([]job.NewJob{{Task: "rush"}}, jobs)...)
@@ -149,7 +149,7 @@ func caseManySessionsThatClaimAtOnceNeverGetThe(d *brokerBench) {
 	}
 }
 
-func caseAClaimThatWaitsReturnsWhenAJobComes(d *brokerBench) {
+func caseAClaimThatWaitsReturnsWhenAJobComes(d *leaserBench) {
 	d.task("soon")
 	s := d.session("soon")
 	got := make(chan job.Claim, 1)

@@ -15,7 +15,7 @@ import (
 	"github.com/belfry-run/belfry/view"
 )
 
-// Admin is the operator's interface that the cases of [RunBroker] need beside the broker under test.
+// Admin is the operator's interface that the cases of [RunLeaser] need beside the broker under test.
 type Admin interface {
 	CreateTask(ctx context.Context, t task.Task) (task.Task, error)
 	SaveQueue(ctx context.Context, q job.Queue) (job.Queue, error)
@@ -47,30 +47,30 @@ type admin struct {
 
 func (a admin) Move(d time.Duration) { a.clock.Move(d) }
 
-// RunBroker runs the cases of a broker. open returns a broker on a fresh store with the usual session time, and the operator's
+// RunLeaser runs the cases of a broker. open returns a broker on a fresh store with the usual session time, and the operator's
 // interface of that store.
-func RunBroker(t *testing.T, open func(t *testing.T) (job.Leaser, Admin)) {
-	for name, fn := range brokerCases {
-		t.Run("broker: "+name, func(t *testing.T) {
+func RunLeaser(t *testing.T, open func(t *testing.T) (job.Leaser, Admin)) {
+	for name, fn := range leaserCases {
+		t.Run("leaser: "+name, func(t *testing.T) {
 			t.Parallel()
-			d := &brokerBench{T: t, ctx: t.Context(), settled: map[string]int64{}}
+			d := &leaserBench{T: t, ctx: t.Context(), settled: map[string]int64{}}
 			d.br, d.ad = open(t)
 			fn(d)
 		})
 	}
 }
 
-var brokerCases = map[string]func(*brokerBench){}
+var leaserCases = map[string]func(*leaserBench){}
 
-func addBroker(sentence string, fn func(*brokerBench)) {
-	if brokerCases[sentence] != nil {
+func addLeaser(sentence string, fn func(*leaserBench)) {
+	if leaserCases[sentence] != nil {
 		panic("two cases say: " + sentence)
 	}
-	brokerCases[sentence] = fn
+	leaserCases[sentence] = fn
 }
 
-// brokerBench is the environment of a case of a broker.
-type brokerBench struct {
+// leaserBench is the environment of a case of a broker.
+type leaserBench struct {
 	*testing.T
 	ctx context.Context
 	br  job.Leaser
@@ -82,7 +82,7 @@ type brokerBench struct {
 // lost is longer than a session lives without a renewal, including the grace period.
 const lost = 30*time.Second + job.LostGrace + time.Second
 
-func (d *brokerBench) task(name string, change ...func(*task.Task)) {
+func (d *leaserBench) task(name string, change ...func(*task.Task)) {
 	d.Helper()
 	t := task.Task{Name: name, Kind: task.KindFunc, Retry: task.Retry{Jitter: -1}}
 	for _, fn := range change {
@@ -93,7 +93,7 @@ func (d *brokerBench) task(name string, change ...func(*task.Task)) {
 
 func attempts(n int) func(*task.Task) { return func(t *task.Task) { t.Retry.MaxAttempts = n } }
 
-func (d *brokerBench) enqueue(ns ...job.NewJob) []int64 {
+func (d *leaserBench) enqueue(ns ...job.NewJob) []int64 {
 	d.Helper()
 	var ids []int64
 	for _, e := range must(d.ad.Enqueue(d.ctx, ns))(d) {
@@ -102,34 +102,34 @@ func (d *brokerBench) enqueue(ns ...job.NewJob) []int64 {
 	return ids
 }
 
-func (d *brokerBench) one(task string) int64 {
+func (d *leaserBench) one(task string) int64 {
 	d.Helper()
 	return d.enqueue(job.NewJob{Task: task})[0]
 }
 
-func (d *brokerBench) session(funcs ...string) string {
+func (d *leaserBench) session(funcs ...string) string {
 	d.Helper()
 	return d.open(job.WorkerInfo{Kinds: []task.Kind{task.KindFunc}, Funcs: funcs, Queues: map[string]int{"default": 10}})
 }
 
-func (d *brokerBench) open(w job.WorkerInfo) string {
+func (d *leaserBench) open(w job.WorkerInfo) string {
 	d.Helper()
 	w.Name = "tester"
 	return must(d.br.OpenSession(d.ctx, w))(d).ID
 }
 
-func (d *brokerBench) claim(session string, n int) job.Claim {
+func (d *leaserBench) claim(session string, n int) job.Claim {
 	d.Helper()
 	return d.claimFrom(session, map[string]int{"default": n})
 }
 
-func (d *brokerBench) claimFrom(session string, want map[string]int) job.Claim {
+func (d *leaserBench) claimFrom(session string, want map[string]int) job.Claim {
 	d.Helper()
 	return must(d.br.Claim(d.ctx, job.ClaimRequest{Session: session, Want: want}))(d)
 }
 
 // claimOne leases exactly one job.
-func (d *brokerBench) claimOne(session string) job.Ref {
+func (d *leaserBench) claimOne(session string) job.Ref {
 	d.Helper()
 	c := d.claim(session, 1)
 	want(d, "jobs claimed", len(c.Jobs), 1)
@@ -137,7 +137,7 @@ func (d *brokerBench) claimOne(session string) job.Ref {
 	return refOf(c.Jobs[0])
 }
 
-func (d *brokerBench) finish(session string, ref job.Ref, outcome job.Outcome, change ...func(*job.Finish)) job.Finished {
+func (d *leaserBench) finish(session string, ref job.Ref, outcome job.Outcome, change ...func(*job.Finish)) job.Finished {
 	d.Helper()
 	f := job.Finish{Ref: ref, Outcome: outcome}
 	for _, fn := range change {
@@ -149,13 +149,13 @@ func (d *brokerBench) finish(session string, ref job.Ref, outcome job.Outcome, c
 	return got[0]
 }
 
-func (d *brokerBench) renew(session string, refs ...job.Ref) job.Renewal {
+func (d *leaserBench) renew(session string, refs ...job.Ref) job.Renewal {
 	d.Helper()
 	return d.renewOf(session, job.Held(refs...))
 }
 
 // renewOf renews with the values that the previous renewal returned, as workers do.
-func (d *brokerBench) renewOf(session string, has job.Holdings) job.Renewal {
+func (d *leaserBench) renewOf(session string, has job.Holdings) job.Renewal {
 	d.Helper()
 	has.Settled = d.settled[session]
 	r := must(d.br.Renew(d.ctx, session, has))(d)
@@ -163,12 +163,12 @@ func (d *brokerBench) renewOf(session string, has job.Holdings) job.Renewal {
 	return r
 }
 
-func (d *brokerBench) job(id int64) job.Job {
+func (d *leaserBench) job(id int64) job.Job {
 	d.Helper()
 	return must(d.ad.Job(d.ctx, core.AnyNamespace, id))(d)
 }
 
-func (d *brokerBench) wantState(id int64, state job.State) job.Job {
+func (d *leaserBench) wantState(id int64, state job.State) job.Job {
 	d.Helper()
 	j := d.job(id)
 	want(d, fmt.Sprintf("state of job %d (%s %s)", id, j.Reason, j.Error), j.State, state)
@@ -176,7 +176,7 @@ func (d *brokerBench) wantState(id int64, state job.State) job.Job {
 }
 
 // outcomes returns how the attempts of a job ended, oldest first.
-func (d *brokerBench) outcomes(id int64) string {
+func (d *leaserBench) outcomes(id int64) string {
 	d.Helper()
 	var all []string
 	for i, a := range must(d.ad.Attempts(d.ctx, core.AnyNamespace, id))(d) {
@@ -186,7 +186,7 @@ func (d *brokerBench) outcomes(id int64) string {
 	return strings.Join(all, " ")
 }
 
-func (d *brokerBench) texts(id int64) string {
+func (d *leaserBench) texts(id int64) string {
 	d.Helper()
 	var all []string
 	for _, l := range must(d.ad.Logs(d.ctx, core.AnyNamespace, id, job.LogFilter{}))(d).Items {
@@ -195,18 +195,18 @@ func (d *brokerBench) texts(id int64) string {
 	return strings.Join(all, "|")
 }
 
-func (d *brokerBench) promote() {
+func (d *leaserBench) promote() {
 	d.Helper()
 	must(d.ad.Promote(d.ctx))(d)
 }
 
-func (d *brokerBench) release() int {
+func (d *leaserBench) release() int {
 	d.Helper()
 	return must(d.ad.ReleaseLost(d.ctx))(d).Jobs
 }
 
 // Move moves the clock that decides.
-func (d *brokerBench) Move(by time.Duration) { d.ad.Move(by) }
+func (d *leaserBench) Move(by time.Duration) { d.ad.Move(by) }
 
 func jsonOf(v any) string {
 	b, err := json.Marshal(v)

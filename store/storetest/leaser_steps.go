@@ -13,19 +13,19 @@ import (
 )
 
 func init() {
-	addBroker("a step that is saved is there for later attempts, after a retry, a lost worker, a handing back and a sleep", caseAStepThatIsSavedIsThere)
-	addBroker("a step that is saved twice is recorded once, also when the second comes under a lost lease", caseAStepThatIsSavedTwice)
-	addBroker("a step under a lost lease, or by another session, is not recorded, and answers nothing", caseAStepUnderALostLease)
-	addBroker("steps are numbered without a gap, each name is there once, and limits hold", caseStepsAreNumbered)
-	addBroker("the steps of a job are those of no other", caseTheStepsOfAJobAreThoseOfNoOther)
-	addBroker("a sleep ends by the clock that decides, and counts as no failure", caseASleepEndsByTheClock)
-	addBroker("a retry by hand keeps steps, a reset forgets them from one on, and a new job has none", caseARetryByHandKeepsSteps)
-	addBroker("a job whose sleep is forgotten is due at once, and one that waits for its next try is not", caseAForgottenSleep)
+	addLeaser("a step that is saved is there for later attempts, after a retry, a lost worker, a handing back and a sleep", caseAStepThatIsSavedIsThere)
+	addLeaser("a step that is saved twice is recorded once, also when the second comes under a lost lease", caseAStepThatIsSavedTwice)
+	addLeaser("a step under a lost lease, or by another session, is not recorded, and answers nothing", caseAStepUnderALostLease)
+	addLeaser("steps are numbered without a gap, each name is there once, and limits hold", caseStepsAreNumbered)
+	addLeaser("the steps of a job are those of no other", caseTheStepsOfAJobAreThoseOfNoOther)
+	addLeaser("a sleep ends by the clock that decides, and counts as no failure", caseASleepEndsByTheClock)
+	addLeaser("a retry by hand keeps steps, a reset forgets them from one on, and a new job has none", caseARetryByHandKeepsSteps)
+	addLeaser("a job whose sleep is forgotten is due at once, and one that waits for its next try is not", caseAForgottenSleep)
 	add("housekeeping removes the steps of jobs that are gone, and no others", caseHousekeepingRemovesSteps)
 	addNodes("a clock that is set back moves the ends of sleeps with it", caseAClockSetBackMovesSleeps)
 }
 
-func (d *brokerBench) keeper() job.StepKeeper {
+func (d *leaserBench) keeper() job.StepKeeper {
 	d.Helper()
 	k, ok := d.br.(job.StepKeeper)
 	if !ok {
@@ -34,12 +34,12 @@ func (d *brokerBench) keeper() job.StepKeeper {
 	return k
 }
 
-func (d *brokerBench) save(session string, ref job.Ref, n job.NewStep) job.SavedStep {
+func (d *leaserBench) save(session string, ref job.Ref, n job.NewStep) job.SavedStep {
 	d.Helper()
 	return must(d.keeper().SaveStep(d.ctx, session, ref, n))(d)
 }
 
-func (d *brokerBench) saved(session string, ref job.Ref, number int, name, result string) job.Step {
+func (d *leaserBench) saved(session string, ref job.Ref, number int, name, result string) job.Step {
 	d.Helper()
 	got := d.save(session, ref, job.NewStep{Number: number, Name: name, Type: "string", Result: json.RawMessage(result), Took: core.Duration(time.Second)})
 	want(d, "stale", got.Stale, false)
@@ -47,7 +47,7 @@ func (d *brokerBench) saved(session string, ref job.Ref, number int, name, resul
 }
 
 // steps returns the steps that an attempt sees, in one line.
-func (d *brokerBench) steps(session string, ref job.Ref) string {
+func (d *leaserBench) steps(session string, ref job.Ref) string {
 	d.Helper()
 	return stepsText(must(d.keeper().Steps(d.ctx, session, ref))(d).Steps)
 }
@@ -60,7 +60,7 @@ func stepsText(all []job.Step) string {
 	return strings.Join(texts, ", ")
 }
 
-func caseAStepThatIsSavedIsThere(d *brokerBench) {
+func caseAStepThatIsSavedIsThere(d *leaserBench) {
 	d.task("t", attempts(9))
 	id := d.one("t")
 	s := d.session("t")
@@ -91,7 +91,7 @@ func caseAStepThatIsSavedIsThere(d *brokerBench) {
 	wantCode(d, err, core.NotFound, "no job")
 }
 
-func caseAStepThatIsSavedTwice(d *brokerBench) {
+func caseAStepThatIsSavedTwice(d *leaserBench) {
 	d.task("t", attempts(3))
 	d.one("t")
 	s := d.session("t")
@@ -120,7 +120,7 @@ func caseAStepThatIsSavedTwice(d *brokerBench) {
 	want(d, "recorded", d.steps(s, next), "1 step a=1")
 }
 
-func caseAStepUnderALostLease(d *brokerBench) {
+func caseAStepUnderALostLease(d *leaserBench) {
 	d.task("t", attempts(3))
 	id := d.one("t")
 	s, other := d.session("t"), d.session("t")
@@ -155,7 +155,7 @@ func caseAStepUnderALostLease(d *brokerBench) {
 	want(d, "in the end", stepsText(must(d.ad.JobSteps(d.ctx, "default", id))(d)), "1 step a=1")
 }
 
-func caseStepsAreNumbered(d *brokerBench) {
+func caseStepsAreNumbered(d *leaserBench) {
 	d.task("t")
 	d.one("t")
 	s := d.session("t")
@@ -188,7 +188,7 @@ func caseStepsAreNumbered(d *brokerBench) {
 	d.saved(s, ref, 3+most, "none", ``)
 }
 
-func caseTheStepsOfAJobAreThoseOfNoOther(d *brokerBench) {
+func caseTheStepsOfAJobAreThoseOfNoOther(d *leaserBench) {
 	d.task("t")
 	d.one("t")
 	d.one("t")
@@ -202,7 +202,7 @@ func caseTheStepsOfAJobAreThoseOfNoOther(d *brokerBench) {
 	want(d, "steps of the other job", d.steps(s, two), "1 step a=2")
 }
 
-func caseASleepEndsByTheClock(d *brokerBench) {
+func caseASleepEndsByTheClock(d *leaserBench) {
 	d.task("t", attempts(1))
 	id := d.one("t")
 	s := d.session("t")
@@ -226,7 +226,7 @@ func caseASleepEndsByTheClock(d *brokerBench) {
 	d.wantState(id, job.Succeeded)
 }
 
-func caseARetryByHandKeepsSteps(d *brokerBench) {
+func caseARetryByHandKeepsSteps(d *leaserBench) {
 	d.task("t", attempts(1))
 	id := d.one("t")
 	s := d.session("t")
@@ -260,7 +260,7 @@ func caseARetryByHandKeepsSteps(d *brokerBench) {
 	want(d, "steps of a new job", d.steps(s, ref), "")
 }
 
-func caseAForgottenSleep(d *brokerBench) {
+func caseAForgottenSleep(d *leaserBench) {
 	d.task("t", attempts(2))
 	id := d.one("t")
 	s := d.session("t")

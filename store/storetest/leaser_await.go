@@ -13,22 +13,22 @@ import (
 )
 
 func init() {
-	addBroker("a step waits for the end of a job, which makes its own due at once, however it ends", caseAStepWaitsForAJob)
-	addBroker("a job that ends before the step, or before the attempt that waits for it, is not slept over", caseAJobThatEndsBeforeItsWait)
-	addBroker("a job that ends after the one that waited for it tells a retry", caseAJobEndsAfterItsParent)
-	addBroker("a step waits for jobs that can tell it, and not for itself", caseAStepWaitsForNoOther)
-	addBroker("a job and the one that waits for it may end in one call", caseAJobEndsWithItsParent)
+	addLeaser("a step waits for the end of a job, which makes its own due at once, however it ends", caseAStepWaitsForAJob)
+	addLeaser("a job that ends before the step, or before the attempt that waits for it, is not slept over", caseAJobThatEndsBeforeItsWait)
+	addLeaser("a job that ends after the one that waited for it tells a retry", caseAJobEndsAfterItsParent)
+	addLeaser("a step waits for jobs that can tell it, and not for itself", caseAStepWaitsForNoOther)
+	addLeaser("a job and the one that waits for it may end in one call", caseAJobEndsWithItsParent)
 	add("a job that waits for another says which, and jobs that end while attempts end to wait wake each", caseJobsEndBesideWaits)
 }
 
-func (d *brokerBench) awaits(session string, ref job.Ref, number int, child int64) job.Step {
+func (d *leaserBench) awaits(session string, ref job.Ref, number int, child int64) job.Step {
 	d.Helper()
 	got := d.save(session, ref, job.NewStep{Number: number, Name: fmt.Sprint("wait ", number), Kind: job.StepAwait, Child: child})
 	want(d, "stale", got.Stale, false)
 	return got.Step
 }
 
-func (d *brokerBench) claimTask(session, task string) job.Ref {
+func (d *leaserBench) claimTask(session, task string) job.Ref {
 	d.Helper()
 	d.promote()
 	c := d.claim(session, 1)
@@ -37,7 +37,7 @@ func (d *brokerBench) claimTask(session, task string) job.Ref {
 	return refOf(c.Jobs[0])
 }
 
-func caseAStepWaitsForAJob(d *brokerBench) {
+func caseAStepWaitsForAJob(d *leaserBench) {
 	d.task("t", attempts(1))
 	d.task("child", attempts(1))
 	s, c := d.session("t"), d.session("child")
@@ -83,7 +83,7 @@ func caseAStepWaitsForAJob(d *brokerBench) {
 	}
 }
 
-func caseAJobEndsAfterItsParent(d *brokerBench) {
+func caseAJobEndsAfterItsParent(d *leaserBench) {
 	d.task("t", attempts(1))
 	d.task("child")
 	id := d.one("t")
@@ -99,7 +99,7 @@ func caseAJobEndsAfterItsParent(d *brokerBench) {
 	want(d, "after a retry", string(must(d.keeper().Steps(d.ctx, s, ref))(d).Steps[1].Result), `{"state":"succeeded"}`)
 }
 
-func caseAJobThatEndsBeforeItsWait(d *brokerBench) {
+func caseAJobThatEndsBeforeItsWait(d *leaserBench) {
 	d.task("t")
 	d.task("child")
 	id := d.one("t")
@@ -126,7 +126,7 @@ func caseAJobThatEndsBeforeItsWait(d *brokerBench) {
 	want(d, "lease grows", ref.Lease > 0, true)
 }
 
-func caseAStepWaitsForNoOther(d *brokerBench) {
+func caseAStepWaitsForNoOther(d *leaserBench) {
 	d.task("t")
 	d.task("child")
 	id := d.one("t")
@@ -171,7 +171,7 @@ func caseAStepWaitsForNoOther(d *brokerBench) {
 	wantCode(d, err, core.Conflict, "of the kind await, and waits for no signal")
 }
 
-func caseAJobEndsWithItsParent(d *brokerBench) {
+func caseAJobEndsWithItsParent(d *leaserBench) {
 	for _, outcome := range []job.Outcome{job.OutcomeOK, job.OutcomeError} {
 		name := "t-" + string(outcome)
 		d.task(name, attempts(1))

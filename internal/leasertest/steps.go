@@ -1,4 +1,4 @@
-package brokertest
+package leasertest
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // Steps implements [job.StepKeeper].
-func (b *Broker) Steps(ctx context.Context, session string, ref job.Ref) (job.StepList, error) {
+func (b *Leaser) Steps(ctx context.Context, session string, ref job.Ref) (job.StepList, error) {
 	if err := b.before(ctx, "steps"); err != nil {
 		return job.StepList{}, err
 	}
@@ -27,7 +27,7 @@ func (b *Broker) Steps(ctx context.Context, session string, ref job.Ref) (job.St
 }
 
 // SaveStep implements [job.StepKeeper].
-func (b *Broker) SaveStep(ctx context.Context, session string, ref job.Ref, n job.NewStep) (out job.SavedStep, err error) {
+func (b *Leaser) SaveStep(ctx context.Context, session string, ref job.Ref, n job.NewStep) (out job.SavedStep, err error) {
 	if err := b.before(ctx, "save step"); err != nil {
 		return out, err
 	}
@@ -41,7 +41,7 @@ func (b *Broker) SaveStep(ctx context.Context, session string, ref job.Ref, n jo
 	return out, b.after(ctx, "save step")
 }
 
-func saveStep(b *Broker, session string, ref job.Ref, n job.NewStep) (out job.SavedStep, err error) {
+func saveStep(b *Leaser, session string, ref job.Ref, n job.NewStep) (out job.SavedStep, err error) {
 	if err := n.Validate(); err != nil {
 		return out, err
 	}
@@ -75,20 +75,20 @@ func saveStep(b *Broker, session string, ref job.Ref, n job.NewStep) (out job.Sa
 }
 
 // holds needs the caller to hold the lock.
-func holds(b *Broker, session string, ref job.Ref) bool {
+func holds(b *Leaser, session string, ref job.Ref) bool {
 	j := b.jobs[ref.JobID]
 	return j != nil && j.State == job.Running && j.Lease == ref.Lease && j.Session == session
 }
 
 // Recorded returns the recorded steps of a job.
-func (b *Broker) Recorded(id int64) []job.Step {
+func (b *Leaser) Recorded(id int64) []job.Step {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]job.Step(nil), b.steps[id]...)
 }
 
 // SaveProgress implements [job.ProgressKeeper].
-func (b *Broker) SaveProgress(ctx context.Context, session string, ps []job.AttemptProgress) error {
+func (b *Leaser) SaveProgress(ctx context.Context, session string, ps []job.AttemptProgress) error {
 	if err := b.before(ctx, "progress"); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (b *Broker) SaveProgress(ctx context.Context, session string, ps []job.Atte
 }
 
 // LinkSignal implements [job.StepKeeper]. Its links have no target.
-func (b *Broker) LinkSignal(ctx context.Context, session string, ref job.Ref, l job.Link) (out job.NewLink, err error) {
+func (b *Leaser) LinkSignal(ctx context.Context, session string, ref job.Ref, l job.Link) (out job.NewLink, err error) {
 	if err := b.before(ctx, "link"); err != nil {
 		return out, err
 	}
@@ -125,7 +125,7 @@ type signalKey struct {
 }
 
 // SignalJob sends a signal to a job as a store does.
-func (b *Broker) SignalJob(id int64, sig job.Signal) {
+func (b *Leaser) SignalJob(id int64, sig job.Signal) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := signalKey{id, sig.Name}
@@ -138,7 +138,7 @@ func (b *Broker) SignalJob(id int64, sig job.Signal) {
 }
 
 // wakeWaits ends the waits of a job that are over. The caller holds the lock.
-func wakeWaits(b *Broker, id int64, which func(s job.Step) bool) {
+func wakeWaits(b *Leaser, id int64, which func(s job.Step) bool) {
 	all := b.steps[id]
 	for i := range all {
 		if !all[i].EndedAt.IsZero() || !which(all[i]) {
@@ -152,7 +152,7 @@ func wakeWaits(b *Broker, id int64, which func(s job.Step) bool) {
 }
 
 // look ends a wait if it is over. The caller holds the lock.
-func look(b *Broker, s *job.Step, ref job.Ref) {
+func look(b *Leaser, s *job.Step, ref job.Ref) {
 	if j := b.jobs[s.Child]; s.Kind == job.StepAwait && s.EndedAt.IsZero() {
 		if j.State.Final() {
 			s.EndedAt = core.Micro(time.Now())

@@ -11,7 +11,7 @@ import (
 )
 
 // claimAhead claims n jobs, all but slots of which would have to wait.
-func (d *brokerBench) claimAhead(session string, n, slots int) job.Claim {
+func (d *leaserBench) claimAhead(session string, n, slots int) job.Claim {
 	d.Helper()
 	return must(d.br.Claim(d.ctx, job.ClaimRequest{
 		Session: session, Want: map[string]int{"default": n}, Ahead: map[string]int{"default": n - slots},
@@ -33,15 +33,15 @@ func waiting(c job.Claim) (has job.Holdings) {
 }
 
 func init() {
-	addBroker("jobs that were claimed ahead are handed back when their worker is lost, and no attempt of theirs is counted", caseJobsThatWereClaimedAheadAreHandedBackWhen)
-	addBroker("a job that was claimed ahead is lost with its worker once a renewal said that it has begun", caseAJobThatWasClaimedAheadIsLostWith)
-	addBroker("a job claimed for a free slot is lost with its worker", caseAJobClaimedForAFreeSlotIsLost)
-	addBroker("a job that is lost must not be tried again, or had a try, is not claimed ahead, and nothing behind it", caseAJobThatIsLostMustNotBeTried)
-	addBroker("of many jobs a claim ahead leaves the first that must not wait, and all have their turn", caseOfManyJobsAClaimAheadLeavesTheFirst)
-	addBroker("a job that an enqueue brings to a claim that waits is leased ahead only if it may wait", caseAJobThatAnEnqueueBringsToAClaim)
+	addLeaser("jobs that were claimed ahead are handed back when their worker is lost, and no attempt of theirs is counted", caseJobsThatWereClaimedAheadAreHandedBackWhen)
+	addLeaser("a job that was claimed ahead is lost with its worker once a renewal said that it has begun", caseAJobThatWasClaimedAheadIsLostWith)
+	addLeaser("a job claimed for a free slot is lost with its worker", caseAJobClaimedForAFreeSlotIsLost)
+	addLeaser("a job that is lost must not be tried again, or had a try, is not claimed ahead, and nothing behind it", caseAJobThatIsLostMustNotBeTried)
+	addLeaser("of many jobs a claim ahead leaves the first that must not wait, and all have their turn", caseOfManyJobsAClaimAheadLeavesTheFirst)
+	addLeaser("a job that an enqueue brings to a claim that waits is leased ahead only if it may wait", caseAJobThatAnEnqueueBringsToAClaim)
 }
 
-func caseJobsThatWereClaimedAheadAreHandedBackWhen(d *brokerBench) {
+func caseJobsThatWereClaimedAheadAreHandedBackWhen(d *leaserBench) {
 	for _, jobs := range []int{3, 120} { // leases of their own, and leases that share a row
 		name := fmt.Sprintf("ahead-%d", jobs)
 		d.task(name)
@@ -66,7 +66,7 @@ func caseJobsThatWereClaimedAheadAreHandedBackWhen(d *brokerBench) {
 	}
 }
 
-func caseAJobThatWasClaimedAheadIsLostWith(d *brokerBench) {
+func caseAJobThatWasClaimedAheadIsLostWith(d *leaserBench) {
 	d.task("told")
 	ids := d.enqueue(slices.Repeat([]job.NewJob{{Task: "told"}}, 2)...)
 	s := d.session("told")
@@ -86,7 +86,7 @@ func caseAJobThatWasClaimedAheadIsLostWith(d *brokerBench) {
 	want(d, "outcomes of what waited", d.outcomes(ids[1]), "handed_back")
 }
 
-func caseAJobClaimedForAFreeSlotIsLost(d *brokerBench) {
+func caseAJobClaimedForAFreeSlotIsLost(d *leaserBench) {
 	d.task("slot")
 	ids := d.enqueue(slices.Repeat([]job.NewJob{{Task: "slot"}}, 2)...)
 	s := d.session("slot")
@@ -97,7 +97,7 @@ func caseAJobClaimedForAFreeSlotIsLost(d *brokerBench) {
 	want(d, "failures", d.job(ids[0]).Failures, 1)
 }
 
-func caseAJobThatIsLostMustNotBeTried(d *brokerBench) {
+func caseAJobThatIsLostMustNotBeTried(d *leaserBench) {
 	d.task("often")
 	d.task("single", attempts(1))
 	d.task("final", func(t *task.Task) { t.Retry.OnLost = task.OnLostFail })
@@ -126,7 +126,7 @@ func caseAJobThatIsLostMustNotBeTried(d *brokerBench) {
 	}
 }
 
-func caseOfManyJobsAClaimAheadLeavesTheFirst(d *brokerBench) {
+func caseOfManyJobsAClaimAheadLeavesTheFirst(d *leaserBench) {
 	d.task("usual")
 	d.task("single", attempts(1))
 	s := d.session("usual", "single")
@@ -146,7 +146,7 @@ func caseOfManyJobsAClaimAheadLeavesTheFirst(d *brokerBench) {
 	want(d, "single job is claimed ahead", d.job(ids[30]).Ahead && len(c.Jobs) == 1, false)
 }
 
-func caseAJobThatAnEnqueueBringsToAClaim(d *brokerBench) {
+func caseAJobThatAnEnqueueBringsToAClaim(d *leaserBench) {
 	d.task("single", attempts(1))
 	d.task("often")
 	s := d.session("single", "often")

@@ -14,8 +14,8 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-// doorbell is a message broker in memory.
-type doorbell struct {
+// broker is a message broker in memory.
+type broker struct {
 	mu       sync.Mutex
 	messages []*message
 	changed  chan struct{}
@@ -26,45 +26,45 @@ type doorbell struct {
 }
 
 type message struct {
-	job.Ring
+	job.Delivery
 	visible time.Time
 }
 
-func newDoorbell() *doorbell { return &doorbell{changed: make(chan struct{})} }
+func newTestBroker() *broker { return &broker{changed: make(chan struct{})} }
 
-func (d *doorbell) ring(ts ...job.Ticket) {
+func (d *broker) delivery(ts ...job.Ticket) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, t := range ts {
-		d.messages = append(d.messages, &message{Ring: job.Ring{Ticket: t}})
+		d.messages = append(d.messages, &message{Delivery: job.Delivery{Ticket: t}})
 	}
 	d.wake()
 }
 
-func (d *doorbell) wake() {
+func (d *broker) wake() {
 	close(d.changed)
 	d.changed = make(chan struct{})
 }
 
-func (d *doorbell) breakDown(err error) {
+func (d *broker) breakDown(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fail = err
 	d.wake()
 }
 
-func (d *doorbell) left() int {
+func (d *broker) left() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.messages)
 }
 
-func (d *doorbell) Receive(ctx context.Context, n int, wait time.Duration) ([]job.Ring, error) {
+func (d *broker) Receive(ctx context.Context, n int, wait time.Duration) ([]job.Delivery, error) {
 	until := time.Now().Add(wait)
 	for {
-		rings, changed, next, err := d.take(n)
-		if err != nil || len(rings) > 0 || !time.Now().Before(until) {
-			return rings, err
+		deliveries, changed, next, err := d.take(n)
+		if err != nil || len(deliveries) > 0 || !time.Now().Before(until) {
+			return deliveries, err
 		}
 		select {
 		case <-ctx.Done():
@@ -75,7 +75,7 @@ func (d *doorbell) Receive(ctx context.Context, n int, wait time.Duration) ([]jo
 	}
 }
 
-func (d *doorbell) take(n int) (rings []job.Ring, changed <-chan struct{}, next time.Duration, err error) {
+func (d *broker) take(n int) (deliveries []job.Delivery, changed <-chan struct{}, next time.Duration, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	next = time.Hour
@@ -87,17 +87,17 @@ func (d *doorbell) take(n int) (rings []job.Ring, changed <-chan struct{}, next 
 		if hidden := time.Until(m.visible); hidden > 0 {
 			next = min(next, hidden)
 		}
-		if len(rings) < n && !time.Now().Before(m.visible) {
-			m.Deliveries++
-			m.Receipt = fmt.Sprint(m.JobID, ".", m.Deliveries)
+		if len(deliveries) < n && !time.Now().Before(m.visible) {
+			m.Count++
+			m.Receipt = fmt.Sprint(m.JobID, ".", m.Count)
 			m.visible = time.Now().Add(30 * time.Second)
-			rings = append(rings, m.Ring)
+			deliveries = append(deliveries, m.Delivery)
 		}
 	}
-	return rings, d.changed, next, nil
+	return deliveries, d.changed, next, nil
 }
 
-func (d *doorbell) Ack(_ context.Context, rs []job.Ring) error {
+func (d *broker) Ack(_ context.Context, rs []job.Delivery) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.fail != nil {
@@ -106,7 +106,7 @@ func (d *doorbell) Ack(_ context.Context, rs []job.Ring) error {
 	d.acked += len(rs)
 	for _, r := range rs {
 		for i, m := range d.messages {
-			if m.Ring == r {
+			if m.Delivery == r {
 				d.messages = append(d.messages[:i], d.messages[i+1:]...)
 				break
 			}
@@ -115,13 +115,13 @@ func (d *doorbell) Ack(_ context.Context, rs []job.Ring) error {
 	return nil
 }
 
-func (d *doorbell) Later(_ context.Context, rs []job.Ring, after time.Duration) error {
+func (d *broker) Later(_ context.Context, rs []job.Delivery, after time.Duration) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range rs {
 		d.putOff = append(d.putOff, after)
 		for _, m := range d.messages {
-			if m.Ring == r {
+			if m.Delivery == r {
 				m.visible = time.Now().Add(after)
 			}
 		}
@@ -130,25 +130,25 @@ func (d *doorbell) Later(_ context.Context, rs []job.Ring, after time.Duration) 
 	return d.fail
 }
 
-// byDoorbell gives the default queue a doorbell.
-func (f *fixture) byDoorbell() *doorbell {
-	d := newDoorbell()
-	f.options.Doorbells = map[string]worker.Doorbell{"default": d}
+// withBroker gives the default queue a broker.
+func (f *fixture) withBroker() *broker {
+	d := newTestBroker()
+	f.options.Brokers = map[string]worker.Broker{"default": d}
 	return d
 }
 
-func TestAQueueWithADoorbellIsClaimedByTicketsOnly(t *testing.T) {
+func TestAQueueWithABrokerIsClaimedByTicketsOnly(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		d := f.byDoorbell()
+		d := f.withBroker()
 		f.handle("work", func(context.Context) error { return nil })
 		rung, silent := f.enqueue("work"), f.enqueue("work")
 		stop := f.serve()
 		pass(time.Minute)
 		f.wantState(rung, job.Ready)
-		if n := f.broker.Calls("claim"); n != 0 {
+		if n := f.leaser.Calls("claim"); n != 0 {
 			t.Errorf("%d claims without a ticket", n)
 		}
-		d.ring(f.broker.MakeTicket(rung))
+		d.delivery(f.leaser.MakeTicket(rung))
 		settle()
 		f.wantState(rung, job.Succeeded)
 		f.wantState(silent, job.Ready)
@@ -161,12 +161,12 @@ func TestAQueueWithADoorbellIsClaimedByTicketsOnly(t *testing.T) {
 	})
 }
 
-func TestARingIsAcknowledgedWhileItsJobRuns(t *testing.T) {
+func TestADeliveryIsAcknowledgedWhileItsJobRuns(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		d := f.byDoorbell()
+		d := f.withBroker()
 		f.handle("long", func(ctx context.Context) error { return sleepIn(ctx, 50*time.Minute) })
 		id := f.enqueue("long")
-		d.ring(f.broker.MakeTicket(id))
+		d.delivery(f.leaser.MakeTicket(id))
 		stop := f.serve()
 		pass(time.Second)
 		f.wantState(id, job.Running)
@@ -181,15 +181,15 @@ func TestARingIsAcknowledgedWhileItsJobRuns(t *testing.T) {
 
 func TestADuplicateTicketStartsOneAttempt(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		d := f.byDoorbell()
+		d := f.withBroker()
 		var ran atomic.Int32
 		f.handle("work", func(ctx context.Context) error { ran.Add(1); return sleepIn(ctx, time.Second) })
 		id := f.enqueue("work")
-		first, second := f.broker.MakeTicket(id), f.broker.MakeTicket(id)
-		d.ring(first, first, second)
+		first, second := f.leaser.MakeTicket(id), f.leaser.MakeTicket(id)
+		d.delivery(first, first, second)
 		stop := f.serve()
 		pass(10 * time.Second)
-		d.ring(first, second) // replayed
+		d.delivery(first, second) // replayed
 		pass(time.Second)
 		f.wantOutcomes(id, job.OutcomeOK)
 		if ran.Load() != 1 || d.left() != 0 {
@@ -201,12 +201,12 @@ func TestADuplicateTicketStartsOneAttempt(t *testing.T) {
 
 func TestNoMoreIsReceivedThanThereAreSlots(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		d := f.byDoorbell()
+		d := f.withBroker()
 		f.options.Queues["default"], f.options.Prefetch = 2, -1
 		release := make(chan struct{})
 		f.handle("work", func(context.Context) error { <-release; return nil })
 		for range 10 {
-			d.ring(f.broker.MakeTicket(f.enqueue("work")))
+			d.delivery(f.leaser.MakeTicket(f.enqueue("work")))
 		}
 		stop := f.serve()
 		pass(time.Hour)
@@ -222,12 +222,12 @@ func TestNoMoreIsReceivedThanThereAreSlots(t *testing.T) {
 	})
 }
 
-func TestARingThatComesTooEarlyIsPutOffLongerEachTimeAndThenDropped(t *testing.T) {
+func TestADeliveryThatComesTooEarlyIsPutOffLongerEachTimeAndThenDropped(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		d := f.byDoorbell()
+		d := f.withBroker()
 		f.handle("work", func(context.Context) error { return nil })
-		id := f.broker.Enqueue(job.NewJob{Task: "work", Delay: core.Duration(time.Hour)}).ID
-		d.ring(f.broker.MakeTicket(id))
+		id := f.leaser.Enqueue(job.NewJob{Task: "work", Delay: core.Duration(time.Hour)}).ID
+		d.delivery(f.leaser.MakeTicket(id))
 		stop := f.serve()
 		pass(10 * time.Minute)
 		if got := fmt.Sprint(d.putOff); got != "[1s 2s 4s 8s 16s 32s]" || d.left() != 0 {
@@ -235,18 +235,18 @@ func TestARingThatComesTooEarlyIsPutOffLongerEachTimeAndThenDropped(t *testing.T
 		}
 		pass(time.Hour)
 		f.wantState(id, job.Ready)
-		d.ring(f.broker.MakeTicket(id)) // as the server does
+		d.delivery(f.leaser.MakeTicket(id)) // as the server does
 		settle()
 		f.wantState(id, job.Succeeded)
 		_ = stop()
 	})
 }
 
-func TestRingsWaitForTheServer(t *testing.T) {
+func TestDeliveriesWaitForTheServer(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		d := f.byDoorbell()
+		d := f.withBroker()
 		var away atomic.Bool
-		f.broker.Before = func(_ context.Context, call string) error {
+		f.leaser.Before = func(_ context.Context, call string) error {
 			if call == "claim" && away.Load() {
 				return errAway
 			}
@@ -257,10 +257,10 @@ func TestRingsWaitForTheServer(t *testing.T) {
 		pass(time.Second)
 		away.Store(true)
 		id := f.enqueue("work")
-		d.ring(f.broker.MakeTicket(id))
+		d.delivery(f.leaser.MakeTicket(id))
 		pass(20 * time.Second)
 		if d.left() != 1 {
-			t.Error("the ring was acknowledged without a claim")
+			t.Error("the delivery was acknowledged without a claim")
 		}
 		away.Store(false)
 		pass(40 * time.Second)
@@ -269,33 +269,33 @@ func TestRingsWaitForTheServer(t *testing.T) {
 	})
 }
 
-func TestADoorbellThatIsAwayIsToldOnceAndHeardAgain(t *testing.T) {
+func TestABrokerThatIsAwayIsLoggedOnceAndUsedAgain(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		d := f.byDoorbell()
+		d := f.withBroker()
 		f.handle("work", func(context.Context) error { return nil })
 		id := f.enqueue("work")
 		stop := f.serve()
 		pass(time.Second)
 		d.breakDown(errors.New("no broker"))
-		d.ring(f.broker.MakeTicket(id))
+		d.delivery(f.leaser.MakeTicket(id))
 		pass(10 * time.Minute)
 		f.wantState(id, job.Ready)
-		if n := f.logged.count("doorbell of queue default cannot be read"); n != 1 {
+		if n := f.logged.count("broker of queue default cannot be read"); n != 1 {
 			t.Errorf("logged %d times", n)
 		}
 		d.breakDown(nil)
 		pass(10 * time.Second)
 		f.wantState(id, job.Succeeded)
-		f.wantLogged("broker call works again")
+		f.wantLogged("call works again")
 		_ = stop()
 	})
 }
 
-func TestAtShutdownAnUnclaimedRingIsGivenToOthers(t *testing.T) {
+func TestAtShutdownAnUnclaimedDeliveryIsGivenToOthers(t *testing.T) {
 	inBubble(t, func(f *fixture) {
-		d := f.byDoorbell()
+		d := f.withBroker()
 		entered := make(chan struct{})
-		f.broker.Before = func(ctx context.Context, call string) error {
+		f.leaser.Before = func(ctx context.Context, call string) error {
 			if call == "claim" {
 				close(entered)
 				<-ctx.Done()
@@ -305,7 +305,7 @@ func TestAtShutdownAnUnclaimedRingIsGivenToOthers(t *testing.T) {
 		}
 		f.handle("work", func(context.Context) error { return nil })
 		id := f.enqueue("work")
-		d.ring(f.broker.MakeTicket(id))
+		d.delivery(f.leaser.MakeTicket(id))
 		stop := f.serve()
 		<-entered
 		if err := stop(); err != nil {
@@ -319,8 +319,8 @@ func TestAtShutdownAnUnclaimedRingIsGivenToOthers(t *testing.T) {
 }
 
 // Messages are lost, doubled, replayed and reordered, calls fail before and after
-// their effect, and the server rings again for jobs that stay ready.
-func TestJobsBehindAFaultyDoorbellRunOnce(t *testing.T) {
+// their effect, and the server deliveries again for jobs that stay ready.
+func TestJobsBehindAFaultyBrokerRunOnce(t *testing.T) {
 	for seed := range uint64(5) {
 		inBubbleNamed(t, "seed", seed, func(f *fixture) {
 			dice := newDice(seed, 3)
@@ -332,8 +332,8 @@ func TestJobsBehindAFaultyDoorbellRunOnce(t *testing.T) {
 				}
 				return nil
 			}
-			f.broker.Before, f.broker.After = fault, fault
-			d := f.byDoorbell()
+			f.leaser.Before, f.leaser.After = fault, fault
+			d := f.withBroker()
 			f.handleTirelessly("work", func(ctx context.Context) error {
 				return sleepIn(ctx, time.Duration(roll(5000))*time.Millisecond)
 			})
@@ -347,12 +347,12 @@ func TestJobsBehindAFaultyDoorbellRunOnce(t *testing.T) {
 					if j := f.job(id); j.State != job.Ready && j.State != job.Scheduled {
 						continue
 					}
-					switch ticket := f.broker.MakeTicket(id); roll(5) {
+					switch ticket := f.leaser.MakeTicket(id); roll(5) {
 					case 0: // lost
 					case 1:
-						d.ring(ticket, ticket)
+						d.delivery(ticket, ticket)
 					default:
-						d.ring(ticket)
+						d.delivery(ticket)
 					}
 				}
 				d.mu.Lock()

@@ -15,29 +15,29 @@ import (
 )
 
 func init() {
-	addBroker("a renewal says which queues its session serves by now", caseARenewalSaysWhichQueues)
-	addBroker("the lease numbers of a job only grow, through retry, snooze, handing back, loss, deadline and retry by hand", caseTheLeaseNumbersOfAJobOnlyGrow)
-	addBroker("a finish under an older lease is refused and writes nothing", caseAFinishUnderAnOlderLeaseIsRefusedAnd)
-	addBroker("a finish under a lease before this one is refused, of the same session too", caseAFinishUnderALeaseBeforeThisOneIsRefused)
-	addBroker("a finish that comes twice with another outcome is answered stale the second time, and the first stands", caseAFinishThatComesTwiceIsAnsweredStaleThe)
-	addBroker("a finish that is repeated is answered with what is recorded, and writes nothing", caseAFinishThatIsRepeatedIsAnsweredWithWhatIs)
-	addBroker("the same attempt twice in one batch counts once", caseTheSameAttemptTwiceInOneBatchCountsOnce)
-	addBroker("answers stand in the order of the question, stale ones among good ones", caseAnswersStandInTheOrderOfTheQuestion)
-	addBroker("a finish after the session's end but before it is given up is accepted, once", caseAFinishAfterTheSessionsEndButBeforeIt)
-	addBroker("a finish after the session was given up is refused, also before another claim of the job", caseAFinishAfterTheSessionWasGivenUpIs)
-	addBroker("a session that is late but not given up renews and goes on", caseASessionThatIsLateButNotGivenUp)
-	addBroker("each call of an ended session is answered with its end", caseASessionThatEndedIsToldSo)
-	addBroker("an attempt is settled by the session that holds it alone", caseAnAttemptIsSettledByTheSessionThatHolds)
-	addBroker("a renewal that is carried out late hands back nothing that was claimed since it was sent", caseALateRenewalKeepsWhatWasClaimedSinceItWasSent)
-	addBroker("jobs of a claim that never arrived are handed back once it must have, and not before", caseJobsOfAClaimThatNeverArrivedAreHanded)
-	addBroker("a renewal lists what was asked to end and what ended over the worker's head", caseARenewalListsWhatWasAskedToEndAnd)
-	addBroker("a job asked to end counts as canceled for each report of its worker except a success", caseAJobAskedToEndCountsAsCanceledWhatever)
-	addBroker("a job whose deadline passed ends as timed out though its worker lives", caseAJobWhoseDeadlinePassedEndsAsTimedOut)
-	addBroker("closing a session hands its jobs back without counting, and closing again is harmless", caseClosingASessionHandsItsJobsBackWithoutCounting)
-	addBroker("a draining worker is told, claims nothing more, and may finish", caseADrainingWorkerIsTold)
+	addLeaser("a renewal says which queues its session serves by now", caseARenewalSaysWhichQueues)
+	addLeaser("the lease numbers of a job only grow, through retry, snooze, handing back, loss, deadline and retry by hand", caseTheLeaseNumbersOfAJobOnlyGrow)
+	addLeaser("a finish under an older lease is refused and writes nothing", caseAFinishUnderAnOlderLeaseIsRefusedAnd)
+	addLeaser("a finish under a lease before this one is refused, of the same session too", caseAFinishUnderALeaseBeforeThisOneIsRefused)
+	addLeaser("a finish that comes twice with another outcome is answered stale the second time, and the first stands", caseAFinishThatComesTwiceIsAnsweredStaleThe)
+	addLeaser("a finish that is repeated is answered with what is recorded, and writes nothing", caseAFinishThatIsRepeatedIsAnsweredWithWhatIs)
+	addLeaser("the same attempt twice in one batch counts once", caseTheSameAttemptTwiceInOneBatchCountsOnce)
+	addLeaser("answers stand in the order of the question, stale ones among good ones", caseAnswersStandInTheOrderOfTheQuestion)
+	addLeaser("a finish after the session's end but before it is given up is accepted, once", caseAFinishAfterTheSessionsEndButBeforeIt)
+	addLeaser("a finish after the session was given up is refused, also before another claim of the job", caseAFinishAfterTheSessionWasGivenUpIs)
+	addLeaser("a session that is late but not given up renews and goes on", caseASessionThatIsLateButNotGivenUp)
+	addLeaser("each call of an ended session is answered with its end", caseASessionThatEndedIsToldSo)
+	addLeaser("an attempt is settled by the session that holds it alone", caseAnAttemptIsSettledByTheSessionThatHolds)
+	addLeaser("a renewal that is carried out late hands back nothing that was claimed since it was sent", caseALateRenewalKeepsWhatWasClaimedSinceItWasSent)
+	addLeaser("jobs of a claim that never arrived are handed back once it must have, and not before", caseJobsOfAClaimThatNeverArrivedAreHanded)
+	addLeaser("a renewal lists what was asked to end and what ended over the worker's head", caseARenewalListsWhatWasAskedToEndAnd)
+	addLeaser("a job asked to end counts as canceled for each report of its worker except a success", caseAJobAskedToEndCountsAsCanceledWhatever)
+	addLeaser("a job whose deadline passed ends as timed out though its worker lives", caseAJobWhoseDeadlinePassedEndsAsTimedOut)
+	addLeaser("closing a session hands its jobs back without counting, and closing again is harmless", caseClosingASessionHandsItsJobsBackWithoutCounting)
+	addLeaser("a draining worker is told, claims nothing more, and may finish", caseADrainingWorkerIsTold)
 }
 
-func caseTheLeaseNumbersOfAJobOnlyGrow(d *brokerBench) {
+func caseTheLeaseNumbersOfAJobOnlyGrow(d *leaserBench) {
 	d.task("worn", attempts(100), func(t *task.Task) { t.Timeout = core.Duration(time.Second) })
 	id, last := d.one("worn"), int64(0)
 	s := d.session("worn")
@@ -82,7 +82,7 @@ func caseTheLeaseNumbersOfAJobOnlyGrow(d *brokerBench) {
 	want(d, "outcomes", d.outcomes(id), "error snoozed handed_back handed_back lost timeout error ok")
 }
 
-func caseAFinishUnderAnOlderLeaseIsRefusedAnd(d *brokerBench) {
+func caseAFinishUnderAnOlderLeaseIsRefusedAnd(d *leaserBench) {
 	d.task("slow")
 	id := d.one("slow")
 	zombie := d.session("slow")
@@ -108,7 +108,7 @@ func caseAFinishUnderAnOlderLeaseIsRefusedAnd(d *brokerBench) {
 }
 
 // The session is the same, so only the lease number distinguishes the attempts.
-func caseAFinishUnderALeaseBeforeThisOneIsRefused(d *brokerBench) {
+func caseAFinishUnderALeaseBeforeThisOneIsRefused(d *leaserBench) {
 	d.task("again", attempts(9))
 	id := d.one("again")
 	s := d.session("again")
@@ -128,7 +128,7 @@ func caseAFinishUnderALeaseBeforeThisOneIsRefused(d *brokerBench) {
 	want(d, "the finish under the lease that holds", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
 }
 
-func caseAFinishThatComesTwiceIsAnsweredStaleThe(d *brokerBench) {
+func caseAFinishThatComesTwiceIsAnsweredStaleThe(d *leaserBench) {
 	d.task("twice")
 	id := d.one("twice")
 	s := d.session("twice")
@@ -139,7 +139,7 @@ func caseAFinishThatComesTwiceIsAnsweredStaleThe(d *brokerBench) {
 	want(d, "outcomes", d.outcomes(id), "ok")
 }
 
-func caseAFinishThatIsRepeatedIsAnsweredWithWhatIs(d *brokerBench) {
+func caseAFinishThatIsRepeatedIsAnsweredWithWhatIs(d *leaserBench) {
 	d.task("repeated", attempts(3))
 	id := d.one("repeated")
 	s, other := d.session("repeated"), d.session("repeated")
@@ -173,7 +173,7 @@ func caseAFinishThatIsRepeatedIsAnsweredWithWhatIs(d *brokerBench) {
 	want(d, "outcomes", d.outcomes(id), "error snoozed ok")
 }
 
-func caseTheSameAttemptTwiceInOneBatchCountsOnce(d *brokerBench) {
+func caseTheSameAttemptTwiceInOneBatchCountsOnce(d *leaserBench) {
 	d.task("twice", attempts(1))
 	id := d.one("twice")
 	s := d.session("twice")
@@ -186,7 +186,7 @@ func caseTheSameAttemptTwiceInOneBatchCountsOnce(d *brokerBench) {
 	want(d, "outcomes", d.outcomes(id), "ok")
 }
 
-func caseAnswersStandInTheOrderOfTheQuestion(d *brokerBench) {
+func caseAnswersStandInTheOrderOfTheQuestion(d *leaserBench) {
 	d.task("many")
 	d.enqueue(slices.Repeat([]job.NewJob{{Task: "many"}}, 6)...)
 	s := d.session("many")
@@ -208,7 +208,7 @@ func caseAnswersStandInTheOrderOfTheQuestion(d *brokerBench) {
 	}
 }
 
-func caseAFinishAfterTheSessionsEndButBeforeIt(d *brokerBench) {
+func caseAFinishAfterTheSessionsEndButBeforeIt(d *leaserBench) {
 	d.task("late")
 	id := d.one("late")
 	s := d.session("late")
@@ -221,7 +221,7 @@ func caseAFinishAfterTheSessionsEndButBeforeIt(d *brokerBench) {
 	want(d, "outcomes", d.outcomes(id), "ok")
 }
 
-func caseAFinishAfterTheSessionWasGivenUpIs(d *brokerBench) {
+func caseAFinishAfterTheSessionWasGivenUpIs(d *leaserBench) {
 	d.task("late")
 	id := d.one("late")
 	s := d.session("late")
@@ -233,7 +233,7 @@ func caseAFinishAfterTheSessionWasGivenUpIs(d *brokerBench) {
 	want(d, "outcomes", d.outcomes(id), "lost")
 }
 
-func caseASessionThatIsLateButNotGivenUp(d *brokerBench) {
+func caseASessionThatIsLateButNotGivenUp(d *leaserBench) {
 	d.task("late")
 	d.one("late")
 	s := d.session("late")
@@ -244,7 +244,7 @@ func caseASessionThatIsLateButNotGivenUp(d *brokerBench) {
 	want(d, "finish", d.finish(s, ref, job.OutcomeOK).State, job.Succeeded)
 }
 
-func caseASessionThatEndedIsToldSo(d *brokerBench) {
+func caseASessionThatEndedIsToldSo(d *leaserBench) {
 	d.task("gone")
 	id := d.one("gone")
 	s := d.session("gone")
@@ -262,7 +262,7 @@ func caseASessionThatEndedIsToldSo(d *brokerBench) {
 	wantCode(d, err, core.Unauthorized)
 }
 
-func caseAnAttemptIsSettledByTheSessionThatHolds(d *brokerBench) {
+func caseAnAttemptIsSettledByTheSessionThatHolds(d *leaserBench) {
 	d.task("held", attempts(5))
 	for _, n := range []int{1, 100} { // a claim of many jobs may be stored in another form
 		d.enqueue(slices.Repeat([]job.NewJob{{Task: "held"}}, n)...)
@@ -294,7 +294,7 @@ func caseAnAttemptIsSettledByTheSessionThatHolds(d *brokerBench) {
 	}
 }
 
-func caseJobsOfAClaimThatNeverArrivedAreHanded(d *brokerBench) {
+func caseJobsOfAClaimThatNeverArrivedAreHanded(d *leaserBench) {
 	d.task("void", attempts(1))
 	ids := d.enqueue(job.NewJob{Task: "void"}, job.NewJob{Task: "void"})
 	s := d.session("void")
@@ -318,7 +318,7 @@ func caseJobsOfAClaimThatNeverArrivedAreHanded(d *brokerBench) {
 	want(d, "jobs", len(ids), 2)
 }
 
-func caseALateRenewalKeepsWhatWasClaimedSinceItWasSent(d *brokerBench) {
+func caseALateRenewalKeepsWhatWasClaimedSinceItWasSent(d *leaserBench) {
 	d.task("late")
 	d.enqueue(slices.Repeat([]job.NewJob{{Task: "late"}}, 3)...)
 	s := d.session("late")
@@ -338,7 +338,7 @@ func caseALateRenewalKeepsWhatWasClaimedSinceItWasSent(d *brokerBench) {
 	want(d, "attempts", d.outcomes(runs.JobID), "ok")
 }
 
-func caseARenewalListsWhatWasAskedToEndAnd(d *brokerBench) {
+func caseARenewalListsWhatWasAskedToEndAnd(d *leaserBench) {
 	d.task("busy")
 	d.enqueue(slices.Repeat([]job.NewJob{{Task: "busy"}}, 4)...)
 	s := d.session("busy")
@@ -358,7 +358,7 @@ func caseARenewalListsWhatWasAskedToEndAnd(d *brokerBench) {
 	want(d, "state of another job of the claim", d.finish(s, refs[0], job.OutcomeOK).State, job.Succeeded)
 }
 
-func caseAJobAskedToEndCountsAsCanceledWhatever(d *brokerBench) {
+func caseAJobAskedToEndCountsAsCanceledWhatever(d *leaserBench) {
 	d.task("asked")
 	for outcome, state := range map[job.Outcome]job.State{
 		job.OutcomeOK: job.Succeeded, job.OutcomeError: job.Canceled, job.OutcomeTimeout: job.Canceled,
@@ -381,7 +381,7 @@ func caseAJobAskedToEndCountsAsCanceledWhatever(d *brokerBench) {
 	d.wantState(id, job.Canceled)
 }
 
-func caseAJobWhoseDeadlinePassedEndsAsTimedOut(d *brokerBench) {
+func caseAJobWhoseDeadlinePassedEndsAsTimedOut(d *leaserBench) {
 	d.task("stuck", attempts(2), func(t *task.Task) { t.Timeout = core.Duration(10 * time.Second) })
 	id := d.one("stuck")
 	s := d.session("stuck")
@@ -402,7 +402,7 @@ func caseAJobWhoseDeadlinePassedEndsAsTimedOut(d *brokerBench) {
 	want(d, "outcomes", d.outcomes(id), "timeout")
 }
 
-func caseClosingASessionHandsItsJobsBackWithoutCounting(d *brokerBench) {
+func caseClosingASessionHandsItsJobsBackWithoutCounting(d *leaserBench) {
 	d.task("brief", attempts(1))
 	id := d.one("brief")
 	s := d.session("brief")
@@ -417,7 +417,7 @@ func caseClosingASessionHandsItsJobsBackWithoutCounting(d *brokerBench) {
 	want(d, "outcomes", d.outcomes(id), "handed_back error")
 }
 
-func caseADrainingWorkerIsTold(d *brokerBench) {
+func caseADrainingWorkerIsTold(d *leaserBench) {
 	d.task("calm")
 	d.enqueue(job.NewJob{Task: "calm"}, job.NewJob{Task: "calm"})
 	s := d.session("calm")
@@ -430,7 +430,7 @@ func caseADrainingWorkerIsTold(d *brokerBench) {
 	wantCode(d, d.ad.DrainWorker(d.ctx, "0195f2a4-0000-7000-8000-000000000000"), core.NotFound)
 }
 
-func caseARenewalSaysWhichQueues(d *brokerBench) {
+func caseARenewalSaysWhichQueues(d *leaserBench) {
 	d.task("moved")
 	must(d.ad.SaveQueue(d.ctx, job.Queue{Name: "late", Concurrency: 3}))(d)
 	s := d.session("moved")

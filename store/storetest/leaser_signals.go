@@ -13,33 +13,33 @@ import (
 )
 
 func init() {
-	addBroker("a signal ends the wait of its step, and the job that was put off for it is due at once", caseASignalEndsItsWait)
-	addBroker("a signal before its wait is kept, and of two the first counts", caseASignalBeforeItsWait)
-	addBroker("a signal between the wait and the end of its attempt is not slept over", caseASignalBeforeTheSleep)
-	addBroker("a wait ends at its time without a signal, and what comes then is refused", caseAWaitEndsAtItsTime)
-	addBroker("a signal does not hasten what a job is put off for otherwise", caseASignalHastensNothingElse)
-	addBroker("a signal that no job can take is refused", caseASignalThatNoJobCanTake)
-	addBroker("a retry by hand keeps what a wait brought, and a reset waits anew", caseAResetWaitsAnew)
-	addBroker("a wait is asked about by the attempt that holds its job, and no other", caseAWaitIsAskedAbout)
+	addLeaser("a signal ends the wait of its step, and the job that was put off for it is due at once", caseASignalEndsItsWait)
+	addLeaser("a signal before its wait is kept, and of two the first counts", caseASignalBeforeItsWait)
+	addLeaser("a signal between the wait and the end of its attempt is not slept over", caseASignalBeforeTheSleep)
+	addLeaser("a wait ends at its time without a signal, and what comes then is refused", caseAWaitEndsAtItsTime)
+	addLeaser("a signal does not hasten what a job is put off for otherwise", caseASignalHastensNothingElse)
+	addLeaser("a signal that no job can take is refused", caseASignalThatNoJobCanTake)
+	addLeaser("a retry by hand keeps what a wait brought, and a reset waits anew", caseAResetWaitsAnew)
+	addLeaser("a wait is asked about by the attempt that holds its job, and no other", caseAWaitIsAskedAbout)
 	add("a waiting job says which signal it waits for", caseAWaitingJobSaysWhy)
 	add("signals that come while attempts end to wait for them wake each job, and are taken once", caseSignalsBesideWaits)
 	add("a job has a bounded number of signals, and they go with it", caseSignalsAreBounded)
 }
 
 // waits records a step that waits for a signal for an hour.
-func (d *brokerBench) waits(session string, ref job.Ref, number int, name string) job.Step {
+func (d *leaserBench) waits(session string, ref job.Ref, number int, name string) job.Step {
 	d.Helper()
 	got := d.save(session, ref, job.NewStep{Number: number, Name: name, Kind: job.StepSignal, Type: "int", Sleep: core.Duration(time.Hour)})
 	want(d, "stale", got.Stale, false)
 	return got.Step
 }
 
-func (d *brokerBench) putOff(session string, ref job.Ref, by time.Duration) {
+func (d *leaserBench) putOff(session string, ref job.Ref, by time.Duration) {
 	d.Helper()
 	d.finish(session, ref, job.OutcomeSnoozed, func(f *job.Finish) { f.Snooze = core.Duration(by) })
 }
 
-func (d *brokerBench) signal(id int64, name, input string) job.SentSignal {
+func (d *leaserBench) signal(id int64, name, input string) job.SentSignal {
 	d.Helper()
 	return must(d.ad.SignalJob(d.ctx, "default", id, job.Signal{Name: name, Input: json.RawMessage(input)}))(d)
 }
@@ -55,7 +55,7 @@ func over(s job.Step) string {
 	return "brought " + string(s.Result)
 }
 
-func caseASignalEndsItsWait(d *brokerBench) {
+func caseASignalEndsItsWait(d *leaserBench) {
 	d.task("t", attempts(1))
 	id := d.one("t")
 	s := d.session("t")
@@ -82,7 +82,7 @@ func caseASignalEndsItsWait(d *brokerBench) {
 	want(d, "to a job that has taken it and ended", fmt.Sprint(again.Existing, again.Taken, again.At.Equal(sent.At)), "true true true")
 }
 
-func caseASignalBeforeItsWait(d *brokerBench) {
+func caseASignalBeforeItsWait(d *leaserBench) {
 	d.task("t")
 	id := d.one("t")
 	first := d.signal(id, "go", ``)
@@ -103,7 +103,7 @@ func caseASignalBeforeItsWait(d *brokerBench) {
 	want(d, "wait with a timeout of zero", over(d.save(s, ref, nothing).Step), "timed out")
 }
 
-func caseASignalBeforeTheSleep(d *brokerBench) {
+func caseASignalBeforeTheSleep(d *leaserBench) {
 	d.task("t")
 	id := d.one("t")
 	s := d.session("t")
@@ -129,7 +129,7 @@ func caseASignalBeforeTheSleep(d *brokerBench) {
 	want(d, "due when it knew", d.wantState(id, job.Scheduled).DueAt, Epoch.Add(2*time.Hour+time.Second))
 }
 
-func caseAWaitEndsAtItsTime(d *brokerBench) {
+func caseAWaitEndsAtItsTime(d *leaserBench) {
 	d.task("t", attempts(1))
 	id := d.one("t")
 	s := d.session("t")
@@ -160,7 +160,7 @@ func caseAWaitEndsAtItsTime(d *brokerBench) {
 	late("after a retry by hand")
 }
 
-func caseASignalHastensNothingElse(d *brokerBench) {
+func caseASignalHastensNothingElse(d *leaserBench) {
 	d.task("t", attempts(3), func(t *task.Task) {
 		t.Retry.Backoff, t.Retry.Delay = task.BackoffFixed, core.Duration(10*time.Minute)
 	})
@@ -191,7 +191,7 @@ func caseASignalHastensNothingElse(d *brokerBench) {
 	want(d, "after a loss", d.steps(s, ref), "1 signal go=1, 2 signal next=2")
 }
 
-func caseASignalThatNoJobCanTake(d *brokerBench) {
+func caseASignalThatNoJobCanTake(d *leaserBench) {
 	d.task("t", attempts(1))
 	d.task("site", func(t *task.Task) { t.Kind, t.HTTP = task.KindHTTP, &task.HTTP{URL: "http://example.com"} })
 	id := d.one("t")
@@ -216,7 +216,7 @@ func caseASignalThatNoJobCanTake(d *brokerBench) {
 	refused(core.Conflict, "has ended: it failed", "default", id, job.Signal{Name: "other"})
 }
 
-func caseAResetWaitsAnew(d *brokerBench) {
+func caseAResetWaitsAnew(d *leaserBench) {
 	d.task("t", attempts(1))
 	id := d.one("t")
 	d.signal(id, "later", `9`)
@@ -246,13 +246,13 @@ func caseAResetWaitsAnew(d *brokerBench) {
 	want(d, "wait of a new job", over(d.waits(s, ref, 1, "later")), "waits")
 }
 
-func (d *brokerBench) endedWith(session string, ref job.Ref, id int64) int64 {
+func (d *leaserBench) endedWith(session string, ref job.Ref, id int64) int64 {
 	d.Helper()
 	d.finish(session, ref, job.OutcomeOK)
 	return id
 }
 
-func caseAWaitIsAskedAbout(d *brokerBench) {
+func caseAWaitIsAskedAbout(d *leaserBench) {
 	d.task("t", attempts(3))
 	id := d.one("t")
 	s, other := d.session("t"), d.session("t")

@@ -93,16 +93,16 @@ func (b *broker) failBy(fail func(call int, ts []job.Ticket) (left []job.Ticket,
 
 func (b *broker) Close() error { return nil }
 
-func (b *broker) Rang(_ string, tickets int, _ time.Duration, _ error) {}
+func (b *broker) Published(_ string, tickets int, _ time.Duration, _ error) {}
 
-// ringing runs a ringer under a fake clock.
-func ringing(t *testing.T, test func(d *readyJobs, b *broker, log *bytes.Buffer)) {
+// publishing runs a dispatcher under a fake clock.
+func publishing(t *testing.T, test func(d *readyJobs, b *broker, log *bytes.Buffer)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, b, log := &readyJobs{ready: make(chan struct{})}, &broker{}, &bytes.Buffer{}
 		ctx, cancel := context.WithCancel(t.Context())
-		r := transport.Ringer{Queue: "render", Desk: d, Publisher: b, Batch: 3, Observer: b, Logger: slog.New(slog.NewTextHandler(log, nil))}
+		r := transport.Dispatcher{Queue: "render", Store: d, Publisher: b, Batch: 3, Observer: b, Logger: slog.New(slog.NewTextHandler(log, nil))}
 		ended := make(chan error, 1)
 		go func() { ended <- r.Run(ctx) }()
 		synctest.Wait()
@@ -115,7 +115,7 @@ func ringing(t *testing.T, test func(d *readyJobs, b *broker, log *bytes.Buffer)
 }
 
 func TestARingerRingsAtOnceAndInBatches(t *testing.T) {
-	ringing(t, func(d *readyJobs, b *broker, _ *bytes.Buffer) {
+	publishing(t, func(d *readyJobs, b *broker, _ *bytes.Buffer) {
 		d.add(1, 2, 3, 4, 5, 6, 7)
 		synctest.Wait()
 		b.mu.Lock()
@@ -135,19 +135,19 @@ func TestARingerRingsAtOnceAndInBatches(t *testing.T) {
 }
 
 func TestARingerLooksAlthoughNothingWokeIt(t *testing.T) {
-	ringing(t, func(d *readyJobs, b *broker, _ *bytes.Buffer) {
+	publishing(t, func(d *readyJobs, b *broker, _ *bytes.Buffer) {
 		d.with(func() { d.due = append(d.due, 1) })
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		if len(b.got) != 1 {
-			t.Error("not rung")
+			t.Error("not published")
 		}
 	})
 }
 
 func TestTicketsThatABrokerRefusesAreSentAgain(t *testing.T) {
 	away := errors.New("no broker")
-	ringing(t, func(d *readyJobs, b *broker, log *bytes.Buffer) {
+	publishing(t, func(d *readyJobs, b *broker, log *bytes.Buffer) {
 		b.failBy(func(call int, ts []job.Ticket) ([]job.Ticket, error) {
 			if call == 1 {
 				return ts[1:], away // one of three arrived
@@ -180,7 +180,7 @@ func TestTicketsThatABrokerRefusesAreSentAgain(t *testing.T) {
 
 // What is left of a call waits no longer for those before it.
 func TestABrokerThatTakesAPartIsNotWaitedForLonger(t *testing.T) {
-	ringing(t, func(d *readyJobs, b *broker, _ *bytes.Buffer) {
+	publishing(t, func(d *readyJobs, b *broker, _ *bytes.Buffer) {
 		b.failBy(func(_ int, ts []job.Ticket) ([]job.Ticket, error) {
 			return ts[1:], errors.New("throttled")
 		})
@@ -199,7 +199,7 @@ func TestABrokerThatTakesAPartIsNotWaitedForLonger(t *testing.T) {
 }
 
 func TestARingerOutlivesItsDesk(t *testing.T) {
-	ringing(t, func(d *readyJobs, b *broker, log *bytes.Buffer) {
+	publishing(t, func(d *readyJobs, b *broker, log *bytes.Buffer) {
 		d.with(func() { d.fail = errors.New("no database") })
 		d.add(1)
 		time.Sleep(time.Hour)
