@@ -12,6 +12,7 @@ import (
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/cgroup"
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/child"
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/egress"
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
 	"github.com/belfry-run/belfry/internal/monotime"
 )
 
@@ -196,7 +197,7 @@ func (b *setup) openMount(m *child.Bind) error {
 		m.File = -1 // the worker is not root; the copy is, in its own namespace
 		return nil
 	case err != nil:
-		return &Fault{Step: "mount", Text: m.Source, Err: err}
+		return &Fault{Step: isolation.StepMount, Text: m.Source, Err: err}
 	}
 	m.File = len(b.pass) - b.setup.Cgroups
 	b.pass = append(b.pass, os.NewFile(uintptr(fd), m.Source))
@@ -217,6 +218,7 @@ func (b *setup) launch(ctx context.Context) (child.Message, error) {
 	}
 	defer ends.closeTheirs()
 	cmd := b.command()
+	in := holdInput(cmd)
 	cmd.ExtraFiles = append(ends.theirs(), b.pass...)
 	if b.slot.ids != nil && !b.hasNS() {
 		// When the worker is gone, the init kills by user id, so no other run may get that id before.
@@ -228,6 +230,7 @@ func (b *setup) launch(ctx context.Context) (child.Message, error) {
 		r.watched, r.most = b.slot.Dir, b.spec.Limits.Tmp
 	}
 	if err := r.begin(ctx); err != nil {
+		in.drop()
 		ends.closeOurs()
 		return child.Message{}, &Fault{Step: "start the init", Err: err}
 	}
@@ -240,10 +243,12 @@ func (b *setup) launch(ctx context.Context) (child.Message, error) {
 		err = &Fault{Step: "set up", Text: "the copy of the worker ended early; perhaps the limits are too low for it"}
 	}
 	if err != nil || b.setup.Trial {
+		in.drop() // the end of the command waits for it
 		r.Kill()
 		<-r.done
 		return said, errors.Join(ctx.Err(), b.withReason(err))
 	}
+	in.pass()
 	r.recordApplied(said.Applied)
 	return said, nil
 }

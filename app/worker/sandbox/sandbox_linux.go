@@ -2,13 +2,17 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/cgroup"
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/child"
+	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/kill"
 )
 
@@ -102,8 +106,22 @@ func (s *Sandbox) Start(ctx context.Context, spec Spec) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, _, err := s.start(ctx, spec, p, false)
-	return r, err
+	for left := setups; ; left-- {
+		r, _, err := s.start(ctx, spec, p, false)
+		if left == 1 || !replaced(err) {
+			return r, err
+		}
+	}
+}
+
+// setups is how often a program is set up whose files are replaced meanwhile.
+const setups = 5
+
+// replaced reports whether a file may have been replaced between its opening and its mount, as an upgrade of the machine does
+// with /etc/ld.so.cache. The kernel does not mount a file that has no name any longer.
+func replaced(err error) bool {
+	fault := (*Fault)(nil)
+	return errors.As(err, &fault) && fault.Step == isolation.StepMount && errors.Is(fault.Err, unix.ENOENT)
 }
 
 // start starts a run or a trial, and cleans up after one that did not start.

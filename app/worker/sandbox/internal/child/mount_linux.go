@@ -45,7 +45,7 @@ func (m Bind) Clone() (fd int, err error) {
 // of the init. Afterwards no path of the machine can be reached.
 func (b *setupState) enterRoot() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return &isolation.Fault{Step: "mount", Text: "make the tree private", Err: err}
+		return &isolation.Fault{Step: isolation.StepMount, Text: "make the tree private", Err: err}
 	}
 	trees, err := b.openMounts() // before the new root hides a part of the tree
 	if err != nil {
@@ -69,7 +69,7 @@ func (b *setupState) enterRoot() error {
 		},
 	} {
 		if err := step(); err != nil {
-			return &isolation.Fault{Step: "mount", Text: "enter the root", Err: err}
+			return &isolation.Fault{Step: isolation.StepMount, Text: "enter the root", Err: err}
 		}
 	}
 	return nil
@@ -85,7 +85,7 @@ func (b *setupState) openMounts() ([]int, error) {
 		}
 		fd, err := m.Clone()
 		if err != nil {
-			return nil, &isolation.Fault{Step: "mount", Text: m.Source, Err: err}
+			return nil, &isolation.Fault{Step: isolation.StepMount, Text: m.Source, Err: err}
 		}
 		trees[i] = fd
 	}
@@ -102,7 +102,7 @@ func newRoot() (string, error) {
 		}
 		failed = errors.Join(failed, fmt.Errorf("%s: %w", place, err))
 	}
-	return "", &isolation.Fault{Step: "mount", Text: "the root", Err: failed}
+	return "", &isolation.Fault{Step: isolation.StepMount, Text: "the root", Err: failed}
 }
 
 // fillRoot fills the root. Mount points are created while the root contains only
@@ -111,29 +111,29 @@ func (b *setupState) fillRoot(root string, trees []int) error {
 	at := func(p string) string { return filepath.Join(root, p) }
 	for _, dir := range []string{"tmp", "proc", "dev", "etc"} {
 		if err := os.Mkdir(at(dir), 0o755); err != nil {
-			return &isolation.Fault{Step: "mount", Err: err}
+			return &isolation.Fault{Step: isolation.StepMount, Err: err}
 		}
 	}
 	if err := unix.Mount("tmpfs", at("tmp"), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, b.tmpOptions()); err != nil {
-		return &isolation.Fault{Step: "mount", Text: "/tmp", Err: err}
+		return &isolation.Fault{Step: isolation.StepMount, Text: "/tmp", Err: err}
 	}
 	if b.has(isolation.LayerGVisor) {
 		if err := b.fillGVisorRoot(at); err != nil {
-			return &isolation.Fault{Step: "mount", Err: err}
+			return &isolation.Fault{Step: isolation.StepMount, Err: err}
 		}
 	}
 	for i, m := range b.Mounts {
 		if err := mountPoint(at(m.Target), trees[i]); err != nil {
-			return &isolation.Fault{Step: "mount", Text: m.Target, Err: err}
+			return &isolation.Fault{Step: isolation.StepMount, Text: m.Target, Err: err}
 		}
 	}
 	for i, m := range b.Mounts {
 		if err := unix.MoveMount(trees[i], "", unix.AT_FDCWD, at(m.Target), unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-			return &isolation.Fault{Step: "mount", Text: m.Target, Err: err}
+			return &isolation.Fault{Step: isolation.StepMount, Text: m.Target, Err: err}
 		}
 	}
 	if err := b.mountProc(at); err != nil {
-		return &isolation.Fault{Step: "mount", Text: "/proc", Err: err}
+		return &isolation.Fault{Step: isolation.StepMount, Text: "/proc", Err: err}
 	}
 	return b.writeCommonFiles(func(p string) string { return at(b.Inside + p) })
 }
@@ -229,7 +229,7 @@ func (b *setupState) writeCommonFiles(at func(string) string) error {
 		"/dev/shm": "../tmp", // one limit for both
 	} {
 		if err := os.Symlink(target, at(name)); err != nil {
-			return &isolation.Fault{Step: "mount", Err: err}
+			return &isolation.Fault{Step: isolation.StepMount, Err: err}
 		}
 	}
 	uid, gid := InsideUID, InsideUID
@@ -245,7 +245,7 @@ func (b *setupState) writeCommonFiles(at func(string) string) error {
 			continue
 		}
 		if err := os.WriteFile(at(name), []byte(text), 0o644); err != nil {
-			return &isolation.Fault{Step: "mount", Err: err}
+			return &isolation.Fault{Step: isolation.StepMount, Err: err}
 		}
 	}
 	return nil

@@ -24,6 +24,9 @@ const (
 // StepRlimit sets the limits of a process, which must not be above those of the worker unless it is root.
 const StepRlimit = "setrlimit"
 
+// StepMount builds the root of the program from files of the machine.
+const StepMount = "mount"
+
 // StepInit is not a step of the setup: the init ended before the program, and ended it. How far the program came is
 // unknown.
 const StepInit = "init"
