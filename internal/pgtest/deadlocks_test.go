@@ -1,23 +1,32 @@
 package pgtest
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+	"time"
+)
 
 func TestDeadlocksAreCounted(t *testing.T) {
 	t.Parallel()
 	s := NewServer(t, Options{})
 	url := s.New(t)
-	ring := func() {
+	deadlock := func() {
 		a, b := connect(t, url), connect(t, url)
 		run(t, a, "create table if not exists rooms (n int); delete from rooms; insert into rooms values (1), (2)")
 		run(t, a, "begin; set local deadlock_timeout = '1h'; update rooms set n = n where n = 1")
 		run(t, b, "begin; set local deadlock_timeout = '10ms'; update rooms set n = n where n = 2")
+		waiter := ask[int](t, a, "select pg_backend_pid()")
 		other := make(chan error, 1)
 		go func() {
 			_, err := a.Exec(t.Context(), "update rooms set n = n where n = 2")
 			other <- err
 		}()
+		// A session looks for deadlocks once in a wait. If b looked before a waits, both would wait for an hour.
+		for ask[bool](t, b, fmt.Sprintf("select cardinality(pg_blocking_pids(%d)) = 0", waiter)) {
+			time.Sleep(time.Millisecond)
+		}
 		if _, err := b.Exec(t.Context(), "update rooms set n = n where n = 1"); err == nil {
-			run(t, b, "commit") // the first of the two, so that the other continues
+			t.Error("b has no deadlock")
 		}
 		if err := <-other; err != nil {
 			t.Error(err)
@@ -26,7 +35,7 @@ func TestDeadlocksAreCounted(t *testing.T) {
 		run(t, b, "rollback")
 	}
 	for Deadlocks(s) == 0 {
-		ring()
+		deadlock()
 	}
 	if n, err := deadlocks(t.Context(), url); err != nil || n == 0 {
 		t.Errorf("deadlocks: got %d, error %v", n, err)
