@@ -246,6 +246,9 @@ func (c *server) unreachable(ctx context.Context, err error, timeout time.Durati
 	var verify *tls.CertificateVerificationError
 	e := core.Errorf(core.Unavailable, "cannot reach the server at %s: %w", c.base, bareError(err))
 	switch {
+	case noConnection(err):
+		e.Message = fmt.Sprintf("the server at %s accepted no connection in time", c.base)
+		return e.WithHint("is it overloaded, or the network slow?")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		e.Message = fmt.Sprintf("the server at %s did not answer within %s", c.base, timeout)
 		return e.WithHint("is it overloaded, or the network slow?")
@@ -291,15 +294,38 @@ func (c *server) delete(ctx context.Context, path string, query url.Values) erro
 // newTransport returns a transport for HTTP/1.1, with one request at a time on a
 // connection, so that no request waits for another.
 func newTransport(roots *x509.CertPool) *http.Transport {
-	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
 	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         dialer.DialContext,
+		DialContext:         dialAgain(dialer.DialContext),
 		TLSClientConfig:     &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout: 5 * time.Second,
 		MaxIdleConnsPerHost: 16,
 		IdleConnTimeout:     90 * time.Second,
 	}
+}
+
+// dialTimeout is the timeout of one try to connect.
+const dialTimeout = 5 * time.Second
+
+type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// dialAgain dials once more after a timeout. On a machine that stood still the timeout is over although no time was left
+// for the connection. Nothing was sent yet, so this does no harm.
+func dialAgain(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil && noConnection(err) && ctx.Err() == nil {
+			return dial(ctx, network, address)
+		}
+		return conn, err
+	}
+}
+
+// noConnection reports whether an error is the timeout of a connection.
+func noConnection(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial" && op.Timeout()
 }
 
 // refuseRedirect prevents that a body is resent as a GET, or a token sent to
