@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"context"
 	"crypto/x509"
 
 	"github.com/belfry-run/belfry/alert"
@@ -26,3 +27,6 @@ var (
 
 // Sign makes a signature as a webhook's.
 var Sign = sign
+
+// Broken makes the fault of a connection.
+func Broken(ctx context.Context, err error) error { return broken(ctx, "host", "posting", err) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/belfry-run/belfry/internal/guard"
@@ -62,6 +63,13 @@ func passing(format string, args ...any) *fault {
 	return &fault{text: fmt.Sprintf(format, args...)}
 }
 
+// isOver reports whether the deadline of a context has passed. On a machine that stood still, a connection may learn of it
+// before the context does.
+func isOver(ctx context.Context) bool {
+	deadline, set := ctx.Deadline()
+	return set && !time.Now().Before(deadline)
+}
+
 // broken is a fault of the connection to host. It is temporary, unless the guard
 // refused the host.
 func broken(ctx context.Context, host, doing string, err error) *fault {
@@ -69,7 +77,7 @@ func broken(ctx context.Context, host, doing string, err error) *fault {
 	switch {
 	case errors.As(err, &denied):
 		return &fault{host: host, text: denied.Error(), permanent: true, cause: denied}
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, os.ErrDeadlineExceeded) && isOver(ctx):
 		f := ended(ctx, doing)
 		f.host = host
 		return f

@@ -1,11 +1,14 @@
 package notify_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +76,24 @@ var faults = []fault{
 		w.WriteHeader(500)
 		_, _ = io.WriteString(w, "\x00\xff\x1b[31m"+marker)
 	}},
+}
+
+// lateContext has a deadline that has passed, and does not know it yet.
+type lateContext struct{ context.Context }
+
+func (lateContext) Deadline() (time.Time, bool) { return time.Now().Add(-time.Second), true }
+
+// After a machine stood still, a connection may time out before its context: the error is the same.
+func TestAConnectionTimesOutBeforeItsContext(t *testing.T) {
+	t.Parallel()
+	late := &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}
+	err := notify.Broken(lateContext{t.Context()}, late)
+	if checkFault(t, "late", err, false, "posting took too long"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if err := notify.Broken(t.Context(), late); strings.Contains(err.Error(), "took too long") {
+		t.Errorf("without a deadline: %v", err)
+	}
 }
 
 // raw takes the connection and says something of its own.
