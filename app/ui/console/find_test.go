@@ -209,10 +209,12 @@ func TestPaletteOnASlowNetwork(t *testing.T) {
 	slow := func(ms int, offline bool) {
 		b.Call("Network.emulateNetworkConditions", map[string]any{"offline": offline, "latency": ms, "downloadThroughput": -1, "uploadThroughput": -1}, nil)
 	}
-	slow(1500, false)
+	b.Eval(`(AbortSignal.timeout = () => new AbortController().signal, true)`, new(bool)) // no answer is given up, however slow this machine is
+	slow(600_000, false)                                                                  // until it was seen that it is slow
 	b.Call("Input.insertText", map[string]any{"text": "urly"}, nil)
 	b.Key("Enter")
 	b.Until(`document.querySelector('.palette [role=status]').textContent === 'Searching…' && document.querySelector('.palette [aria-busy]')`)
+	slow(0, false)
 	answered(b, "pause hourly")
 	if got := must(s.Schedule(t.Context(), "default", "hourly"))(s); got.State != schedule.Active {
 		t.Error("an action that was not seen was done")

@@ -43,6 +43,15 @@ func opens(b *browser.Tab, id string) {
 	b.Until(`document.getElementById(` + strconv.Quote(id) + `).matches(':popover-open')`)
 }
 
+// jumps presses g and the letter of a page. The clock of the page stands still meanwhile: it waits 1.5 s for the letter,
+// and a busy machine may need longer between two keys.
+func jumps(b *browser.Tab, letter string) {
+	b.T.Helper()
+	b.Eval(`(now => { Date.now = () => now; return true; })(Date.now())`, new(bool))
+	b.Key("g")
+	b.Key(letter)
+}
+
 // put fills an input as its script would hear of it.
 func put(b *browser.Tab, selector, value string) {
 	b.T.Helper()

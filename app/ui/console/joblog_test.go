@@ -195,7 +195,7 @@ func TestALogThatBecomesLowerStaysAtItsEnd(t *testing.T) {
 	s.write(session, ref, 9001, job.Stderr, "the last words\n")
 	atEnd("the last words")
 	// And who scrolls up stays there.
-	b.Eval(`document.querySelector('.lines').scrollTop -= 60, true`, new(bool))
+	b.Eval(`new Promise(done => { document.querySelector('.lines').scrollTop -= 60; requestAnimationFrame(() => requestAnimationFrame(() => done(true))); })`, new(bool)) // and the page has heard of it
 	s.write(session, ref, 9002, job.Stderr, "unseen\n")
 	b.Until(`document.querySelector('.pages').innerText.startsWith('403 lines') && (box => box.scrollHeight - box.scrollTop - box.clientHeight > 60)(document.querySelector('.lines'))`)
 	b.Quiet(s.url)

@@ -163,7 +163,6 @@ func TestKeys(t *testing.T) {
 	b.Key("?")
 	b.Until(`document.getElementById('keys').matches(':popover-open')`)
 	b.Events = nil
-	b.Key("g")
-	b.Key("q")
+	jumps(b, "q")
 	b.Until(`location.pathname === '/queues'`)
 }

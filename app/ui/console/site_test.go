@@ -65,7 +65,7 @@ func newSite(t *testing.T, change ...func(*config.Config)) *site {
 	if s.admin, err = app.ReadToken(a.TokenFile()); err != nil {
 		t.Fatal(err)
 	}
-	if s.Client, err = client.New(a.URL(), s.admin, client.Options{}); err != nil {
+	if s.Client, err = client.New(a.URL(), s.admin, client.Options{Timeout: 5 * time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Client.CloseIdleConnections)

@@ -30,7 +30,7 @@ const (
 // tryNow clicks the button once its script is there.
 func tryNow(b *browser.Tab) {
 	b.T.Helper()
-	b.Until(`!!document.querySelector('button[value=trial] ~ [role=status]')`)
+	b.Until(`!!document.querySelector('button[value=trial]:not([aria-busy]) ~ [role=status]')`)
 	b.Click(tries)
 }
 
@@ -66,6 +66,7 @@ func TestTaskIsTriedInItsForm(t *testing.T) {
 	tryNow(b)
 	says("as it is now")
 	says("succeeded")
+	b.Until(`!document.querySelector('button[value=trial]').hasAttribute('aria-busy')`)
 	b.Eval(`(() => { const b = document.querySelector('button[value=trial]'); b.click(); b.click(); b.click(); return true; })()`, new(bool))
 	b.Until(`!document.querySelector('button[value=trial]').hasAttribute('aria-busy')`)
 	jobs := must(s.Jobs(t.Context(), job.Filter{Trigger: job.TriggerTrial}))(s).Items

@@ -58,7 +58,7 @@ func TestWorkflowIsFollowedAndApproved(t *testing.T) {
 	b.Type("#f-note-approve-sure", "looked at it")
 	s.sends(b, "#approve-sure button.main", "Step sure is approved.")
 	at(runs[0], is("end"))
-	b.Until(`document.getElementById('graph-publish').innerText.includes('ok')`)
+	b.Until(`document.getElementById('graph-publish').innerText.includes('ok') && document.body.innerText.includes('Critical path:')`)
 	b.Shows("looked at it", "by token:", "Critical path: build → each → sure → publish")
 	var drawn struct{ Nodes, Edges, Critical int }
 	b.Eval(`(({nodes: document.querySelectorAll('svg.graph a').length, edges: document.querySelectorAll('svg.graph > path').length, critical: document.querySelectorAll('svg.graph > path.critical').length}))`, &drawn)

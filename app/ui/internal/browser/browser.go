@@ -163,15 +163,41 @@ func (b *Tab) Visit(url string) {
 	b.loaded()
 }
 
-// loaded waits for the page to be there.
+// loaded waits for the next page to be there, and for its scripts to be ready for a person. The page that is left may
+// tell that it is loaded only now.
 func (b *Tab) loaded() {
 	b.T.Helper()
-	for _, e := range b.Events {
-		if e.Method == "Page.loadEventFired" {
+	came := false
+	for i := 0; ; i++ {
+		if i == len(b.Events) {
+			for n := i; n == len(b.Events); {
+				b.next()
+			}
+		}
+		switch e := b.Events[i]; {
+		case e.Method == "Page.frameNavigated" && e.ofPage():
+			came = true
+		case e.Method == "Page.loadEventFired" && came:
+			b.scripted()
 			return
 		}
 	}
-	for b.next().Method != "Page.loadEventFired" {
+}
+
+// ofPage reports whether an event is about the page, and not about a frame within it.
+func (e Event) ofPage() bool {
+	var about struct{ Frame struct{ ParentID string } }
+	return json.Unmarshal(e.Params, &about) == nil && about.Frame.ParentID == ""
+}
+
+// scripted waits until the main script of a page has ended. It loads parts of itself after the page is loaded, and a
+// click or a key that comes before a part is lost. Pages without it are as they were loaded.
+func (b *Tab) scripted() {
+	b.T.Helper()
+	script := `document.documentElement.classList.contains('scripted') &&
+		Promise.allSettled([...document.querySelectorAll('script[type=module][src]')].map(s => import(s.src))).then(() => true)`
+	if err := b.ask("Runtime.evaluate", map[string]any{"expression": script, "awaitPromise": true}, nil); err != nil && !gone(err) {
+		b.T.Fatal(err)
 	}
 }
 
