@@ -32,7 +32,7 @@ func TestThreeNodesShareTheWork(t *testing.T) {
 		nodes = append(nodes, s.serve("--allow-commands", "--queues", "default=2"))
 	}
 	n := nodes[0]
-	n.shellTask("work", "sleep 0.2")
+	n.shellTask("work", "while [ ! -e "+filepath.Join(s.dir, "go")+" ]; do sleep 0.05; done", func(t *task.Task) { t.Timeout = core.Duration(10 * time.Minute) })
 	n.shellTask("tick", "true")
 	s.run("schedule", "create", "tick", "--task", "tick", "--cron", "* * * * * *", "--overlap", "allow")
 
@@ -40,6 +40,11 @@ func TestThreeNodesShareTheWork(t *testing.T) {
 	for i := range 60 {
 		ids = append(ids, nodes[i%3].enqueue("work").ID)
 	}
+	eventually(t, patience, "each node runs two of them", func() (bool, string) {
+		running := allJobs(t, n.api, job.Filter{Task: "work", States: []job.State{job.Running}})
+		return len(running) >= 6, fmt.Sprint(len(running))
+	})
+	s.write("go", "") // before, a node that is slow would find no job left
 	workers := map[string]int{}
 	for _, id := range ids {
 		n.becomes(id, patience, job.Succeeded)
@@ -159,7 +164,7 @@ func TestANodeFrozenInATransactionDelaysNoOtherNode(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
 	s := newSite(t, url+"&application_name=frozen")
-	frozen := s.serve("--allow-commands", "--session-ttl", "1s")
+	frozen := s.serve("--allow-commands", "--session-ttl", steadyTTL)
 	s.database = url
 	frozen.shellTask("first", `[ "$BELFRY_ATTEMPT" -gt 1 ] || exec sleep 300`, func(t *task.Task) { soon("first", t) })
 	frozen.shellTask("quick", "true", func(t *task.Task) { soon("quick", t) })
@@ -225,25 +230,25 @@ func TestANodeFrozenInATransactionDelaysNoOtherNode(t *testing.T) {
 // node say that the report is late, and the record keeps one success.
 func TestALateFinishIsRefusedAndToldSo(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
-		n := s.serve("--roles", "api,engine", "--session-ttl", "5s")
+		n := s.serve("--roles", "api,engine")
 		n.shellTask("work", "true", func(t *task.Task) { soon("work", t) })
 		id := n.enqueue("work").ID
-		open := func() job.Session {
-			return must[job.Session](t)(n.api.OpenSession(t.Context(), job.WorkerInfo{
-				Name: "by-hand", Kinds: []task.Kind{task.KindCommand}, Queues: map[string]int{"default": 1},
-			}))
-		}
-		claim := func(session job.Session) job.Ref {
+		claims := func(ttl time.Duration) (session job.Session, ref job.Ref) {
 			var got job.Claim
 			eventually(t, patience, "the job is claimed", func() (bool, string) {
+				session = must[job.Session](t)(n.api.OpenSession(t.Context(), job.WorkerInfo{
+					Name: "by-hand", Kinds: []task.Kind{task.KindCommand}, Queues: map[string]int{"default": 1}, TTL: core.Duration(ttl),
+				}))
 				var err error
-				got, err = n.api.Claim(t.Context(), job.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}})
-				return err == nil && len(got.Jobs) == 1, fmt.Sprint(err)
+				if got, err = n.api.Claim(t.Context(), job.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 1}}); err == nil && len(got.Jobs) == 1 {
+					return true, ""
+				}
+				_ = n.api.CloseSession(t.Context(), session.ID) // it may have ended already, on a busy machine
+				return false, fmt.Sprint(err)
 			})
-			return job.Ref{JobID: got.Jobs[0].Job.ID, Lease: got.Lease}
+			return session, job.Ref{JobID: got.Jobs[0].Job.ID, Lease: got.Lease}
 		}
-		zombie := open()
-		old := claim(zombie)
+		zombie, old := claims(5 * time.Second)
 		n.logs(patience, `msg="jobs of lost sessions released" sessions=1 jobs=1`)
 		if _, err := n.api.Claim(t.Context(), job.ClaimRequest{Session: zombie.ID, Want: map[string]int{"default": 1}}); core.CodeOf(err) != core.Unauthorized {
 			t.Errorf("claim under a lost session: got error %v", err)
@@ -252,8 +257,7 @@ func TestALateFinishIsRefusedAndToldSo(t *testing.T) {
 			t.Errorf("renewal of a lost session: got %+v, want it lost", r)
 		}
 
-		healthy := open()
-		fresh := claim(healthy)
+		healthy, fresh := claims(job.MaxSessionTTL.D())
 		if fresh.JobID != id || fresh.Lease <= old.Lease {
 			t.Fatalf("claimed %+v after %+v", fresh, old)
 		}

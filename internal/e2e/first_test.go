@@ -120,7 +120,7 @@ func TestFirstCommandOfTheReadmeDoesRealWorkOnTime(t *testing.T) {
 	}
 	eventually(t, patience, "the unlucky task was tried", func() (bool, string) {
 		r := s.run("job", "list", "--task", "unlucky")
-		return strings.Contains(r.stdout, "1/4"), r.stdout
+		return regexp.MustCompile(`\b[1-4]/4\b`).MatchString(r.stdout), r.stdout // a first try may be over soon
 	})
 	hello := allJobs(t, n.api, job.Filter{Task: "hello", States: []job.State{job.Succeeded}})[0]
 	s.run("job", "logs", strconv.FormatInt(hello.ID, 10)).says(`^hello from \S+ at \d\d:\d\d:\d\d$`)
@@ -175,7 +175,7 @@ func TestAnOperatorsDay(t *testing.T) {
 
 		s.step(t, "a timeout kills the whole process group", func(t *testing.T) {
 			pids := filepath.Join(s.dir, "pids")
-			s.run("task", "create", "hang", "--retries", "0", "--timeout", "1s", "-f", s.write("hang.yaml", `
+			s.run("task", "create", "hang", "--retries", "0", "--timeout", "10s", "-f", s.write("hang.yaml", `
 name: hang
 command:
   kill_grace: 200ms
@@ -186,7 +186,7 @@ command:
     echo $$ >> `+pids+`
     wait; sleep 302
 `))
-			s.fails(1, "ran longer than 1s|timeout", "job", "enqueue", "hang", "--wait")
+			s.fails(1, "ran longer than 10s|timeout", "job", "enqueue", "hang", "--wait")
 			text, err := os.ReadFile(pids)
 			if err != nil {
 				t.Fatal(err)
@@ -264,7 +264,8 @@ command:
 			s.run("queue", "create", "orphan")
 			other := newSite(t, "sqlite:belfry.db")
 			other.serve("--only-queues", "default")
-			other.fails(1, `^FAIL  canary on system: was not done within 1s: Waiting: no worker serves queue system`, "doctor", "--within", "1s").
+			// The canary of the other queue is done within that time on a busy machine too.
+			other.fails(1, `^FAIL  canary on system: was not done within 15s: Waiting: no worker serves queue system`, "doctor", "--within", "15s").
 				says(`^ok    canary on default: job`)
 		})
 	})

@@ -28,18 +28,14 @@ func TestAFullDiskMarksNoMonitorDown(t *testing.T) {
 	w, hook := newTown(t, 5), newPager(t)
 	n := s.serve("--allow-addresses", "loopback", "--session-ttl", "2s", "--database", s.database)
 	w.watch(s, 20, "1s", hook.URL)
-	s.write("beat.yaml", "monitors: [{name: beat, every: 2s, heartbeat: {grace: 1s}}]\n")
+	s.write("beat.yaml", beatYAML)
 	s.run("apply", "-f", "beat.yaml")
 	caller := calling(t, n.url+must[view.MonitorView](t)(n.api.Monitor(t.Context(), "default", "beat")).Beat)
 	up := func(m view.MonitorView) bool { return m.Status == monitor.StatusUp }
 	allAre(t, n.api, "is up", up)
 	filler := filepath.Join(disk, "ballast")
 	pgtest.FillDisk(t, filler)
-	refused := caller.refused()
-	eventually(t, patience, "calls were refused for longer than the grace", func() (bool, string) {
-		pgtest.FillDisk(t, filler) // fills the space that the database has released
-		return caller.refused() >= refused+50, ""
-	})
+	caller.refusedForLong(t, func() { pgtest.FillDisk(t, filler) }) // fills the space that the database has released
 	eventually(t, patience, "the node does not say that the disk is full", func() (bool, string) {
 		pgtest.FillDisk(t, filler)
 		a := get(t, n.url+"/readyz", "")

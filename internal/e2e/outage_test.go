@@ -26,7 +26,7 @@ func TestPostgreSQLGoesAwayAndComesBack(t *testing.T) {
 	}
 	n := nodes[0]
 	n.shellTask("work", "sleep 0.5", func(t *task.Task) { soon("work", t); t.Retry.MaxAttempts = 20 })
-	s.run("schedule", "create", "tick", "--task", "work", "--cron", "* * * * * *", "--catchup", "all", "--overlap", "allow")
+	s.run("schedule", "create", "tick", "--task", "work", "--cron", "* * * * * *", "--catchup", "all", "--catchup-max", "1000", "--overlap", "allow") // however long an outage lasts
 
 	var acked map[string]int64
 	asked := make(chan map[string]int64)

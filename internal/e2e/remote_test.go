@@ -31,7 +31,7 @@ func (s *site) work(server string, flags ...string) *process {
 func TestARemoteWorkerRunsCommandsWithoutTheDatabase(t *testing.T) {
 	onEach(t, func(t *testing.T, s *site) {
 		address := freePort(t)
-		flags := []string{"--roles", "api,engine", "--listen", address, "--session-ttl", "10s"}
+		flags := []string{"--roles", "api,engine", "--listen", address, "--session-ttl", "1m"} // longer than a busy machine needs to start the server again
 		n := s.serve(flags...)
 		secret := s.run("token", "create", "far", "--scope", "worker", "--for", "*").stdout
 		far := workerSite(t, secret)

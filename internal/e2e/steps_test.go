@@ -58,7 +58,7 @@ func stepsWorker() int {
 		}
 		return said, nil
 	})
-	w, err := worker.New(worker.Options{Leaser: c, Name: "steps", Handlers: &handlers, Queues: map[string]int{"default": stepsSlots}, Lease: time.Second})
+	w, err := worker.New(worker.Options{Leaser: c, Name: "steps", Handlers: &handlers, Queues: map[string]int{"default": stepsSlots}, Lease: 8 * time.Second})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
