@@ -81,7 +81,7 @@ func TestWatchShowsNewResults(t *testing.T) {
 		}
 	}
 	run("task", "create", "hello", "--shell", "echo hello")
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	pr, pw := io.Pipe()
 	ended := make(chan int, 1)

@@ -19,6 +19,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -95,7 +96,7 @@ func TestScripts(t *testing.T) {
 const nodesKey = "nodes"
 
 // patience is how long a script waits for anything.
-const patience = 30 * time.Second
+const patience = 3 * time.Minute
 
 // node is a belfry process in the background.
 type node struct {
@@ -179,7 +180,7 @@ func environ(ts *testscript.TestScript) []string {
 func cmdSite(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(dir, 0o755))
-	files := http.FileServer(http.Dir(dir))
+	files, posts := http.FileServer(http.Dir(dir)), new(atomic.Int64)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			files.ServeHTTP(w, r)
@@ -187,7 +188,14 @@ func cmdSite(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 		text := fmt.Sprintf("%s\nBelfry-Signature: %s\nX-Key: %s\n%s\n", r.URL.Path, r.Header.Get("Belfry-Signature"), r.Header.Get("X-Key"), body)
-		if err := os.WriteFile(filepath.Join(dir, "posted"), []byte(text), 0o600); err != nil || r.URL.Path == "/refuse" {
+		// A script may read the file meanwhile: it is whole at any time.
+		posted := filepath.Join(dir, "posted")
+		next := fmt.Sprint(posted, posts.Add(1))
+		err := os.WriteFile(next, []byte(text), 0o600)
+		if err == nil {
+			err = os.Rename(next, posted)
+		}
+		if err != nil || r.URL.Path == "/refuse" {
 			http.Error(w, "no thanks", http.StatusInternalServerError)
 		}
 	}))
