@@ -234,20 +234,42 @@ func TestAYesIsAYesHoweverLongItsBodyTakes(t *testing.T) {
 		<-q.Context().Done()
 	})
 	s := newSender(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // ample for the heads of all answers, on a busy machine too
-	defer cancel()
-	var all sync.WaitGroup
-	for name, c := range httpChannels(drip.URL) {
-		all.Go(func() {
-			err := s.Send(ctx, c, messages[0].Message)
-			if name == "telegram" { // its body says whether it did
-				checkFault(t, name, err, false, "did not answer as Telegram does")
-			} else if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		})
+	send := func(within time.Duration) (errs map[string]error) {
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
+		errs = map[string]error{}
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		for name, c := range httpChannels(drip.URL) {
+			all.Go(func() {
+				err := s.Send(ctx, c, messages[0].Message)
+				mu.Lock()
+				defer mu.Unlock()
+				errs[name] = err
+			})
+		}
+		all.Wait()
+		return errs
 	}
-	all.Wait()
+	taken := func(errs map[string]error) bool {
+		for name, err := range errs {
+			if err != nil && name != "telegram" {
+				return false
+			}
+		}
+		return true
+	}
+	errs := send(3 * time.Second)
+	if !taken(errs) { // a busy machine may not have got the heads of all answers by then
+		errs = send(30 * time.Second)
+	}
+	for name, err := range errs {
+		if name == "telegram" { // its body says whether it did
+			checkFault(t, name, err, false, "did not answer as Telegram does")
+		} else if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 func TestWaitsThatStandInTheBody(t *testing.T) {

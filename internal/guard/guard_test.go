@@ -183,7 +183,7 @@ func TestANameThatChangesItsAddressIsDenied(t *testing.T) {
 		asked.Add(1)
 		return netip.MustParseAddr("127.0.0.1")
 	})
-	c, done := client(guard.Options{Resolver: resolver, ConnectTimeout: time.Second})
+	c, done := client(guard.Options{Resolver: resolver, ConnectTimeout: time.Minute})
 	defer done()
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
 	_, err := c.Get("http://rebind.example.com:" + port + "/")

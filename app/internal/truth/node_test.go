@@ -82,9 +82,9 @@ func truly(t *testing.T, compare func() []string) {
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); <-time.After(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !is(); <-time.After(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within 30s: %s", what)
+			t.Fatalf("not within 3 minutes: %s", what)
 		}
 	}
 }

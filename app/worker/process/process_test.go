@@ -213,7 +213,7 @@ func wantGone(t *testing.T, want int, out string) {
 		t.Errorf("%d processes told their number, want %d: %q", len(all), want, out)
 	}
 	for _, pid := range all {
-		for until := time.Now().Add(20 * time.Second); alive(pid); time.Sleep(5 * time.Millisecond) {
+		for until := time.Now().Add(3 * time.Minute); alive(pid); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(until) {
 				t.Errorf("process %d lives on", pid)
 				_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -241,7 +241,7 @@ func alive(pid int) bool {
 }
 
 // toStart is a timeout after which a busy machine has started a shell, and the shell has set its traps.
-const toStart = 2 * time.Second
+const toStart = 10 * time.Second
 
 // marked returns a script with commands in place of MARK and AWAIT, and the file that mark makes.
 func marked(t *testing.T, script string) (marked, file string) {
@@ -253,7 +253,7 @@ func marked(t *testing.T, script string) (marked, file string) {
 // canceledAt is a context that ends when a file exists.
 func canceledAt(t *testing.T, file string) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	go func() {
 		for ctx.Err() == nil {
@@ -273,7 +273,7 @@ func TestATimeoutKillsTheWholeGroup(t *testing.T) {
 		KillGrace: core.Duration(100 * time.Millisecond),
 	}}
 	r := runTask(t.Context(), t, task, "")
-	if r.Outcome != job.OutcomeTimeout || r.Signal != "SIGKILL" || !strings.Contains(r.Error, "ran longer than its timeout of 2s") {
+	if r.Outcome != job.OutcomeTimeout || r.Signal != "SIGKILL" || !strings.Contains(r.Error, "ran longer than its timeout of 10s") {
 		t.Errorf("command over its timeout: got %+v, want timeout by SIGKILL", r.Finish)
 	}
 	wantNotHeld(t, r)
@@ -351,7 +351,7 @@ func served(t *testing.T, c task.Command, ttl time.Duration, before func(context
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for until := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for until := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatal("it did not happen: " + what)
 		}
@@ -362,7 +362,7 @@ func TestALostSessionKillsChildrenAtOnce(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	away := false
-	b, id, stop := served(t, task.Command{Shell: "trap '' TERM; echo $$; while :; do sleep 1; done", KillGrace: core.Duration(time.Minute)}, 2*time.Second,
+	b, id, stop := served(t, task.Command{Shell: "trap '' TERM; echo $$; while :; do sleep 1; done", KillGrace: core.Duration(time.Minute)}, 10*time.Second,
 		func(context.Context, string) error {
 			mu.Lock()
 			defer mu.Unlock()

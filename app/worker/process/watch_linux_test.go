@@ -2,9 +2,11 @@ package process_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,7 +38,14 @@ func remote(t *testing.T, ttl string) (cmd *exec.Cmd, numbers []int) {
 		numbers = pids(string(text))
 		return len(numbers) == 3
 	})
+	eventually(t, "the watch knows the group of the command", func() bool { return knowsGroup(watchOf(cmd.Process.Pid)) })
 	return cmd, numbers
+}
+
+// knowsGroup reports whether a watch was told of the group of a command, which it holds by a descriptor.
+func knowsGroup(watch int) bool {
+	all, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", watch))
+	return slices.ContainsFunc(all, func(name string) bool { to, _ := os.Readlink(name); return strings.Contains(to, "pidfd") })
 }
 
 // watchOf is the watch beside a worker, or 0.
@@ -63,7 +72,7 @@ func wantAllGone(t *testing.T, numbers []int) {
 // A worker that is stopped (SIGSTOP) kills nothing itself.
 func TestACommandOfAStoppedWorkerEndsWithItsSession(t *testing.T) {
 	t.Parallel()
-	cmd, numbers := remote(t, "5s")
+	cmd, numbers := remote(t, "15s")
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +90,7 @@ func TestAllOfACommandEndsWithItsWorker(t *testing.T) {
 
 func TestAWatchThatDiesIsReplaced(t *testing.T) {
 	t.Parallel()
-	cmd, numbers := remote(t, "6s")
+	cmd, numbers := remote(t, "15s")
 	first := watchOf(cmd.Process.Pid)
 	if first == 0 || syscall.Kill(first, syscall.SIGKILL) != nil {
 		t.Fatal("the worker has no watch")

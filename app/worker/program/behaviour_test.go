@@ -201,7 +201,7 @@ func beSpy(files []string) {
 
 // beCaller tries to reach an address.
 func beCaller(address string) {
-	c, err := net.DialTimeout("tcp", address, 3*time.Second)
+	c, err := net.DialTimeout("tcp", address, 20*time.Second)
 	if err != nil {
 		fmt.Println("failed:", err)
 		return

@@ -59,7 +59,7 @@ func TestAKilledWorkerLeavesNothingAfterTheNextStart(t *testing.T) {
 			must(t, cmd.Process.Signal(syscall.SIGKILL))
 			_ = cmd.Wait()
 			// The kernel, or the run's init, ends it without anybody's help.
-			for until := time.Now().Add(30 * time.Second); len(processes(t, w.mark())) > 0; time.Sleep(10 * time.Millisecond) {
+			for until := time.Now().Add(3 * time.Minute); len(processes(t, w.mark())) > 0; time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(until) {
 					t.Fatalf("processes live on: %v", processes(t, w.mark()))
 				}
