@@ -85,7 +85,7 @@ func dial(t *testing.T, a *App) *client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(a.URL(), token, client.Options{})
+	c, err := client.New(a.URL(), token, client.Options{Timeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func dial(t *testing.T, a *App) *client.Client {
 
 func within(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -149,7 +149,7 @@ func TestANodeRunsJobsAndStops(t *testing.T) {
 // eventually waits for a condition, with a deadline.
 func eventually(t *testing.T, what string, fn func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !fn(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); !fn(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %s", what)
 		}
@@ -225,7 +225,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(3 * time.Minute):
 		t.Fatal("still running")
 	}
 }
@@ -383,7 +383,7 @@ func TestCanary(t *testing.T) {
 	t.Parallel()
 	a := start(t, options(t))
 	ctx, c := within(t), dial(t, a)
-	if k := SendCanary(ctx, c, core.DefaultNamespace, job.SystemQueue, 10*time.Second); !k.OK {
+	if k := SendCanary(ctx, c, core.DefaultNamespace, job.SystemQueue, time.Minute); !k.OK {
 		t.Errorf("got %+v", k)
 	}
 	if _, err := c.PauseQueue(ctx, task.ChecksQueue, "test"); err != nil {
@@ -419,7 +419,7 @@ func TestAQueueThatIsCreatedLaterIsServed(t *testing.T) {
 		if _, err := c.SaveQueue(ctx, job.Queue{Name: "later"}); err != nil {
 			t.Fatal(err)
 		}
-		if k := SendCanary(ctx, c, core.DefaultNamespace, "later", 20*time.Second); !k.OK {
+		if k := SendCanary(ctx, c, core.DefaultNamespace, "later", time.Minute); !k.OK {
 			t.Errorf("got %+v", k)
 		}
 		if got := serves(); !slices.Contains(got, "later") || len(got) != len(before)+1 {
@@ -544,7 +544,7 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	a := start(t, options(t))
 	ctx, c := within(t), dial(t, a)
-	SendCanary(ctx, c, core.DefaultNamespace, job.SystemQueue, 10*time.Second)
+	SendCanary(ctx, c, core.DefaultNamespace, job.SystemQueue, time.Minute)
 	token, _ := ReadToken(a.TokenFile())
 	get := func(path, token string) (int, string) { return getWith(ctx, t, a.URL()+path, token) }
 	if code, _ := get("/metrics", ""); code != http.StatusUnauthorized {
@@ -619,10 +619,10 @@ func TestAPostgreSQLThatGoesAwayAndComesBack(t *testing.T) {
 		Database: server.URL("postgres"), Listen: "127.0.0.1:0", TokenFile: filepath.Join(t.TempDir(), "token"),
 		Grace: core.Duration(time.Second), AllowCommands: true,
 	}})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	c := dial(t, a)
-	if k := SendCanary(ctx, c, "default", job.SystemQueue, 20*time.Second); !k.OK {
+	if k := SendCanary(ctx, c, "default", job.SystemQueue, time.Minute); !k.OK {
 		t.Fatalf("before: %+v", k)
 	}
 	if err := server.Stop(); err != nil {
@@ -636,7 +636,7 @@ func TestAPostgreSQLThatGoesAwayAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "jobs run again", func() bool {
-		return SendCanary(ctx, c, "default", job.SystemQueue, 10*time.Second).OK
+		return SendCanary(ctx, c, "default", job.SystemQueue, time.Minute).OK
 	})
 	select {
 	case err := <-a.fatal:

@@ -9,7 +9,7 @@ import (
 
 // patience is how long any text may take, with plenty of room for a busy machine. See maxSpans in wall, maxSteps
 // and countSteps in rrule.
-const patience = 5 * time.Second
+const patience = 30 * time.Second
 
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{

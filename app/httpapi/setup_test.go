@@ -679,7 +679,7 @@ func listen(t *testing.T, s *Server) (url string, cut func()) {
 	done := make(chan error, 1)
 	go func() { done <- h.Serve(b) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		if err := h.Shutdown(ctx); err != nil {
 			t.Errorf("shutdown: %v", err)

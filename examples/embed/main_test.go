@@ -10,7 +10,7 @@ import (
 
 func TestTheExampleRuns(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	path := filepath.Join(t.TempDir(), "app.db")
 	for range 2 { // it may start again

@@ -10,7 +10,7 @@ import (
 
 func TestTheExampleRuns(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	var out bytes.Buffer
 	if err := run(ctx, filepath.Join(t.TempDir(), "shop.db"), &out); err != nil {

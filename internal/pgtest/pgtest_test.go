@@ -335,7 +335,7 @@ func victim(how string) {
 // awaitGone waits until the port is closed and the folder is removed.
 func awaitGone(t *testing.T, dir, addr string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		conn, refused := net.Dial("tcp", addr)
 		if refused == nil {
 			conn.Close()

@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	oldest  = 15               // the first major version that Belfry supports
-	patient = 60 * time.Second // how long one step may take on a busy machine
+	oldest  = 15              // the first major version that Belfry supports
+	patient = 3 * time.Minute // how long one step may take on a busy machine
 )
 
 // Options say how a throwaway server differs from the usual one. The zero value is the usual one.

@@ -326,7 +326,7 @@ func TestAFinishInACallersTransactionDelaysNoOtherFinish(t *testing.T) {
 			}
 		}
 		finish(0)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		if _, err := p.Store.Finish(ctx, p.Session, []job.Finish{{Ref: job.Ref{JobID: p.Jobs[1], Lease: p.Lease}, Outcome: job.OutcomeOK}}); err != nil {
 			t.Fatal(err)

@@ -112,7 +112,7 @@ func caseADryRunWaitsForNoWriterAndHolds(b *bench) {
 		if _, err := tx.Exec(b.ctx, `update belfry.tasks set updated_at = updated_at where name = 'a'`); err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second) // otherwise it would hang
+		ctx, cancel := context.WithTimeout(b.ctx, 2*time.Minute) // otherwise it would hang
 		defer cancel()
 		var err error
 		planned, err = b.st.Apply(ctx, m, view.ApplyOptions{DryRun: true})
@@ -133,7 +133,7 @@ func caseADryRunOfABulkActionWaitsFor(b *bench) {
 		if _, err := tx.Exec(b.ctx, `update belfry.jobs set due_at = due_at`); err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second) // otherwise it would hang
+		ctx, cancel := context.WithTimeout(b.ctx, 2*time.Minute) // otherwise it would hang
 		defer cancel()
 		sel := view.Selection{IDs: []int64{waits.ID, runs.ID, ended.ID}, DryRun: true}
 		var err error

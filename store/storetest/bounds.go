@@ -38,7 +38,7 @@ func bound(b *bench, queue string, most int, full job.OnFull) {
 // letIn repeats a request as long as the queue has no room: a count without room is cached for a moment.
 func letIn(b *bench, n int, like job.NewJob) {
 	b.Helper()
-	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		err := askFor(b, n, like)
 		if err == nil {
 			return

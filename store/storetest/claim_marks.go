@@ -87,7 +87,7 @@ func caseAPlaceThatIsFreedUnderAQueuesLimit(b *bench, nodes []*store.Store) {
 	next := b.enqueue(job.NewJob{Task: "t"})
 	s := b.session("t")
 	held := b.claim(s, 1)
-	waits, stop := context.WithTimeout(b.ctx, 10*time.Second)
+	waits, stop := context.WithTimeout(b.ctx, 2*time.Minute)
 	defer stop()
 	got := make(chan job.Claim, 1)
 	go func() {

@@ -153,11 +153,12 @@ func caseAJobThatAnEnqueueBringsToAClaim(d *leaserBench) {
 	for _, c := range []struct {
 		task string
 		jobs int
-	}{{"single", 0}, {"often", 1}} {
+		wait core.Duration // of a claim that gets something, it ends with that
+	}{{"single", 0, core.Duration(300 * time.Millisecond)}, {"often", 1, job.MaxClaimWait}} {
 		answer := make(chan job.Claim, 1)
 		go func() {
 			c, _ := d.br.Claim(d.ctx, job.ClaimRequest{
-				Session: s, Want: map[string]int{"default": 1}, Ahead: map[string]int{"default": 1}, Wait: core.Duration(300 * time.Millisecond),
+				Session: s, Want: map[string]int{"default": 1}, Ahead: map[string]int{"default": 1}, Wait: c.wait,
 			})
 			answer <- c
 		}()

@@ -112,7 +112,7 @@ func caseAStepEnqueuesInItsNamespace(b *bench) {
 	wantCode(b, err, core.OverQuota, "quota")
 	want(b, "recorded", len(must(b.st.JobSteps(b.ctx, "team", ref.JobID))(b)), 1)
 	must(b.st.CancelJobs(b.ctx, "team", view.Selection{IDs: []int64{child}}))(b)
-	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) { // a count without room is not repeated at once
+	for until := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) { // a count without room is not repeated at once
 		saved, err := spawn(2)
 		if core.CodeOf(err) == core.OverQuota && time.Now().Before(until) {
 			continue

@@ -38,7 +38,7 @@ func backlogOf(b *bench, name string) {
 // have ended, also those of other tests.
 func followAll(b *bench, between func()) {
 	b.Helper()
-	for deadline := time.Now().Add(time.Minute); ; {
+	for deadline := time.Now().Add(3 * time.Minute); ; {
 		if must(b.st.FollowLeft(b.ctx))(b) {
 			between()
 		} else if b.count(`select count(*) from belfry.leftovers`) == 0 {

@@ -41,7 +41,7 @@ func setQuota(b *bench, namespace string, q access.Quota) {
 func settles(b *bench, fn func() error) {
 	b.Helper()
 	var err error
-	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		if err = fn(); core.CodeOf(err) != core.OverQuota {
 			ok(b, err)
 			return
@@ -283,7 +283,7 @@ func caseANodeFollowsAQuota(b *bench, nodes []*store.Store) {
 	one := []job.NewJob{{Task: "t"}}
 	must(other.Enqueue(b.ctx, one))(b)
 	setQuota(b, "default", access.Quota{Waiting: 2})
-	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		if _, err := other.Enqueue(b.ctx, one); core.CodeOf(err) == core.OverQuota {
 			break
 		} else if err != nil || time.Now().After(until) {
@@ -291,7 +291,7 @@ func caseANodeFollowsAQuota(b *bench, nodes []*store.Store) {
 		}
 	}
 	setQuota(b, "default", access.Quota{})
-	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		if _, err := other.Enqueue(b.ctx, one); err == nil {
 			break
 		} else if core.CodeOf(err) != core.OverQuota || time.Now().After(until) {

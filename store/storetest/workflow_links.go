@@ -89,7 +89,7 @@ func caseLinksOfARunHaveABound(b *bench) {
 // Visitors try keys without a token: an unknown key must not take the turn of a writer.
 func caseGuessesDoNotWaitForWriters(b *bench) {
 	const key = "0123456789abcdef0123456789abcdef0123456789a"
-	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, 2*time.Minute)
 	defer cancel()
 	ok(b, b.st.DB().Write(ctx, func(base.Tx, base.Moment) error {
 		_, err := b.st.SendByLink(ctx, key, workflow.Signal{})
