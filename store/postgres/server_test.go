@@ -59,7 +59,7 @@ func number(t *testing.T, st *store.Store, query string, args ...any) (n int64) 
 
 func worker(t *testing.T, st *store.Store, funcs ...string) string {
 	t.Helper()
-	s, err := st.OpenSession(t.Context(), job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: funcs, Queues: map[string]int{"default": 1}})
+	s, err := st.OpenSession(t.Context(), job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: funcs, Queues: map[string]int{"default": 1}, TTL: job.MaxSessionTTL})
 	if err != nil {
 		t.Fatal(err)
 	}
