@@ -52,9 +52,7 @@ func (n Namespace) Limited() bool {
 func (n Namespace) Validate() error {
 	var p core.Problems
 	core.CheckName(&p, "name", n.Name)
-	if len(n.Queues) > MaxNamespaceQueues {
-		p.Addf("queues", len(n.Queues), "must be at most %d queues", MaxNamespaceQueues)
-	}
+	p.AtMost("queues", len(n.Queues), MaxNamespaceQueues)
 	for _, q := range n.Queues {
 		core.CheckName(&p, "queues", q)
 		if q == task.ChecksQueue || q == job.SystemQueue {

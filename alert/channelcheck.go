@@ -39,9 +39,7 @@ func (c Channel) Validate(_ time.Time) error {
 func (w WebhookChannel) validate() error {
 	var p core.Problems
 	checkSecretURL(&p, "url", w.URL)
-	if len(w.Headers) > MaxHeaders {
-		p.Addf("headers", len(w.Headers), "has more than %d entries", MaxHeaders)
-	}
+	p.AtMost("headers", len(w.Headers), MaxHeaders)
 	for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
 		core.CheckHeaders(&p, map[string]string{name: string(w.Headers[name])})
 		if strings.HasPrefix(strings.ToLower(name), "belfry-") {
@@ -87,7 +85,7 @@ func (e EmailChannel) validate() error {
 		p.Add("to", "", "is missing", "name at least one address")
 	}
 	if len(e.To) > MaxRecipients {
-		p.Addf("to", len(e.To), "has more than %d entries", MaxRecipients)
+		p.AtMost("to", len(e.To), MaxRecipients)
 		return p.Err("email")
 	}
 	for i, to := range e.To {

@@ -21,8 +21,7 @@ func CheckDocument(p *Problems, namespace, name, description string) {
 
 // CheckNames checks a list of at most that many names.
 func CheckNames(p *Problems, field string, names []string, most int) {
-	if len(names) > most {
-		p.Addf(field, len(names), "has more than %d entries", most)
+	if !p.AtMost(field, len(names), most) {
 		return
 	}
 	seen := make(map[string]bool, len(names))
@@ -38,11 +37,10 @@ func CheckNames(p *Problems, field string, names []string, most int) {
 
 // HostOf returns the scheme and host of a URL.
 func HostOf(text Secret) string {
-	u, err := url.Parse(string(text))
-	if err != nil {
-		return string(text)
+	if u, err := url.Parse(string(text)); err == nil {
+		return u.Scheme + "://" + u.Host
 	}
-	return u.Scheme + "://" + u.Host
+	return string(text)
 }
 
 // Defaulted returns a copy of given with its defaults, or nil for nil.
@@ -50,8 +48,7 @@ func Defaulted[T any](given *T, fill func(T) T) *T {
 	if given == nil {
 		return nil
 	}
-	full := fill(*given)
-	return &full
+	return new(fill(*given))
 }
 
 // CheckURL checks that text is an absolute URL of one of the schemes, without user and password.

@@ -85,8 +85,7 @@ func CodeOf(err error) Code {
 	if err == nil {
 		return ""
 	}
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}
 	return Internal
@@ -135,6 +134,14 @@ func (p *Problems) Addf(field string, value any, format string, args ...any) {
 	p.Add(field, fmt.Sprint(value), fmt.Sprintf(format, args...), "")
 }
 
+// AtMost adds a problem if a list has more than most entries, and reports whether it has not.
+func (p *Problems) AtMost(field string, n, most int) bool {
+	if n > most {
+		p.Addf(field, fmt.Sprint(n, " entries"), "has more than %d entries", most)
+	}
+	return n <= most
+}
+
 // Nest adds the problems of an inner value under a path.
 func (p *Problems) Nest(path string, err error) {
 	if err == nil {
@@ -153,8 +160,7 @@ func (p *Problems) Nest(path string, err error) {
 	}
 }
 
-// Err returns an [Invalid] error with all problems, or nil if there are none. It cuts message, which may contain a name that
-// is too long.
+// Err returns an [Invalid] error with all problems, or nil. It cuts message, which may contain a name that is too long.
 func (p Problems) Err(message string) error {
 	if len(p) == 0 {
 		return nil

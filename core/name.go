@@ -49,9 +49,7 @@ const (
 
 // CheckTags checks that tags are at most [MaxTags] names.
 func CheckTags(p *Problems, tags []string) {
-	if len(tags) > MaxTags {
-		p.Addf("tags", len(tags), "has more than %d entries", MaxTags)
-	}
+	p.AtMost("tags", len(tags), MaxTags)
 	for _, tag := range tags {
 		if !NameRule.MatchString(tag) {
 			p.Add("tags", tag, "is not a tag", NameHint)

@@ -1,7 +1,6 @@
 package core
 
-// Page is a part of a list, with the cursor of the next part. The page of a log has a next cursor even at its end, because
-// a log can grow.
+// Page is a part of a list, with the cursor of the next part. The page of a log always has one, because a log can grow.
 type Page[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next,omitempty" doc:"Cursor for the next page; empty on the last"`

@@ -31,6 +31,20 @@ func TestErrorsForPeople(t *testing.T) {
 	}
 }
 
+// A list that is too long is shown by its length, not by a number that looks like its value.
+func TestAListThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	var p Problems
+	CheckTags(&p, strings.Split(strings.Repeat("x", MaxTags), ""))
+	if len(p) > 0 {
+		t.Errorf("%d tags are refused: %v", MaxTags, p)
+	}
+	CheckTags(&p, strings.Split(strings.Repeat("x", 40), ""))
+	if got, want := fmt.Sprint(p.Err("task")), `task: tags "40 entries": has more than 32 entries`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestErrorsForMachines(t *testing.T) {
 	t.Parallel()
 	e := Errorf(Unavailable, "open %s: %w", "db", fs.ErrNotExist)

@@ -48,9 +48,7 @@ func (f Fair) Validate() error {
 	} else if strings.TrimSpace(f.Key) == "" {
 		p.Add("key", f.Key, "is missing", KeyHint)
 	}
-	if len(f.Weights) > MaxWeights {
-		p.Addf("weights", len(f.Weights), "are more than %d", MaxWeights)
-	}
+	p.AtMost("weights", len(f.Weights), MaxWeights)
 	for _, value := range slices.Sorted(maps.Keys(f.Weights)) {
 		switch weight := f.Weights[value]; {
 		case weight < 1 || weight > MaxWeight:

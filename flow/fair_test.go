@@ -146,7 +146,7 @@ func TestFairIsChecked(t *testing.T) {
 	}
 	for want, f := range map[string]Fair{
 		"":           {Key: "input.customer", Weights: map[string]int{"acme": 100, "": 1}},
-		"is missing": {Key: " "}, "names": {Key: "output.x"}, "are more than 100": {Key: "task", Weights: many},
+		"is missing": {Key: " "}, "names": {Key: "output.x"}, "has more than 100 entries": {Key: "task", Weights: many},
 		`"a" is outside 1 to 100`: {Key: "task", Weights: map[string]int{"a": 0}}, "is outside": {Key: "task", Weights: map[string]int{"a": 101}},
 		"over 200 bytes": {Key: "task", Weights: map[string]int{strings.Repeat("x", 201): 2}},
 	} {

@@ -154,9 +154,7 @@ func LimitsWithDefaults(all []Limit) []Limit {
 
 // CheckLimits adds to p the problems of limits that have their defaults.
 func CheckLimits(p *core.Problems, all []Limit) {
-	if len(all) > MaxLimits {
-		p.Addf("limits", len(all), "has more than %d entries", MaxLimits)
-	}
+	p.AtMost("limits", len(all), MaxLimits)
 	names := map[string]bool{}
 	for i, l := range all {
 		field := fmt.Sprintf("limits[%d]", i)

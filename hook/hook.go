@@ -160,7 +160,7 @@ func (h Hook) validateDelivery(p *core.Problems) {
 
 func (h Hook) validateOn(p *core.Problems) {
 	if len(h.On) > MaxPatterns {
-		p.Addf("on", len(h.On), "has more than %d entries", MaxPatterns)
+		p.AtMost("on", len(h.On), MaxPatterns)
 		return
 	}
 	if len(h.On) == 0 {
@@ -187,7 +187,7 @@ const maxPattern = 200
 
 func checkPatterns(p *core.Problems, field string, patterns []string) {
 	if len(patterns) > MaxPatterns {
-		p.Addf(field, len(patterns), "has more than %d entries", MaxPatterns)
+		p.AtMost(field, len(patterns), MaxPatterns)
 		return
 	}
 	for i, text := range patterns {

@@ -341,7 +341,7 @@ func (w WorkerInfo) Validate() error {
 		p.Add("kinds", "", "is missing", "a worker runs at least one kind")
 	}
 	if len(w.Funcs) > MaxFuncs {
-		p.Add("funcs", fmt.Sprint(len(w.Funcs)), fmt.Sprintf("has more than %d entries", MaxFuncs), "divide the handlers among several workers")
+		p.Add("funcs", fmt.Sprint(len(w.Funcs), " entries"), fmt.Sprintf("has more than %d entries", MaxFuncs), "divide the handlers among several workers")
 	}
 	for _, f := range w.Funcs {
 		core.CheckName(&p, "funcs", f)
@@ -362,9 +362,7 @@ func (w WorkerInfo) Validate() error {
 
 // checkServed records the problems of the queues of a worker.
 func checkServed(p *core.Problems, queues map[string]int, byTicket []string) {
-	if len(queues) > MaxQueues {
-		p.Addf("queues", len(queues), "has more than %d entries", MaxQueues)
-	}
+	p.AtMost("queues", len(queues), MaxQueues)
 	for name, slots := range queues {
 		core.CheckName(p, "queues", name)
 		if slots < 0 || slots > MaxConcurrency {
@@ -392,15 +390,9 @@ func (c ClaimRequest) Validate() error {
 	if len(c.Without) > len(task.Kinds) {
 		p.Addf("without", len(c.Without), "has more entries than there are kinds")
 	}
-	if len(c.Tickets) > MaxTickets {
-		p.Addf("tickets", len(c.Tickets), "has more than %d entries", MaxTickets)
-	}
-	if len(c.Want) > MaxQueues {
-		p.Addf("want", len(c.Want), "has more than %d entries", MaxQueues)
-	}
-	if len(c.Ahead) > MaxQueues {
-		p.Addf("ahead", len(c.Ahead), "has more than %d entries", MaxQueues)
-	}
+	p.AtMost("tickets", len(c.Tickets), MaxTickets)
+	p.AtMost("want", len(c.Want), MaxQueues)
+	p.AtMost("ahead", len(c.Ahead), MaxQueues)
 	return p.Err("claim")
 }
 

@@ -55,9 +55,7 @@ func (g Progress) Validate() error {
 	if clean, cut := core.CleanText(g.Message, MaxProgressMessage); cut || clean != g.Message {
 		p.Addf("message", g.Message, "must be plain text of at most %d bytes", MaxProgressMessage)
 	}
-	if len(g.Counters) > MaxCounters {
-		p.Addf("counters", len(g.Counters), "has more than %d entries", MaxCounters)
-	}
+	p.AtMost("counters", len(g.Counters), MaxCounters)
 	for name := range g.Counters {
 		if clean, cut := core.CleanText(name, MaxCounterName); cut || clean != name || name == "" {
 			p.Addf("counters", name, "must have names of plain text of at most %d bytes", MaxCounterName)

@@ -204,9 +204,7 @@ func (m Monitor) Validate(now time.Time) error {
 			p.Add(path, name, "is the monitor itself", "")
 		}
 	}
-	if len(m.DependsOn) > MaxDepends {
-		p.Addf("depends_on", len(m.DependsOn), "has more than %d entries", MaxDepends)
-	}
+	p.AtMost("depends_on", len(m.DependsOn), MaxDepends)
 	return p.Err(fmt.Sprintf("monitor %q", m.Name))
 }
 

@@ -98,7 +98,7 @@ func (w Window) validateRules(p *core.Problems, now time.Time) {
 		p.Addf("lasts", w.Lasts, "is outside %s to %s", MinLasts, MaxLasts)
 	}
 	if len(w.Rules) > schedule.MaxRules {
-		p.Addf("rules", len(w.Rules), "has more than %d entries", schedule.MaxRules)
+		p.AtMost("rules", len(w.Rules), schedule.MaxRules)
 		return
 	}
 	for i, r := range w.Rules {

@@ -74,7 +74,7 @@ func (s StatusPage) Validate(_ time.Time) error {
 		p.Nest("subscribe", s.Subscribe.validate())
 	}
 	if len(s.Sections) > MaxSections {
-		p.Addf("sections", len(s.Sections), "has more than %d entries", MaxSections)
+		p.AtMost("sections", len(s.Sections), MaxSections)
 		return p.Err(fmt.Sprintf("status page %q", s.Name))
 	}
 	for i, section := range s.Sections {
@@ -89,7 +89,7 @@ func (s StatusSection) validate() error {
 	core.CheckNames(&p, "monitors", s.Monitors, MaxSectionMonitors)
 	core.CheckTags(&p, s.Tags)
 	if len(s.Titles) > MaxSectionMonitors {
-		p.Addf("titles", len(s.Titles), "has more than %d entries", MaxSectionMonitors)
+		p.AtMost("titles", len(s.Titles), MaxSectionMonitors)
 		return p.Err("section")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Titles)) {

@@ -94,7 +94,7 @@ func (r Rule) times(p *core.Problems, path string, s Schedule, zone *time.Locati
 		return r.every(p, path, s)
 	}
 	if len(r.At) > MaxInstants {
-		p.Addf(path+".at", len(r.At), "has more than %d entries", MaxInstants)
+		p.AtMost(path+".at", len(r.At), MaxInstants)
 		return nil
 	}
 	t, err := cron.NewAt(r.At...)

@@ -162,7 +162,7 @@ func (s Schedule) Validate(now time.Time) error {
 	s.validatePolicy(&p)
 	s.validateSpan(&p, now)
 	if len(s.Rules) > MaxRules {
-		p.Addf("rules", len(s.Rules), "has more than %d entries", MaxRules)
+		p.AtMost("rules", len(s.Rules), MaxRules)
 		return p.Err(fmt.Sprintf("schedule %q", s.Name))
 	}
 	readable := s // a bad choice was reported above and need not be reported again for each rule
@@ -202,7 +202,7 @@ func (s Schedule) validatePolicy(p *core.Problems) {
 		p.Add("on_blackout", string(s.OnBlackout), "is not a choice", "one of skip, next_open")
 	}
 	if len(s.Blackout)+len(s.Within) > MaxCalendars {
-		p.Addf("blackout", len(s.Blackout)+len(s.Within), "and within have more than %d entries together", MaxCalendars)
+		p.Addf("blackout", fmt.Sprint(len(s.Blackout)+len(s.Within), " entries"), "and within have more than %d entries together", MaxCalendars)
 	}
 	if s.CatchupWindow < core.Duration(core.OnTime) || s.CatchupWindow > task.MaxEvery {
 		p.Addf("catchup_window", s.CatchupWindow, "is outside %s to %s", core.OnTime, task.MaxEvery)

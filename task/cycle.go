@@ -62,7 +62,7 @@ func (c Cycle) names() string {
 func (c Cycle) validate() error {
 	var p core.Problems
 	if len(c.Members) == 0 || len(c.Members) > MaxMembers {
-		p.Addf("members", len(c.Members), "has not between 1 and %d entries", MaxMembers)
+		p.Addf("members", fmt.Sprint(len(c.Members), " entries"), "has not between 1 and %d entries", MaxMembers)
 	}
 	if c.Stagger < 0 || c.Stagger > MaxStagger {
 		p.Addf("stagger", c.Stagger, "is outside 0s to %s", MaxStagger)

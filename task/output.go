@@ -53,9 +53,7 @@ func (s *Sandboxed) Validate() error {
 	if s == nil {
 		return nil
 	}
-	if len(s.Outputs) > MaxOutputs {
-		p.Addf("outputs", len(s.Outputs), "has more than %d entries", MaxOutputs)
-	}
+	p.AtMost("outputs", len(s.Outputs), MaxOutputs)
 	for i, o := range s.Outputs {
 		if i >= MaxOutputs {
 			break
@@ -63,12 +61,10 @@ func (s *Sandboxed) Validate() error {
 		p.Nest(fmt.Sprintf("outputs[%d]", i), o.Validate())
 	}
 	for field, lines := range map[string][]string{"layers": s.Layers, "missing": s.Missing, "sha256": {s.SHA256}, "isolation": {string(s.Isolation)}, "network": {s.Network}} {
-		if len(lines) > maxSandboxLines {
-			p.Addf(field, len(lines), "has more than %d entries", maxSandboxLines)
-		}
+		p.AtMost(field, len(lines), maxSandboxLines)
 		for _, line := range lines {
 			if len(line) > maxSandboxLine {
-				p.Addf(field, len(line), "has an entry of more than %d bytes", maxSandboxLine)
+				p.Addf(field, core.Plural(len(line), "byte"), "has an entry of more than %d bytes", maxSandboxLine)
 				break
 			}
 		}

@@ -215,9 +215,7 @@ func (t Task) validateKind(p *core.Problems) {
 
 func (t Task) validateConditions(p *core.Problems) {
 	for field, list := range map[string][]string{"conditions": t.Conditions, "warnings": t.Warnings} {
-		if len(list) > MaxConditions {
-			p.Addf(field, len(list), "has more than %d entries", MaxConditions)
-		}
+		p.AtMost(field, len(list), MaxConditions)
 		if len(list) > 0 && t.Kind.Info().Values == "" {
 			p.Add(field, "", "cannot be judged for kind "+string(t.Kind), "its own end says whether it went well")
 		}

@@ -183,9 +183,7 @@ func (g Program) validate() error {
 
 // validateWords checks arguments and environment.
 func (g Program) validateWords(p *core.Problems) {
-	if len(g.Args) > MaxProgramArgs {
-		p.Addf("args", len(g.Args), "has more than %d entries", MaxProgramArgs)
-	}
+	p.AtMost("args", len(g.Args), MaxProgramArgs)
 	sum := 0
 	for i, arg := range g.Args {
 		sum += len(arg)

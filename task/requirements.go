@@ -62,9 +62,7 @@ func ValidLabels(labels map[string]string) error {
 
 // CheckLabels adds to p the problems of labels of a task or worker.
 func CheckLabels(p *core.Problems, labels map[string]string, most int) {
-	if len(labels) > most {
-		p.Addf("labels", len(labels), "has more than %d entries", most)
-	}
+	p.AtMost("labels", len(labels), most)
 	for name, value := range labels {
 		if !core.NameRule.MatchString(name) {
 			p.Add("labels", name, "is not the name of a label", core.NameHint)

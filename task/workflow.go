@@ -149,7 +149,7 @@ func isStepName(name string) bool {
 func (w Workflow) validate() error {
 	var p core.Problems
 	if len(w.Steps) == 0 || len(w.Steps) > MaxSteps {
-		p.Addf("steps", len(w.Steps), "has not between 1 and %d entries", MaxSteps)
+		p.Addf("steps", fmt.Sprint(len(w.Steps), " entries"), "has not between 1 and %d entries", MaxSteps)
 		return p.Err("workflow")
 	}
 	seen := map[string]bool{}
@@ -181,7 +181,7 @@ func (w Workflow) validate() error {
 
 func (w Workflow) validateNeeds(p *core.Problems, path string, s Step) {
 	if len(s.Needs) > MaxSteps {
-		p.Addf(path, len(s.Needs), "has more than %d entries", MaxSteps)
+		p.AtMost(path, len(s.Needs), MaxSteps)
 		return
 	}
 	for k, need := range s.Needs {
@@ -250,9 +250,7 @@ func (s Step) validate() error {
 	if s.ForEach != "" && len(s.Matrix) > 0 {
 		p.Add("matrix", "", "cannot stand beside for_each", "keep one of them")
 	}
-	if len(s.Matrix) > MaxMatrix {
-		p.Addf("matrix", len(s.Matrix), "has more than %d entries", MaxMatrix)
-	}
+	p.AtMost("matrix", len(s.Matrix), MaxMatrix)
 	if s.AtOnce != 0 && !s.Many() {
 		p.Add("at_once", fmt.Sprint(s.AtOnce), "is for steps with for_each or matrix", "")
 	}
@@ -274,7 +272,7 @@ func checkExpression(p *core.Problems, field, text string) {
 
 func checkExpressions(p *core.Problems, field string, texts map[string]string) {
 	if len(texts) > MaxStepFields {
-		p.Addf(field, len(texts), "has more than %d entries", MaxStepFields)
+		p.AtMost(field, len(texts), MaxStepFields)
 		return
 	}
 	for name, text := range texts {

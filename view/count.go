@@ -59,9 +59,7 @@ func (s Selection) Validate() error {
 	if s.Sample != 0 && (!s.DryRun || s.Sample < 0) {
 		p.Addf("sample", s.Sample, "goes with a dry run, and is a number of ids")
 	}
-	if len(s.IDs) > core.MaxBatch {
-		p.Addf("ids", len(s.IDs), "has more than %d entries", core.MaxBatch)
-	}
+	p.AtMost("ids", len(s.IDs), core.MaxBatch)
 	if len(s.Note) > core.MaxDescription {
 		p.Addf("note", s.Note, "has more than %d bytes", core.MaxDescription)
 	}

@@ -41,9 +41,7 @@ func (n Named) Validate() error {
 		field string
 		of    []string
 	}{{"task", n.Tasks}, {"schedule", n.Schedules}, {"monitor", n.Monitors}, {"queue", n.Queues}} {
-		if len(names.of) > MaxTitles {
-			p.Addf(names.field, len(names.of), "has more than %d names", MaxTitles)
-		}
+		p.AtMost(names.field, len(names.of), MaxTitles)
 	}
 	return p.Err("titles")
 }
