@@ -136,6 +136,7 @@ func (g *Grid) Write(w io.Writer) {
 	g.leaveOut()
 	widths := make([]int, len(g.head))
 	copy(widths, g.Least)
+	g.Least = widths
 	for _, row := range append([][]string{g.head}, g.rows...) {
 		for i, cell := range row {
 			widths[i] = max(widths[i], lipgloss.Width(cell))
@@ -145,14 +146,23 @@ func (g *Grid) Write(w io.Writer) {
 	for i, h := range g.head {
 		head[i] = g.Paint(StyleHead, h)
 	}
-	WriteRow(w, head, widths)
+	writeRow(w, head, widths)
 	for _, row := range g.rows {
-		WriteRow(w, row, widths)
+		writeRow(w, row, widths)
 	}
 }
 
-// WriteRow writes one row with these minimum widths of columns.
-func WriteRow(w io.Writer, row []string, widths []int) {
+// WriteNext writes one more row below the table. A cell that is wider than its column widens the column of the rows to come.
+func (g *Grid) WriteNext(w io.Writer, row []string) {
+	for i, cell := range row {
+		row[i] = inLine.Replace(cell)
+		g.Least[i] = max(g.Least[i], lipgloss.Width(row[i]))
+	}
+	writeRow(w, row, g.Least)
+}
+
+// writeRow writes one row with these minimum widths of columns.
+func writeRow(w io.Writer, row []string, widths []int) {
 	var b strings.Builder
 	for i, cell := range row {
 		b.WriteString(cell)

@@ -25,7 +25,7 @@ func watchJobs(ctx context.Context, c *cli.CLI, s *cli.Conn, list func() (core.P
 		return err
 	}
 	g := jobGrid(c)
-	g.Least = []int{6, 16, 9, 4, 9, 6, 16, 0} // later rows must fit the same columns
+	g.Least = []int{6, 16, 9, 4, 14, 11, 16, 0} // most rows to come fit: in 23 h 59 min
 	slices.Reverse(p.Items)
 	if c.Output == "table" {
 		drawJobs(c.Stdout, g, s, p.Items)
@@ -67,7 +67,7 @@ func watchJobs(ctx context.Context, c *cli.CLI, s *cli.Conn, list func() (core.P
 				}
 				continue
 			}
-			cli.WriteRow(c.Stdout, jobRow(g, s, *e.Job, time.Now()), g.Least)
+			g.WriteNext(c.Stdout, jobRow(g, s, *e.Job, time.Now()))
 		}
 	}
 	return nil
