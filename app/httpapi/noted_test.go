@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/belfry-run/belfry/app/httpapi/internal/apitest"
+	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/job"
 )
 
@@ -41,5 +42,26 @@ func TestRefusalsAndEnqueuesAreRecordedOnceAMinute(t *testing.T) {
 	}
 	if got := kept.Lines(); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// An enqueue by a page of this node, whose calls take no socket, is not said to come through the API.
+func TestEnqueuesOfPagesAreRecordedAsSuch(t *testing.T) {
+	t.Parallel()
+	var kept apitest.Audit
+	b := setup(t, func(o *Options) { o.Audit = &kept })
+	b.when("Enqueue", func(context.Context, []any) (any, error) {
+		return []job.Enqueued{{Job: job.Job{Namespace: "team-a", Task: "t"}}}, nil
+	})
+	pages, err := client.New("http://localhost", "team", client.Options{Transport: b.server.Transport()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pages.Enqueue(t.Context(), []job.NewJob{{Task: "t"}}); err != nil {
+		t.Fatal(err)
+	}
+	b.server.Close()
+	if got, want := kept.Lines(), []string{"team-a: token:team enqueue task t (through the web interface)"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -118,9 +118,13 @@ func (a *API) noteRefusal(c *Call, p *wire.Problem) {
 
 // NoteEnqueue records who enqueued jobs of a task.
 func (a *API) NoteEnqueue(c *Call, jobs []job.Enqueued) {
+	through := "through the API"
+	if isInProcess(c.r.Context()) {
+		through = "through the web interface"
+	}
 	for _, e := range jobs {
 		if !e.Existing {
-			a.notes.Add(noted{namespace: e.Job.Namespace, Actor: c.Token.Actor(), Action: "enqueue", Noun: "task", Name: e.Job.Task, note: "through the API"}, 1, false)
+			a.notes.Add(noted{namespace: e.Job.Namespace, Actor: c.Token.Actor(), Action: "enqueue", Noun: "task", Name: e.Job.Task, note: through}, 1, false)
 		}
 	}
 }
