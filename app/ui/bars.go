@@ -19,6 +19,8 @@ type bars struct {
 	Paths  template.HTML // made here, of numbers and dates alone
 	Label  string
 	First  moment
+	Folds  bool   // a narrow window shows the newest two thirds alone
+	Newest moment // first day of them
 	Count  int
 	Bad    []badDay // newest first
 }
@@ -42,6 +44,8 @@ const (
 	hangMax   = 23 // of downtime beside which there was time up
 	hangAll   = 26 // of a day without any
 	hangGap   = 2
+
+	foldedDays = 60 // that fit in any window
 )
 
 func newBars(e view.BoardEntry) bars {
@@ -57,6 +61,7 @@ func newBars(e view.BoardEntry) bars {
 	b.Paths = template.HTML(paths.String())
 	if len(e.Days) > 0 {
 		b.First = moment{e.Days[0].Day}
+		b.Folds, b.Newest = len(e.Days) > foldedDays, moment{e.Days[len(e.Days)/3].Day}
 	}
 	b.Label = b.label(e)
 	return b

@@ -50,7 +50,7 @@ func TestTheJSONOfAStatusPageIsItsBoard(t *testing.T) {
 // elements that a page is made of, and nothing else: a hostile name that became
 // an element or an attribute would show here.
 var (
-	elements   = words("html head meta title link body header main section footer h1 h2 h3 h4 p ul li span b a time details summary svg g path circle rect")
+	elements   = words("html head meta title link body header main section div footer h1 h2 h3 h4 p ul li span b a time details summary svg g path circle rect")
 	attributes = words("lang charset name content rel type title href class id aria-labelledby aria-label aria-hidden role dir datetime viewbox preserveaspectratio d cx cy r rx width height")
 )
 

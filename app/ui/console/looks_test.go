@@ -100,3 +100,22 @@ func TestDeleteStandsApartFromEdit(t *testing.T) {
 		}
 	}
 }
+
+// A bar of uptime is at least 3 pixels wide with a gap beside it, wherever it stands, so that one day can be told from the next.
+func TestBarsOfUptimeAreWideEnough(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	must(s.CreateMonitor(t.Context(), monitor.Monitor{Name: "shop", Check: task.Task{HTTP: &task.HTTP{URL: "http://localhost/"}}}))(s)
+	b := s.at("/monitors")
+	for _, path := range []string{"/monitors?span=90d", "/monitors?span=24h", "/monitors?view=grid&span=90d", "/monitors/shop"} {
+		b.Visit(s.url + path)
+		for _, width := range []int{1600, 1200, 1024, 880, 390, 320} {
+			b.Emulate("light", width)
+			var bar float64
+			if b.Eval(`(e => e.getBoundingClientRect().width / e.viewBox.baseVal.width * 3)(document.querySelector('svg.uptime'))`, &bar); bar < 2.99 {
+				t.Errorf("%s has bars of %.2f pixels in a window of %d", path, bar, width)
+			}
+			b.Layout()
+		}
+	}
+}

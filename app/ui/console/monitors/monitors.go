@@ -166,7 +166,7 @@ func (p *page) barsOf(all []view.MonitorView, span monitor.BarSpan) (map[string]
 
 // BarsOf are those of one monitor of the list.
 func (d monitorsData) BarsOf(v view.MonitorView) uptimeBars {
-	return newUptimeBars(d.Bars[v.Namespace+"/"+v.Name], v.CreatedAt, d.Now)
+	return newUptimeBars(fewer(d.Bars[v.Namespace+"/"+v.Name], d.Now), v.CreatedAt, d.Now)
 }
 
 // usualSpan is the span of the bars of the oldest monitor of the list.

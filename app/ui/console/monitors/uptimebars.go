@@ -2,6 +2,7 @@ package monitors
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,6 +70,39 @@ func newUptimeBars(b monitor.Bars, created, now time.Time) uptimeBars {
 	return u
 }
 
+// fewer merges bars for a list, whose columns are narrow: 90 days become 30 bars of 3 days, and 48 half hours 24 of an hour.
+func fewer(b monitor.Bars, now time.Time) monitor.Bars {
+	by := max((len(b.Bars)+listedBars-1)/listedBars, 1)
+	merged := b
+	merged.Step, merged.Bars = b.Step*core.Duration(by), make([]monitor.UptimeBar, 0, len(b.Bars)/by)
+	for part := range slices.Chunk(b.Bars, by) {
+		one := monitor.UptimeBar{From: part[0].From}
+		var whole, covered, known time.Duration
+		for _, bar := range part {
+			length := min(b.Step.D(), now.Sub(bar.From)) // the last is not over yet
+			seen := time.Duration(bar.Coverage * float64(length))
+			whole, covered = whole+length, covered+seen
+			one.Down, one.Maintenance, one.Paused = one.Down+bar.Down, one.Maintenance+bar.Maintenance, one.Paused+bar.Paused
+			if bar.Ratio != nil {
+				known += max(seen-bar.Maintenance.D(), bar.Down.D())
+			}
+			if bar.Ratio != nil && one.Ratio == nil {
+				one.Ratio = new(float64)
+			}
+		}
+		if whole > 0 {
+			one.Coverage = float64(covered) / float64(whole)
+		}
+		if one.Ratio != nil {
+			if *one.Ratio = 1; known > 0 {
+				*one.Ratio = 1 - float64(one.Down)/float64(known)
+			}
+		}
+		merged.Bars = append(merged.Bars, one)
+	}
+	return merged
+}
+
 const noData = "no data"
 
 // saidOf describes a bar in words.
@@ -92,8 +126,11 @@ func (u *uptimeBars) add(first int, said string, bars []monitor.UptimeBar, step 
 	if !u.Days {
 		to, layout = to.Add(step.D()), "15:04"
 	}
+	if u.Days {
+		to = to.Add(step.D() - 24*time.Hour) // a bar may have several days
+	}
 	title := from.Format(layout)
-	if len(bars) > 1 {
+	if !u.Days || to.After(from) {
 		title += " to " + to.Format(layout)
 	}
 	part := uptimePart{Title: title + " UTC: " + said}
@@ -161,5 +198,6 @@ func upText(ratio *float64) string {
 const (
 	allSeen      = 0.9995 // from this coverage on, it was seen all the time
 	uptimeHeight = 28
-	uptimeStep   = 5
+	uptimeStep   = 4 // a bar of 3 and a gap of 1
+	listedBars   = 30
 )

@@ -67,7 +67,7 @@ func TestBarsAndChartsBeginAtTheFirstData(t *testing.T) {
 		t.Errorf("%q %q", u.Seen, u.Label)
 	}
 	b.Bars = append(b.Bars, monitor.UptimeBar{From: now.Add(-30 * time.Minute), Ratio: &one, Coverage: 1})
-	if u := newUptimeBars(b, now.Add(-6*time.Minute), now); len(u.Parts) != 1 || !strings.HasSuffix(u.Parts[0].Title, "up") || u.Width != 9 {
+	if u := newUptimeBars(b, now.Add(-6*time.Minute), now); len(u.Parts) != 1 || !strings.HasSuffix(u.Parts[0].Title, "up") || u.Width != 7 {
 		t.Errorf("a new monitor has bars from before it was there: %+v", u)
 	}
 	if u := newUptimeBars(b, now.Add(-60*24*time.Hour), now); len(u.Parts) != 2 || u.Seen != "under 1 % coverage" {
@@ -91,10 +91,10 @@ func TestBarsThatAreAlikeAreOneShape(t *testing.T) {
 		got = append(got, text)
 	}
 	want := []string{
-		"Sun 1 Nov UTC: no data none M0 24h4v4h-4z",
-		"Mon 2 Nov to Tue 3 Nov UTC: up good M5 0h4v28h-4zm5 0h4v28h-4z",
-		"Wed 4 Nov UTC: 50 % up, down 12 h bad M15 0h4v15h-4z good M15 17h4v11h-4z",
-		"Thu 5 Nov UTC: up good M20 0h4v28h-4z",
+		"Sun 1 Nov UTC: no data none M0 24h3v4h-3z",
+		"Mon 2 Nov to Tue 3 Nov UTC: up good M4 0h3v28h-3zm4 0h3v28h-3z",
+		"Wed 4 Nov UTC: 50 % up, down 12 h bad M12 0h3v15h-3z good M12 17h3v11h-3z",
+		"Thu 5 Nov UTC: up good M16 0h3v28h-3z",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%s", strings.Join(got, "\n"))
@@ -103,5 +103,54 @@ func TestBarsThatAreAlikeAreOneShape(t *testing.T) {
 	b.Bars[1].From = b.Bars[0].From.Add(30 * time.Minute)
 	if title := newUptimeBars(b, time.Time{}, b.Bars[1].From).Parts[0].Title; title != "00:00 to 01:00 UTC: up" {
 		t.Error(title)
+	}
+}
+
+// The bars of a list stand for the same time as those that they merge: downtime adds up, and what was up is known of what was seen.
+func TestBarsOfAListAreMerged(t *testing.T) {
+	first := time.Date(2026, 9, 2, 0, 0, 0, 0, time.UTC)
+	now := first.Add(90*24*time.Hour - 12*time.Hour)
+	one, half, all := 1.0, 0.5, time.Duration(0)
+	b := monitor.Bars{Monitor: "m", Ratio: &half, Step: core.Duration(24 * time.Hour)}
+	for n := range 90 {
+		bar := monitor.UptimeBar{From: first.AddDate(0, 0, n), Ratio: &one, Coverage: 1}
+		switch {
+		case n < 3:
+			bar.Ratio, bar.Coverage = nil, 0
+		case n == 4:
+			bar.Ratio, bar.Down = &half, core.Duration(12*time.Hour)
+		case n == 10:
+			bar.Ratio, bar.Coverage, bar.Maintenance = nil, 1, core.Duration(24*time.Hour)
+		case n == 89: // half of it is to come
+			bar.Ratio, bar.Down = &half, core.Duration(6*time.Hour)
+		}
+		all += bar.Down.D()
+		b.Bars = append(b.Bars, bar)
+	}
+	m := fewer(b, now)
+	if len(m.Bars) != 30 || m.Step.D() != 72*time.Hour {
+		t.Fatalf("%d bars of %s", len(m.Bars), m.Step)
+	}
+	for _, bar := range m.Bars {
+		all -= bar.Down.D()
+	}
+	if all != 0 {
+		t.Errorf("%v of downtime is missing", all)
+	}
+	for i, want := range map[int]string{0: noData, 1: "83.333 % up, down 12 h", 2: "up", 3: "up", 29: "90 % up, down 6 h"} {
+		if got := saidOf(m.Bars[i]); got != want {
+			t.Errorf("bar %d says %q, want %q", i, got, want)
+		}
+	}
+	var titles []string
+	for _, p := range newUptimeBars(m, time.Time{}, now).Parts {
+		titles = append(titles, p.Title)
+	}
+	want := []string{"Wed 2 Sep to Fri 4 Sep UTC: no data", "Sat 5 Sep to Mon 7 Sep UTC: 83.333 % up, down 12 h", "Tue 8 Sep to Fri 27 Nov UTC: up", "Sat 28 Nov to Mon 30 Nov UTC: 90 % up, down 6 h"}
+	if !slices.Equal(titles, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(titles, "\n"), strings.Join(want, "\n"))
+	}
+	if few := fewer(monitor.Bars{Step: b.Step}, now); len(few.Bars) != 0 {
+		t.Errorf("none became %d", len(few.Bars))
 	}
 }
