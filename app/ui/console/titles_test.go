@@ -152,3 +152,24 @@ func changeTitle(b *browser.Tab, to string) {
 	b.Eval(`(document.querySelectorAll('details.drawer').forEach(d => d.open = true), document.querySelector('[name=title]').value = `+strconv.Quote(to)+`, true)`, new(bool))
 	b.Follow("form .main[value=save]")
 }
+
+// The window of a page is titled as people call its object, so that tabs of a browser can be told apart.
+func TestTitlesOfWindows(t *testing.T) {
+	t.Parallel()
+	s := titledSite(t)
+	v := s.visitor(s.admin)
+	for path, want := range map[string]string{
+		"/monitors/shop": russian + " – monitor", "/monitors/shop/results": "Results of " + russian, "/monitors/shop/settings": "Settings of " + russian,
+		"/monitors/shop/alerts": "Alerts of " + russian, "/monitors/shop/edit": "Edit " + russian, "/incidents/1": "Incident 1: " + russian,
+		"/jobs/1": "Job 1: " + hebrew, "/tasks/backup": hebrew + " – task", "/tasks/backup/edit": "Edit task " + hebrew, "/tasks/plain/edit": "Edit task plain",
+		"/schedules/backup/edit": "Edit schedule " + hebrew, "/schedules/backup/backfill": "Backfill of " + hebrew, "/schedules/backup/trigger": "Run schedule " + hebrew + " now",
+		"/cycles/round/edit": "Edit cycle Runde " + hebrew, "/queues/shop/edit": "Edit queue " + russian, "/calendars/shop/edit": "Edit calendar " + russian,
+	} {
+		status, body := v.get(path)
+		_, rest, _ := strings.Cut(body, "<title>")
+		got, _, _ := strings.Cut(rest, "</title>")
+		if status != 200 || got != want+" – Belfry" {
+			t.Errorf("%s: %d %q, want %q", path, status, got, want+" – Belfry")
+		}
+	}
+}

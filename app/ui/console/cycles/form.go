@@ -97,6 +97,9 @@ func (f *cycleForm) fill(t task.Task) {
 	}
 }
 
+// Called is the cycle for people.
+func (f *cycleForm) Called() string { return cmp.Or(f.title, f.Saved) }
+
 // show shows the form, with its faults.
 func (f *cycleForm) show(p *page, refused error) error {
 	if err := p.Allow(access.ScopeAdmin); err != nil {

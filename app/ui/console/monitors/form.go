@@ -130,7 +130,7 @@ func (p *page) monitorForm(kind task.Kind, name string, values url.Values, err e
 		d.Try = "Try it"
 	}
 	if name != "" {
-		d.Title, d.Action, d.Back, d.Save = "Edit "+name, p.Link("monitors", name, "edit"), p.Link("monitors", name, "settings"), "Save"
+		d.Title, d.Action, d.Back, d.Save = "Edit "+cmp.Or(values.Get("title"), name), p.Link("monitors", name, "edit"), p.Link("monitors", name, "settings"), "Save"
 		d.Command = p.Command("PUT", p.APIPath("/v1/monitors/"+url.PathEscape(name)), `{"check":{"http":{"url":"https://example.com"}}}`, "monitor", "update", name, "--every", "30s")
 	}
 	return d

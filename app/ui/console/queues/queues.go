@@ -142,6 +142,9 @@ func editQueue(p *page) error {
 	return f.show(p, nil)
 }
 
+// Called is the queue for people.
+func (f queueForm) Called() string { return core.Or(f.title, f.Saved) }
+
 func (f queueForm) show(p *page, refused error) error {
 	if !p.CanEverywhere(access.ScopeAdmin) {
 		return core.Errorf(core.Forbidden, "your token may not change queues").WithHint("it takes one with the scope admin, for all namespaces")

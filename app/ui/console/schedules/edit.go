@@ -14,6 +14,7 @@ import (
 // review is the preview of an edit: the changes that it makes.
 type review struct {
 	Name    string
+	Title   string
 	Hidden  []parts.Fact
 	Changes []change
 	Same    bool // no time changes
@@ -87,7 +88,7 @@ func (p *page) reviewEdit(f *scheduleForm) error {
 		return err
 	}
 	after := f.draft.WithDefaults()
-	d := review{Name: f.Saved.Name, Same: f.Saved.SameTimes(after), Changes: changes(*f.Saved, after)}
+	d := review{Name: f.Saved.Name, Title: f.Saved.Title, Same: f.Saved.SameTimes(after), Changes: changes(*f.Saved, after)}
 	for name, values := range f.Values {
 		if name == "do" || name == "seen" {
 			continue

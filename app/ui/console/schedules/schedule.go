@@ -288,9 +288,10 @@ func deleteSchedule(p *page) error {
 
 // triggerData is the form that runs a schedule's task now.
 type triggerData struct {
-	Name string
-	Text string
-	Err  error
+	Name  string
+	Title string
+	Text  string
+	Err   error
 }
 
 func triggerPage(p *page) error {
@@ -298,7 +299,7 @@ func triggerPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	d := triggerData{Name: s.Name, Text: parts.Pretty(s.Input)}
+	d := triggerData{Name: s.Name, Title: s.Title, Text: parts.Pretty(s.Input)}
 	if len(s.Input) == 0 {
 		task, err := p.api.Task(p.R.Context(), s.Namespace, s.Task)
 		if err != nil {

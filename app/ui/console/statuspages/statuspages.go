@@ -133,7 +133,7 @@ func (p *page) statusPageForm(name string, sections int, values url.Values, err 
 		Command: p.Command("PUT", p.APIPath("/v1/status-pages/public"), `{"title":"How we are","sections":[{"title":"Shop","tags":["shop"]}]}`, "status-page", "set", "public", "--title", "How we are"),
 	}
 	if name != "" {
-		f.Title, f.Action, f.Save = "Status page "+name, p.Link("status-pages", name), "Save"
+		f.Title, f.Action, f.Save = "Status page "+cmp.Or(values.Get("title"), name), p.Link("status-pages", name), "Save"
 		cmd := p.Command("DELETE", p.APIPath("/v1/status-pages/"+url.PathEscape(name)), "", "status-page", "delete", name)
 		f.Delete = &parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete status page " + name + "?", Text: deleteText,
 			Action: p.Link("status-pages", name, "delete"), Cmd: &cmd}

@@ -188,7 +188,7 @@ func editTask(p *page) error {
 		return nil
 	}
 	f := p.form(t.Name)
-	f.Version, f.Kind, f.doc = t.Version(), t.Kind, definitionOf(t)
+	f.Title, f.Version, f.Kind, f.doc = "Edit task "+cmp.Or(t.Title, t.Name), t.Version(), t.Kind, definitionOf(t)
 	if p.Query("as") == "yaml" {
 		f.Whole, f.Text = true, p.written(f.doc)
 	}
