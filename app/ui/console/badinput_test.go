@@ -104,7 +104,7 @@ func TestTenThousandTags(t *testing.T) {
 		many = append(many, fmt.Sprintf("tag-%d", n))
 	}
 	status, body := v.post("/tasks/-new?kind=func", "name", "many", "tags", strings.Join(many, ", "))
-	if status != 422 || !strings.Contains(body, fmt.Sprintf("has more than %d entries", core.MaxTags)) || !strings.Contains(body, "10000 entries") || !strings.Contains(body, "tag-9999") {
+	if status != 422 || !strings.Contains(body, fmt.Sprintf("has more than %d entries", core.MaxTags)) || !strings.Contains(body, "tag-9999") {
 		t.Errorf("%d, %d bytes", status, len(body))
 	}
 }

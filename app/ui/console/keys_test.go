@@ -6,6 +6,9 @@ import (
 
 	"github.com/belfry-run/belfry/app/ui/internal/browser"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/public"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // cursor is the row that has the focus.
@@ -170,4 +173,20 @@ func TestAFirstJobAndScheduleByKeysAlone(t *testing.T) {
 		t.Errorf("%+v", sc)
 	}
 	b.Quiet(s.url)
+}
+
+// The form of an edit begins in its first field, as that of a new object does, and its list of keys stays within reach.
+func TestEditsBeginInTheirFirstField(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	must(s.CreateTask(t.Context(), task.Task{Name: "hello", Kind: task.KindFunc}))(s)
+	must(s.CreateSchedule(t.Context(), schedule.Schedule{Name: "nightly", Task: "hello", Rules: []schedule.Rule{{Cron: "0 3 * * *"}}}))(s)
+	must(s.SaveStatusPage(t.Context(), public.StatusPage{Name: "all"}))(s)
+	must(s.SaveCalendar(t.Context(), schedule.Calendar{Name: "nights"}))(s)
+	b := s.at("/tasks")
+	for _, path := range []string{"/tasks/hello/edit", "/schedules/nightly/edit", "/queues/default/edit", "/status-pages/all", "/calendars/nights/edit"} {
+		b.Visit(s.url + path)
+		b.Until(`document.activeElement === [...document.querySelectorAll('main form[data-draft] :is(input, select, textarea):enabled:not([readonly])')].find(e => e.checkVisibility())`)
+		b.Quiet(s.url)
+	}
 }

@@ -18,10 +18,10 @@ resume();
 // The answer of a form gets a history entry by GET. Otherwise a reload, or a step back to it, asks to send the form again or
 // shows an error page of the browser.
 if (document.referrer.split(/[?#]/)[0] === location.origin + location.pathname) history.replaceState(history.state, '', location.href);
-// The form of a new object has the focus in its first field, or the first with a fault. Not on a touch screen, where the
-// keyboard would cover the form.
-if (location.pathname.endsWith('/-new') && document.activeElement === document.body && !document.querySelector('[autofocus]') && !matchMedia('(pointer: coarse)').matches) {
-  const inputs = [...document.querySelectorAll('main form[data-draft] :is(input, select, textarea)')].filter(e => e.checkVisibility());
+// The form of an object, new or edited, has the focus in its first field, or the first with a fault. Not on a touch screen,
+// where the keyboard would cover the form.
+if ((/\/(-new|edit)$/.test(location.pathname) || document.querySelector('main form[data-draft] input[name=version]')) && document.activeElement === document.body && !document.querySelector('[autofocus]') && !matchMedia('(pointer: coarse)').matches) {
+  const inputs = [...document.querySelectorAll('main form[data-draft] :is(input, select, textarea):enabled:not([readonly])')].filter(e => e.checkVisibility());
   (inputs.find(e => e.matches('[aria-invalid=true]')) ?? inputs[0])?.focus({preventScroll: true});
 }
 goOn();
