@@ -743,6 +743,31 @@ func TestBehindAProxyOnTheSameMachineEveryHostNameIsServed(t *testing.T) {
 	}
 }
 
+func TestTheHostOfThePublicURLIsServedOnLoopback(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	o.PublicURL = "https://belfry.example.com:8443/belfry"
+	a := start(t, o)
+	for host, want := range map[string]int{
+		"belfry.example.com": http.StatusOK, "belfry.example.com:8443": http.StatusOK, "127.0.0.1": http.StatusOK,
+		"evil.example": http.StatusMisdirectedRequest,
+	} {
+		req, err := http.NewRequestWithContext(within(t), http.MethodGet, a.URL()+"/openapi.json", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host, req.Close = host, true
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("host %s: status %d, want %d", host, resp.StatusCode, want)
+		}
+	}
+}
+
 func TestUnknownQueuesAreRefused(t *testing.T) {
 	t.Parallel()
 	o := options(t)

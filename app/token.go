@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -231,11 +233,17 @@ func mayListen(c config.Config, usable bool) error {
 
 // hosts returns the allowed host names of requests on loopback, or nil for any.
 // Without them, a web page could reach the API through a name that resolves to
-// 127.0.0.1. Behind a proxy the names are those of the proxy.
+// 127.0.0.1. Behind a proxy the names are those of the proxy. The name in the
+// public URL is the node's own.
 func hosts(c config.Config) []string {
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil || c.BehindProxy || !config.IsLoopback(c.Listen) {
 		return nil
 	}
-	return []string{"localhost", "127.0.0.1", "::1", host}
+	names := []string{"localhost", "127.0.0.1", "::1", host}
+	if u, err := url.Parse(c.PublicURL); err == nil && u.Host != "" {
+		names = append(names, u.Hostname())
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -205,7 +205,7 @@ func (a *API) knownHost(h http.Handler) http.Handler {
 		open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || isBeat(r.URL.Path)
 		if !open && !slices.ContainsFunc(a.Options.Hosts, func(known string) bool { return strings.EqualFold(hostOnly(known), host) }) {
 			e := core.Errorf(core.Forbidden, "this server does not answer to the host name %q", wire.Shorten(host)).
-				WithHint("use one of %s, or add the name to the server's hosts", strings.Join(a.Options.Hosts, ", "))
+				WithHint("use one of %s, or start the node with the name in --public-url, or with --behind-proxy", strings.Join(a.Options.Hosts, ", "))
 			a.Refuse(r.Context(), w, newProblem(http.StatusMisdirectedRequest, e))
 			return
 		}
