@@ -113,6 +113,7 @@ type ClaimRequest struct {
 	Session string         `json:"session"`
 	Tickets []Ticket       `json:"tickets,omitempty" doc:"Tickets that a broker delivered. Only their jobs are claimed, as far as possible; at most 100"`
 	Want    map[string]int `json:"want" doc:"Most jobs wanted per queue"`
+	Remote  bool           `json:"-"` // the answer is sent with the task of each job, and bounded by their bytes too; set by the node that sends it
 	Ahead   map[string]int `json:"ahead,omitempty" doc:"How many of those wanted are more than the worker has free slots, and would wait in it; default: none"`
 	Without []task.Kind    `json:"without,omitempty" doc:"Kinds of jobs that the worker runs and cannot begin just now"`
 	Wait    core.Duration  `json:"wait,omitempty" doc:"How long to wait when there are none; more than 30s counts as 30s"`

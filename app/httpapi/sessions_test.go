@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/belfry-run/belfry/core"
@@ -60,6 +61,40 @@ func TestJobsOfAQueueWithABrokerAreClaimedByItsTicketsAlone(t *testing.T) {
 	}
 	if c, err := claim(withBroker, "render", tickets...); err != nil || len(c.Jobs) != 1 || c.Jobs[0].Job.Queue != "render" {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// The answer to a claim repeats the task with each job.
+func TestAClaimOverHTTPBringsABoundedNumberOfBytes(t *testing.T) {
+	t.Parallel()
+	s := newStrangers(t)
+	ctx := t.Context()
+	if _, err := s.st.CreateTask(ctx, task.Task{Name: "large", Command: &task.Command{Shell: "true #" + strings.Repeat("x", 200<<10)}}); err != nil {
+		t.Fatal(err)
+	}
+	jobs := make([]job.NewJob, 50)
+	for i := range jobs {
+		jobs[i].Task = "large"
+	}
+	if _, err := s.st.Enqueue(ctx, jobs); err != nil {
+		t.Fatal(err)
+	}
+	session, err := s.worker.OpenSession(ctx, job.WorkerInfo{Name: "w", Kinds: []task.Kind{task.KindCommand}, Queues: map[string]int{"default": 300}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int64]bool{}
+	for claims := 0; len(seen) < len(jobs); claims++ {
+		c, err := s.worker.Claim(ctx, job.ClaimRequest{Session: session.ID, Want: map[string]int{"default": 300}})
+		if err != nil || len(c.Jobs) == 0 || len(c.Jobs)*(200<<10) > 2<<20 {
+			t.Fatalf("claim %d brought %d jobs, %v", claims, len(c.Jobs), err)
+		}
+		for _, j := range c.Jobs {
+			if seen[j.Job.ID] || j.Job.Attempt != 1 {
+				t.Errorf("job %d was leased before, now for attempt %d", j.Job.ID, j.Job.Attempt)
+			}
+			seen[j.Job.ID] = true
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ const cycleBatch = 50
 func (s *Store) StartCycles(ctx context.Context) (out job.Promoted, err error) {
 	err = s.write(ctx, "start cycles", func(c *Change) error {
 		out = job.Promoted{Now: c.Now}
-		rows, err := base.CollectInto(ctx, c.Tx, nil, jobs.ScanReady(), jobs.SelectReady+`
+		rows, err := base.CollectInto(ctx, c.Tx, nil, jobs.ScanReady(nil), jobs.SelectReady+`
 			where kind = 'cycle' and state = 'ready' and queue not in (select name from belfry.queues where paused_at > 0)
 				and (trigger <> 'cycle' or task_id not in (select r.task_id from belfry.cycle_runs r))
 			order by ready_at, id

@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/marks"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -54,6 +55,7 @@ type JobRow struct {
 	Limited bool // the job is under limit keys
 
 	turn        int64            // of a job that was read to be claimed; its Priority includes ageing
+	dropped     bool             // its input was read, and had no room in the claim
 	requirement task.Requirement // of a new job
 	gates       []job.Gate       // of a new job
 }
@@ -73,8 +75,8 @@ func ScanJob(rows base.Rows) (j JobRow, err error) {
 }
 
 // ScanReady scans ready jobs, and more columns after those of each job. A claim reads many rows, so all of them use the same
-// scan destinations.
-func ScanReady(more ...any) func(base.Rows, *JobRow) error {
+// scan destinations. Inputs without room are dropped; room may be nil.
+func ScanReady(room *marks.Room, more ...any) func(base.Rows, *JobRow) error {
 	var j JobRow
 	var t jobTexts
 	var numbers *string
@@ -90,6 +92,9 @@ func ScanReady(more ...any) func(base.Rows, *JobRow) error {
 		*row = j
 		row.State = job.Ready
 		t.complete(row)
+		if row.dropped = !room.Takes(len(row.Input)); row.dropped {
+			row.Input = nil
+		}
 		return err
 	}
 }

@@ -84,7 +84,7 @@ func (c *claim) leaseAtOnce(q job.Queue) (a base.Answer, err error) {
 		parts, args := c.parts(p)
 		own := len(args) + 1
 		args = append(args, c.w.Session, slotOf(q), base.Micros(c.Now), job.DeadlineGrace.Microseconds(), c.s.Opt.PackFrom, slots)
-		if rows, err = base.CollectInto(c.Ctx, c.Tx, p.makeRows(), ScanReady(&number, &picked, &at), c.SQL.Lease(parts, readyShares, own), args...); err != nil {
+		if rows, err = base.CollectInto(c.Ctx, c.Tx, p.makeRows(), ScanReady(p.Room, &number, &picked, &at), c.SQL.Lease(parts, readyShares, own), args...); err != nil {
 			return a, err
 		}
 		if len(rows) > 0 || !p.hopeful {
@@ -176,11 +176,7 @@ func (c *claim) caughtUp(rows []JobRow) ([]JobRow, error) {
 // withTasks reads the tasks of leased jobs. A job whose task was deleted during an attempt, and that was handed back since, ends
 // here.
 func (c *claim) withTasks(rows []JobRow) ([]JobRow, map[int64]task.Task, error) {
-	ids := make([]int64, len(rows))
-	for i := range rows {
-		ids[i] = rows[i].TaskID
-	}
-	ids = base.Unique(ids)
+	ids := base.Unique(idsOf(rows, func(j *JobRow) int64 { return j.TaskID }))
 	tasks, err := c.tasks().TasksByID(ids)
 	if err != nil {
 		return nil, nil, err

@@ -33,10 +33,11 @@ func (p picking) makeRows() []JobRow {
 
 // picking prepares the look for n jobs of a queue. some is false if the session can run none of its ready jobs.
 func (c *claim) picking(q job.Queue, n int) (p picking, some bool, err error) {
-	p = picking{queue: q, cond: c.runnable(), begun: time.Now(), Look: marks.Look{Key: marks.KeyOf(c.w, c.met, q.Name, q.TurnBase), N: n, Trip: time.Since(c.Begun)}}
+	p = picking{queue: q, cond: c.runnable(), begun: time.Now(), Look: marks.Look{Room: new(marks.Room), Key: marks.KeyOf(c.w, c.met, q.Name, q.TurnBase), N: n, Trip: time.Since(c.Begun)}}
 	p.cond.And("queue = ?", q.Name)
 	var lookBack bool
 	p.From, p.Marked, lookBack = c.s.marks.Begin(p.Key, c.Now)
+	p.N = p.From.Fits(n)
 	if b := p.From.Before; b != nil { // only these jobs: between them and the mark may be a million dead entries
 		p.From.Priority, p.From.Turn, p.From.ID, p.N = b.Priority, b.Turn, b.ID-1, min(p.N, b.Jobs)
 		lookBack = false
@@ -167,7 +168,7 @@ func (c *claim) walk(p picking) (rows []JobRow, err error) {
 	look := func(more string, own ...any) {
 		if left := p.N - len(rows); err == nil && left > 0 {
 			args := append(append(slices.Clone(p.cond.Args), left), own...)
-			rows, err = base.CollectInto(c.Ctx, c.Tx, rows, ScanReady(), c.part(p, c.s.Unleased(), more, base.Placeholder(next)), args...)
+			rows, err = base.CollectInto(c.Ctx, c.Tx, rows, ScanReady(p.Room), c.part(p, c.s.Unleased(), more, base.Placeholder(next)), args...)
 		}
 	}
 	if !p.Marked {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/marks"
 )
 
 // path is an implementation of claims and of successful finishes. [fast] and [plain] have the same guarantees: the conformance
@@ -27,7 +28,7 @@ func (plain) claim(c *claim, queues []job.Queue) (base.Answer, error) {
 	return c.take(queues, c.r.Want, func(q job.Queue, n int) (found, error) {
 		cond := c.runnable()
 		cond.And("queue = ?", q.Name)
-		rows, err := base.CollectInto(c.Ctx, c.Tx, nil, ScanReady(), SelectReady+`
+		rows, err := base.CollectInto(c.Ctx, c.Tx, nil, ScanReady(new(marks.Room)), SelectReady+`
 			where state = 'ready' and `+c.s.Unleased()+` and `+cond.Sql()+`
 			order by priority desc, turn, id
 			limit `+base.Placeholder(len(cond.Args)+1)+` + 0`+c.SQL.SkipLocked("jobs"), append(cond.Args, n)...)

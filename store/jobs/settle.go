@@ -478,10 +478,4 @@ func (c *Change) putAway(rows []endRow) error {
 	return err
 }
 
-func endIDs(rows []endRow) []int64 {
-	ids := make([]int64, len(rows))
-	for i, r := range rows {
-		ids[i] = r.ID
-	}
-	return ids
-}
+func endIDs(rows []endRow) []int64 { return idsOf(rows, func(r *endRow) int64 { return r.ID }) }

@@ -127,10 +127,7 @@ func unkeep(c *Change, checks []Ending) error {
 	if len(checks) == 0 {
 		return nil
 	}
-	ids := make([]int64, len(checks))
-	for i, e := range checks {
-		ids[i] = e.Row.ID
-	}
+	ids := idsOf(checks, func(e *Ending) int64 { return e.Row.ID })
 	if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.jobs_done where finished_at = $2 and `+c.SQL.In("id", 1), c.SQL.List(ids), base.Micros(c.Now)); err != nil {
 		return err
 	}

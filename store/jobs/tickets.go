@@ -58,10 +58,7 @@ func (c *claim) claimTickets() (out job.Claim, err error) {
 		return out, err
 	}
 	out.VoidTickets = void
-	done := make([]int64, len(out.Jobs))
-	for i, j := range out.Jobs {
-		done[i] = j.Job.ID
-	}
+	done := idsOf(out.Jobs, func(j *job.LeasedJob) int64 { return j.Job.ID })
 	if len(done) > 0 {
 		_, err = c.Tx.Exec(c.Ctx, `delete from belfry.tickets where `+c.SQL.In("job_id", 1), c.SQL.List(done))
 	}
@@ -86,7 +83,7 @@ func (c *claim) leaseGood(good map[int64]presented) (out job.Claim, err error) {
 	}
 	cond := c.runnable()
 	cond.And(c.SQL.In("id", len(cond.Args)+1), c.SQL.List(ids))
-	all, err := base.CollectInto(c.Ctx, c.Tx, nil, ScanReady(), SelectReady+`
+	all, err := base.CollectInto(c.Ctx, c.Tx, nil, ScanReady(nil), SelectReady+`
 		where state = 'ready' and `+c.s.Unleased()+` and `+cond.Sql()+`
 		order by priority desc, turn, id
 		limit `+strconv.Itoa(len(ids))+c.SQL.SkipLocked("jobs"), cond.Args...)

@@ -7,6 +7,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/marks"
+	"github.com/belfry-run/belfry/task"
 )
 
 // A worker that claims ahead of its free slots keeps jobs that have not begun. If the worker is lost, such a job must not lose an
@@ -15,10 +17,20 @@ import (
 
 // spare returns how many of the jobs of a claim may be leased, when the first slots of them have a free slot: the jobs up to the
 // first later one that must not wait at a worker. That job is not skipped: this keeps the order of the queue, and jobs that may
-// wait are not always claimed before it.
+// wait are not always claimed before it. Jobs from the first one on whose input had no room are not leased either.
 //
 // In a fair queue, only jobs with a free slot are leased: jobs that wait at a worker would run before jobs of a new key.
 func (c *claim) spare(q job.Queue, rows []JobRow, slots int) (int, error) {
+	if i := slices.IndexFunc(rows, func(j JobRow) bool { return j.dropped }); i >= 0 {
+		rows = rows[:i]
+	}
+	if c.r.Remote {
+		tasks, err := c.tasks().TasksByID(idsOf(rows, func(j *JobRow) int64 { return j.TaskID }))
+		if err != nil {
+			return 0, err
+		}
+		rows = rows[:marks.Fitting(len(rows), func(i int) (task.Task, int) { return tasks[rows[i].TaskID], len(rows[i].Input) })]
+	}
 	if len(rows) <= slots {
 		return len(rows), nil
 	}
@@ -26,11 +38,7 @@ func (c *claim) spare(q job.Queue, rows []JobRow, slots int) (int, error) {
 		return slots, nil
 	}
 	waiting := rows[slots:]
-	ids := make([]int64, len(waiting))
-	for i := range waiting {
-		ids[i] = waiting[i].TaskID
-	}
-	tasks, err := c.tasks().TasksByID(ids)
+	tasks, err := c.tasks().TasksByID(idsOf(waiting, func(j *JobRow) int64 { return j.TaskID }))
 	if err != nil {
 		return 0, err
 	}
@@ -42,12 +50,17 @@ func (c *claim) spare(q job.Queue, rows []JobRow, slots int) (int, error) {
 	return len(rows), nil
 }
 
-// unlease takes back leases that this transaction has just given.
-func (c *claim) unlease(rows []JobRow) error {
+func idsOf[T any](rows []T, id func(*T) int64) []int64 {
 	ids := make([]int64, len(rows))
 	for i := range rows {
-		ids[i] = rows[i].ID
+		ids[i] = id(&rows[i])
 	}
+	return ids
+}
+
+// unlease takes back leases that this transaction has just given.
+func (c *claim) unlease(rows []JobRow) error {
+	ids := idsOf(rows, func(j *JobRow) int64 { return j.ID })
 	if err := c.SQL.Unpack(c.Ctx, c.Tx, base.Packed{Jobs: ids}); err != nil {
 		return err
 	}

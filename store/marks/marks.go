@@ -11,6 +11,7 @@ import (
 
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Marks keeps the low-water mark of each queue and kind of session: before it, no ready job is left that such a session could
@@ -51,6 +52,34 @@ type Mark struct {
 	looking   bool    // a look back is under way
 	Before    *Before // jobs that a look back has found, for the next claim
 	Found     int     // jobs that the last claim found
+	size      int     // mean bytes of their inputs
+}
+
+// Fits returns how many of n jobs a claim should look for, so that their inputs fit into its [Room] if they are as large as
+// those of the last claim.
+func (m Mark) Fits(n int) int {
+	if m.size == 0 {
+		return n
+	}
+	return min(n, max(1, base.MaxPage/m.size))
+}
+
+// Room is the memory that a claim has for the inputs of its jobs: a worker may want thousands, and each may be as large as
+// [core.MaxInput]. Rows are read before a claim knows how many it can have, so it drops the inputs that have no room.
+type Room struct {
+	read int // bytes of the inputs of all rows
+	rows int
+}
+
+// Takes counts the input of the next row, and reports whether there is room for it. There always is for the first, and without a
+// Room.
+func (r *Room) Takes(size int) bool {
+	if r == nil {
+		return true
+	}
+	r.read += size
+	r.rows++
+	return r.rows == 1 || r.read <= base.MaxPage
 }
 
 // Before describes the jobs before a mark: the place of the first, and their number.
@@ -92,6 +121,23 @@ func KeyOf(w job.WorkerState, met []int64, queue string, era int64) Key {
 		s.WriteString("\x00" + strconv.FormatInt(id, 10))
 	}
 	return Key{queue, era, s.String()}
+}
+
+// Fitting returns how many of n jobs have room in an answer that repeats the task of each.
+func Fitting(n int, of func(i int) (t task.Task, input int)) int {
+	room, tasks := Room{}, map[int64]int{}
+	for i := range n {
+		t, input := of(i)
+		size, known := tasks[t.ID]
+		if !known {
+			size = len(base.Text(t))
+			tasks[t.ID] = size
+		}
+		if !room.Takes(size + input) {
+			return i
+		}
+	}
+	return n
 }
 
 // Begin returns the mark at which a claim may begin; ok is false if the claim has to look everywhere. lookBack reports that a
@@ -174,7 +220,9 @@ func (l *Marks) Rise(p Look, last *Mark, enough bool, upTo int64, took time.Dura
 		known = &Mark{}
 		l.marks[p.Key] = known
 	}
-	known.Found = p.Found
+	if known.Found = p.Found; p.Found > 0 && p.Room != nil {
+		known.size = p.Room.read / p.Found
+	}
 	if b := p.From.Before; b != nil {
 		if known.Before == b { // the mark stays; of the jobs before it, some may be left
 			known.Before = b.without(p.N, last, enough)
@@ -238,4 +286,5 @@ type Look struct {
 	N      int           // jobs wanted
 	Trip   time.Duration // of the round trip to the database before the look
 	Found  int           // jobs found
+	Room   *Room         // of the claim, or nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -13,6 +14,7 @@ import (
 
 func init() {
 	add("a page of cycles is bounded by bytes, and has a cursor for the rest", caseAPageOfCyclesIsBoundedByBytes)
+	add("a claim leases no more jobs than the inputs of which have room, and loses none", caseAClaimIsBoundedByBytes)
 	add("a plan that would read too much is refused", caseAPlanThatWouldReadTooMuchIsRefused)
 }
 
@@ -39,6 +41,38 @@ func caseAPageOfCyclesIsBoundedByBytes(b *bench) {
 	}
 	want(b, "cycles", len(names), base.MaxPage/len(bulky)+8)
 	want(b, "last", names[len(names)-1], fmt.Sprintf("c%02d", len(names)-1))
+}
+
+func caseAClaimIsBoundedByBytes(b *bench) {
+	b.task("t")
+	s := b.session("t")
+	fit := base.MaxPage / len(bulky)
+	large, small := 2*fit+fit/2, 3*fit
+	var ns []job.NewJob
+	for range large {
+		ns = append(ns, job.NewJob{Task: "t", Input: bulky})
+	}
+	for range small {
+		ns = append(ns, job.NewJob{Task: "t", Input: json.RawMessage(`"y"`)})
+	}
+	must(b.st.Enqueue(b.ctx, ns))(b)
+	seen, last := map[int64]bool{}, int64(0)
+	for round := 0; len(seen) < len(ns); round++ {
+		c := b.claim(s, len(ns))
+		size := 0
+		for _, j := range c.Jobs {
+			size += len(j.Job.Input)
+			if len(j.Job.Input) == 0 || (len(j.Job.Input) == len(bulky)) != (len(seen) < large) || seen[j.Job.ID] || j.Job.ID <= last {
+				b.Fatalf("job %d after %d: %d bytes of input", j.Job.ID, last, len(j.Job.Input))
+			}
+			seen[j.Job.ID], last = true, j.Job.ID
+			want(b, "outcome", b.finish(s, j, job.OutcomeOK).Stale, false)
+		}
+		if size > base.MaxPage || len(c.Jobs) == 0 {
+			b.Fatalf("claim %d brought %d jobs with %d bytes", round, len(c.Jobs), size)
+		}
+	}
+	want(b, "left", len(b.claim(s, len(ns)).Jobs), 0)
 }
 
 // caseAPlanThatWouldReadTooMuchIsRefused names many large stored tasks in a small manifest.

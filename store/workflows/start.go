@@ -57,7 +57,7 @@ func (c *Change) setNow(p *progress) error {
 func (s *Store) StartWorkflows(ctx context.Context) (out job.Promoted, err error) {
 	err = s.write(ctx, "start workflows", func(c *Change) error {
 		out = job.Promoted{Now: c.Now}
-		rows, err := base.CollectInto(ctx, c.Tx, nil, jobs.ScanReady(), jobs.SelectReady+`
+		rows, err := base.CollectInto(ctx, c.Tx, nil, jobs.ScanReady(nil), jobs.SelectReady+`
 			where kind = 'workflow' and state = 'ready' and queue not in (select name from belfry.queues where paused_at > 0)
 			order by ready_at, id
 			limit $1 + 0`+s.SQL.SkipLocked("jobs"), batch)

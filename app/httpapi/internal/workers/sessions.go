@@ -68,7 +68,7 @@ func (s *server) leaseRoutes() {
 		Id: "session-claim", Method: http.MethodPost, Path: "/v1/sessions/{id}/claim", Scope: access.ScopeWorker,
 		Timeout: job.MaxClaimWait.D() + 10*time.Second, Waits: true,
 		Summary: "Lease ready jobs, and wait for some when there are none",
-		Doc:     "The answer may be empty, and has at most 256 jobs, or one of each queue if more are asked for: claim again for more.",
+		Doc:     "The answer may be empty, and has at most 256 jobs, or one of each queue if more are asked for, and their inputs and tasks have at most 2 MiB, or are those of one job: claim again for more.",
 	}, func(ctx context.Context, c *api.Call, in *sessionByID, body wire.SessionClaim) (job.Claim, error) {
 		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
 			return job.Claim{}, err
@@ -76,7 +76,7 @@ func (s *server) leaseRoutes() {
 		if body.Wait < 0 {
 			return job.Claim{}, core.InvalidField("wait", body.Wait.String(), "is negative", "")
 		}
-		req := job.ClaimRequest{Session: in.ID, Tickets: body.Tickets, Want: body.Want, Ahead: body.Ahead, Without: body.Without, Wait: min(body.Wait, job.MaxClaimWait)}
+		req := job.ClaimRequest{Session: in.ID, Tickets: body.Tickets, Want: body.Want, Ahead: body.Ahead, Without: body.Without, Wait: min(body.Wait, job.MaxClaimWait), Remote: true}
 		if err := req.Validate(); err != nil {
 			return job.Claim{}, err
 		}
@@ -176,8 +176,7 @@ func (s *server) atTheServer(queues map[string]int, byTicket []string) (map[stri
 	return kept, nil
 }
 
-// maxClaim is the most jobs of one claim. Each may have an input of [core.MaxInput], which is in memory several times until the
-// answer is sent.
+// maxClaim is the most jobs of one claim.
 const maxClaim = 256
 
 // atOnce cuts what a claim wants to [maxClaim] jobs, with an equal part for each queue and at least one job. What is cut are
