@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -61,6 +62,40 @@ func TestJobsOfAQueueWithABrokerAreClaimedByItsTicketsAlone(t *testing.T) {
 	}
 	if c, err := claim(withBroker, "render", tickets...); err != nil || len(c.Jobs) != 1 || c.Jobs[0].Job.Queue != "render" {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// The store reads the jobs of attempts that did not end ok, and their inputs are large.
+func TestAReportOfManyFailuresIsSettledInParts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var parts []int
+	b.when("Finish", func(_ context.Context, args []any) (any, error) {
+		fs := args[1].([]job.Finish)
+		done, failed := make([]job.Finished, len(fs)), 0
+		for i, f := range fs {
+			if done[i].Ref = f.Ref; f.Outcome != job.OutcomeOK {
+				failed++
+			}
+		}
+		parts = append(parts, failed)
+		return done, nil
+	})
+	fs := make([]job.Finish, 600)
+	for i := range fs {
+		fs[i] = job.Finish{Ref: job.Ref{JobID: int64(i + 1), Lease: 5}, Outcome: job.OutcomeOK}
+		if i%3 == 0 {
+			fs[i].Outcome, fs[i].Error = job.OutcomeError, "x"
+		}
+	}
+	done, err := b.client.Finish(t.Context(), "s", fs)
+	if err != nil || len(done) != len(fs) || !slices.Equal(parts, []int{64, 64, 64, 8}) {
+		t.Fatalf("%d answers, parts %v, %v", len(done), parts, err)
+	}
+	for i := range done {
+		if done[i].JobID != int64(i+1) {
+			t.Fatalf("answer %d is of job %d", i, done[i].JobID)
+		}
 	}
 }
 
