@@ -207,7 +207,7 @@ func TestVerdictsAreThoseOfTheLedger(t *testing.T) {
 		w := newWatch(t, m, start)
 		for range rapid.IntRange(0, 3).Draw(t, "windows") {
 			from := start.Add(time.Duration(rapid.IntRange(-100, 2500).Draw(t, "from")) * time.Second)
-			w.windows = append(w.windows, ActiveWindow{fmt.Sprintf("w%d", len(w.windows)), from, from.Add(time.Duration(rapid.IntRange(30, 600).Draw(t, "lasts")) * time.Second)})
+			w.windows = append(w.windows, ActiveWindow{Name: fmt.Sprintf("w%d", len(w.windows)), From: from, To: from.Add(time.Duration(rapid.IntRange(30, 600).Draw(t, "lasts")) * time.Second)})
 		}
 		l := &ledger{m: w.m, start: start, windows: w.windows, floor: start, held: map[time.Time]SpanState{start: SpanUnknown}}
 		w.take(Enroll(w.m, w.env(), start))
@@ -355,7 +355,7 @@ func TestAQuarterOfAYear(t *testing.T) {
 	seconds := func(from, to int) time.Duration { return time.Duration(from+rng.IntN(to-from)) * time.Second }
 	w := newWatch(t, Monitor{Check: task.Task{HTTP: &task.HTTP{URL: "https://example.com"}}, Flap: Flap{Off: true}}, start)
 	for from := start.Add(2 * time.Hour); from.Before(end); from = from.Add(7 * 24 * time.Hour) {
-		w.windows = append(w.windows, ActiveWindow{"weekly", from, from.Add(90 * time.Minute)})
+		w.windows = append(w.windows, ActiveWindow{Name: "weekly", From: from, To: from.Add(90 * time.Minute)})
 	}
 	type period struct {
 		from, to time.Time

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/schedule"
 )
 
@@ -14,6 +15,7 @@ import (
 type Window struct {
 	Namespace   string   `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string   `json:"name" doc:"Unique in the namespace"`
+	Title       string   `json:"title,omitempty" doc:"What people call it, in any script; one line of at most 200 bytes; default: the name is shown"`
 	Description string   `json:"description,omitempty"`
 	Monitors    []string `json:"monitors,omitempty" doc:"Monitors by name; with tags, those of either; default: all"`
 	Tags        []string `json:"tags,omitempty"`
@@ -56,6 +58,7 @@ func (w Window) WithDefaults() Window {
 func (w Window) Validate(now time.Time) error {
 	var p core.Problems
 	core.CheckDocument(&p, w.Namespace, w.Name, w.Description)
+	title.Check(&p, "title", w.Title)
 	core.CheckNames(&p, "monitors", w.Monitors, MaxWindowTargets)
 	core.CheckTags(&p, w.Tags)
 	if len(w.Rules) == 0 {
@@ -97,8 +100,7 @@ func (w Window) validateRules(p *core.Problems, now time.Time) {
 	case w.Lasts < MinLasts || w.Lasts > MaxLasts:
 		p.Addf("lasts", w.Lasts, "is outside %s to %s", MinLasts, MaxLasts)
 	}
-	if len(w.Rules) > schedule.MaxRules {
-		p.AtMost("rules", len(w.Rules), schedule.MaxRules)
+	if !p.AtMost("rules", len(w.Rules), schedule.MaxRules) {
 		return
 	}
 	for i, r := range w.Rules {

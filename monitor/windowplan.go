@@ -19,9 +19,10 @@ type WindowPlan struct {
 // ActiveWindow is one occurrence of a window, from From up to but not including
 // To.
 type ActiveWindow struct {
-	Name string    `json:"name"`
-	From time.Time `json:"from"`
-	To   time.Time `json:"to"`
+	Name  string    `json:"name"`
+	Title string    `json:"title,omitempty" doc:"Of the window, on status pages"`
+	From  time.Time `json:"from"`
+	To    time.Time `json:"to"`
 }
 
 // CompileWindow compiles a window that has its defaults. The plan of a disabled
@@ -71,7 +72,7 @@ func (p WindowPlan) around(b time.Time) (at ActiveWindow, ends bool) {
 		}
 		last = next
 	}
-	return ActiveWindow{p.name, core.Micro(first), core.Micro(last.Add(p.lasts))}, ends
+	return ActiveWindow{Name: p.name, From: core.Micro(first), To: core.Micro(last.Add(p.lasts))}, ends
 }
 
 // At returns the occurrence at t, if there is one.
@@ -80,7 +81,7 @@ func (p WindowPlan) At(t time.Time) (ActiveWindow, bool) {
 		if t.Before(p.from) || !t.Before(p.to) {
 			return ActiveWindow{}, false
 		}
-		return ActiveWindow{p.name, p.from, p.to}, true
+		return ActiveWindow{Name: p.name, From: p.from, To: p.to}, true
 	}
 	last := p.times.Prev(t.Add(1)) // at t or before
 	if last.IsZero() || !t.Before(last.Add(p.lasts)) {

@@ -95,7 +95,7 @@ func fullBoard() view.Board {
 			{Monitor: "api", StartedAt: ago(12 * 24 * time.Hour), EndedAt: ago(12*24*time.Hour - 25*time.Second)},
 		},
 		Windows: []monitor.ActiveWindow{
-			{Name: "network", From: now.Add(48 * time.Hour), To: now.Add(50 * time.Hour)},
+			{Name: "network", Title: "Netz in Пловдив", From: now.Add(48 * time.Hour), To: now.Add(50 * time.Hour)},
 			{Name: "db-upgrade", From: ago(time.Hour), To: now.Add(time.Hour)},
 			{Name: "db-upgrade", From: ago(time.Hour), To: now.Add(time.Hour)},
 		},

@@ -252,7 +252,7 @@ func newIncident(e view.BoardEntry, now time.Time) incidentView {
 // newWindows are those that are not over, each once, in the order of their begins.
 func newWindows(b view.Board) (out []windowView) {
 	for _, w := range b.Windows {
-		next := windowView{w.Name, moment{w.From}, moment{w.To}, !w.From.After(b.At)}
+		next := windowView{cmp.Or(w.Title, w.Name), moment{w.From}, moment{w.To}, !w.From.After(b.At)}
 		if w.To.After(b.At) && !slices.Contains(out, next) {
 			out = append(out, next)
 		}

@@ -411,11 +411,11 @@ func caseAManifestHoldsMonitorsAndWhatGoesWithThem(b *bench) {
 	m := view.Manifest{
 		Channels:    []alert.Channel{{Name: "hook", Webhook: &alert.WebhookChannel{URL: "https://example.org/hook", Secret: "hush"}}},
 		AlertRules:  []alert.Rule{{Name: "all", Channels: []string{"hook"}}},
-		Windows:     []monitor.Window{{Name: "sunday", Rules: []schedule.Rule{{Cron: "0 3 * * SUN"}}, Lasts: core.Duration(time.Hour)}},
+		Windows:     []monitor.Window{{Name: "sunday", Title: "Неделя", Rules: []schedule.Rule{{Cron: "0 3 * * SUN"}}, Lasts: core.Duration(time.Hour)}},
 		StatusPages: []public.StatusPage{{Name: "public"}},
 		Monitors: []monitor.Monitor{
 			{Name: "child", Check: task.Task{HTTP: &task.HTTP{URL: "https://example.org/a", Auth: &task.HTTPAuth{Bearer: "hush"}}}, DependsOn: []string{"parent"}},
-			{Name: "parent", Heartbeat: &monitor.Heartbeat{}, Every: core.Duration(time.Hour)},
+			{Name: "parent", Public: true, Heartbeat: &monitor.Heartbeat{}, Every: core.Duration(time.Hour)},
 		},
 	}
 	actions := func(a view.Applied) (out string) {
@@ -426,6 +426,9 @@ func caseAManifestHoldsMonitorsAndWhatGoesWithThem(b *bench) {
 	}
 	want(b, "first", actions(must(b.st.Apply(b.ctx, m, view.ApplyOptions{}))(b)),
 		"create channel hook\ncreate alert_rule all\ncreate monitor parent\ncreate monitor child\ncreate window sunday\ncreate status_page public\n")
+	if board := must(b.st.Board(b.ctx, "default", "public"))(b); len(board.Windows) == 0 || board.Windows[0].Title != "Неделя" {
+		b.Errorf("the status page has the windows %+v", board.Windows)
+	}
 	kept := "keep channel hook\nkeep alert_rule all\nkeep monitor parent\nkeep monitor child\nkeep window sunday\nkeep status_page public\n"
 	want(b, "second", actions(must(b.st.Apply(b.ctx, m, view.ApplyOptions{Prune: true}))(b)), kept)
 	export := must(b.st.Export(b.ctx, "default"))(b)

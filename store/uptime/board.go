@@ -220,6 +220,7 @@ func (s *Store) boardWindows(ctx context.Context, tx base.Tx, namespace string, 
 		}
 		for _, next := range plan.Upcoming(now, 2) { // an active window is the first of them
 			if next.From.Before(now.Add(boardAhead)) {
+				next.Title = w.Title
 				out = append(out, next)
 			}
 		}

@@ -138,13 +138,14 @@ func weeklyOf(cron string) (days []string, at string, is bool) {
 
 func windowGroups(isNew bool) []forms.InputGroup {
 	about := forms.InputGroup{Inputs: []forms.Input{
+		{Path: "title", Label: "Title", Hint: "Shown to people and on status pages, in any script. The name stays its address."},
 		{Path: "description", Label: "Description"},
 		{Path: "monitors", Label: "Monitors", Kind: forms.AsWords, Hint: "By name. Without monitors and tags it holds for all."},
 		{Path: "tags", Label: "Tags", Kind: forms.AsWords, Hint: "All monitors that have one of them."},
 		{Path: "off", Label: "Disabled", Kind: forms.AsCheck},
 	}}
 	if isNew {
-		about.Inputs = append([]forms.Input{{Path: "name", Label: "Name", Need: true, Hint: "Status pages of its monitors show it, and the description."}}, about.Inputs...)
+		about.Inputs = append([]forms.Input{{Path: "name", Label: "Name", Need: true, Hint: "Letters, digits, dots, dashes and underscores."}}, about.Inputs...)
 	}
 	return []forms.InputGroup{
 		about,
@@ -184,7 +185,7 @@ func (p *page) windowForm(name string, values url.Values, err error) windowData 
 	}}
 	forms.Offer(p.Page, p.api, d.Groups, map[string]string{"monitors": "monitors", "tags": "monitor tags", "zone": "zones"})
 	if name != "" {
-		d.Title, d.Action, d.Save = "Window "+name, p.Link("settings", "windows", name), "Save"
+		d.Title, d.Action, d.Save = "Window "+cmp.Or(values.Get("title"), name), p.Link("settings", "windows", name), "Save"
 		cmd := p.Command("DELETE", p.APIPath("/v1/windows/"+url.PathEscape(name)), "", "window", "delete", name)
 		d.Delete = &parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete window " + name + "?", Text: deleteText,
 			Action: p.Link("settings", "windows", name, "delete"), Cmd: &cmd}

@@ -55,7 +55,7 @@ or again and again, by --cron or --rrule, and --lasts each time.`,
 			return []string{windowState(d, s.Now), cli.Clip(windowTimes(d), 60), nextWindow(d, s.Now), cli.Clip(targets(d.Monitors, d.Tags), 40)}
 		},
 		Draw: func(w io.Writer, s *cli.Conn, d monitor.Window) {
-			c.Pairs(w, "name", d.Name, "namespace", d.Namespace, "description", d.Description, "state", windowState(d, s.Now),
+			c.Pairs(w, "name", d.Name, "namespace", d.Namespace, "title", d.Title, "description", d.Description, "state", windowState(d, s.Now),
 				"when", windowTimes(d), "zone", d.Zone, "next", nextWindow(d, s.Now), "monitors", targets(d.Monitors, d.Tags),
 				"generation", strconv.FormatInt(d.Generation, 10), "created", cli.Stamp(d.CreatedAt), "updated", cli.Stamp(d.UpdatedAt))
 		},
@@ -118,7 +118,7 @@ func nextWindow(d monitor.Window, now time.Time) string {
 
 func windowFlags(fs *pflag.FlagSet) cli.Setter[monitor.Window] {
 	var monitors, tags, cronRules, rrules []string
-	var from, to, long, lasts, zone, description string
+	var from, to, long, lasts, zone, title, description string
 	var off bool
 	fs.StringSliceVar(&monitors, "monitor", nil, "only these monitors; default: all")
 	fs.StringSliceVar(&tags, "tag", nil, "only monitors with one of these tags, beside those of --monitor")
@@ -130,6 +130,7 @@ func windowFlags(fs *pflag.FlagSet) cli.Setter[monitor.Window] {
 	fs.StringVar(&lasts, "lasts", "", "with --cron and --rrule: how long it lasts each time")
 	fs.StringVar(&zone, "zone", "", "time zone of all these times; default: UTC")
 	fs.BoolVar(&off, "off", false, "it does not hold; --off=false ends that")
+	fs.StringVar(&title, "title", "", "what people call it, in any script; status pages show it")
 	fs.StringVar(&description, "description", "", "for people")
 	return func(s *cli.Conn, fs *pflag.FlagSet, d *monitor.Window, rest []string) error {
 		given := fs.Changed
@@ -137,6 +138,7 @@ func windowFlags(fs *pflag.FlagSet) cli.Setter[monitor.Window] {
 		cli.Set(given("tag"), tags, &d.Tags)
 		cli.Set(given("zone"), zone, &d.Zone)
 		cli.Set(given("off"), off, &d.Off)
+		cli.Set(given("title"), title, &d.Title)
 		cli.Set(given("description"), description, &d.Description)
 		once := given("from") || given("to") || given("for")
 		again := given("cron") || given("rrule")
