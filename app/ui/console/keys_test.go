@@ -190,3 +190,16 @@ func TestEditsBeginInTheirFirstField(t *testing.T) {
 		b.Quiet(s.url)
 	}
 }
+
+// What Tab goes back to, and what an address points at, is not left behind the header.
+func TestTheHeaderHidesNoFocus(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.at("/design")
+	for _, at := range []string{`document.querySelector('main a[href]').focus()`, `location.hash = '#' + document.querySelector('main [id]').id`} {
+		b.Eval(`(scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'}), true)`, new(bool))
+		b.Until(`scrollY > 500`)
+		b.Eval(`(`+at+`, true)`, new(bool))
+		b.Until(`(e => e.getBoundingClientRect().top >= document.querySelector('.top').getBoundingClientRect().bottom)(document.querySelector(':target') ?? document.activeElement)`)
+	}
+}
