@@ -119,3 +119,17 @@ func TestBarsOfUptimeAreWideEnough(t *testing.T) {
 		}
 	}
 }
+
+// The longest time that a thing needs attention is shown whole.
+func TestTimesOfNeedsAreWhole(t *testing.T) {
+	t.Parallel()
+	s := filledSite(t)
+	b := s.at("/")
+	for _, width := range []int{1280, 1024} {
+		b.Emulate("light", width)
+		var cut bool
+		if b.Eval(`(e => { e.textContent = '23 h 59 min ago'; return e.scrollWidth > e.clientWidth; })(document.querySelector('.needs td.since'))`, &cut); cut {
+			t.Errorf("it is cut in a window of %d", width)
+		}
+	}
+}
