@@ -394,7 +394,7 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) { return c.DatabaseHealth(ctx) }},
 		{[]any{"OpenSession", remote}, apitest.Filled[job.Session](),
 			func(ctx context.Context) (any, error) { return c.OpenSession(ctx, worker) }},
-		{[]any{"Claim", job.ClaimRequest{Session: "s1", Want: map[string]int{"q": 3}, Wait: core.Duration(20 * time.Second)}}, apitest.Filled[job.Claim](),
+		{[]any{"Claim", job.ClaimRequest{Session: "s1", Want: map[string]int{"q": 3}, Wait: core.Duration(20 * time.Second), Remote: true}}, apitest.Filled[job.Claim](),
 			func(ctx context.Context) (any, error) {
 				return c.Claim(ctx, job.ClaimRequest{Session: "s1", Want: map[string]int{"q": 3}, Wait: core.Duration(20 * time.Second)})
 			}},

@@ -26,8 +26,14 @@ function stack(data) {
   return [data[0], ...data.slice(1).map(column => column.map((v, i) => v === null ? null : sums[i] += v))];
 }
 
-// Times are in UTC, as in the table.
-const clock = v => v === null || v === undefined ? '' : new Date(v * 1000).toISOString().slice(0, 16).replace('T', ' ');
+// Times are in UTC, as in the table, and written as on all pages.
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const date = v => {
+  const at = new Date(v * 1000), year = at.getUTCFullYear();
+  return `${at.getUTCDate()} ${months[at.getUTCMonth()]}${year === new Date().getUTCFullYear() ? '' : ` ${year}`}`;
+};
+const hour = v => new Date(v * 1000).toISOString().slice(11, 16);
+const clock = v => v === null || v === undefined ? '' : `${date(v)}, ${hour(v)}`;
 // Incidents are shaded behind the lines, with an edge at the top because the shade has little contrast. A short one is at least 3 pixels wide.
 const spans = figure => (figure.dataset.spans ?? '').split(' ').filter(Boolean).map(s => s.split('-').map(Number));
 function shade(u, figure, colour) {
@@ -46,12 +52,9 @@ function shade(u, figure, colour) {
 // The first mark has its date below it, unless that would overlap the date of the first midnight.
 const dayWidth = 80;
 const marks = (u, at) => {
-  const midnight = at.findIndex(v => clock(v).endsWith('00:00'));
+  const midnight = at.findIndex(v => hour(v) === '00:00');
   const first = midnight < 0 || u.valToPos(at[midnight], 'x') - u.valToPos(at[0], 'x') > dayWidth;
-  return at.map((v, i) => {
-    const [day, hour] = clock(v).split(' ');
-    return hour === '00:00' || i === 0 && first ? `${hour}\n${day}` : hour;
-  });
+  return at.map((v, i) => hour(v) === '00:00' || i === 0 && first ? `${hour(v)}\n${date(v)}` : hour(v));
 };
 
 // Marks that are less than a minute apart have seconds.
