@@ -162,11 +162,10 @@ type found struct {
 }
 
 // take leases jobs of queues, the queue of the highest priority first, up to the global limits of queues and the slots of the
-// session. The func pick finds the first n jobs of a queue.
+// session. The func pick finds the first n jobs of a queue. Inputs of [base.MaxPage] leave further queues to the next claim.
 func (c *claim) take(queues []job.Queue, want map[string]int, pick func(q job.Queue, n int) (found, error)) (a base.Answer, err error) {
 	a.Claim.Jobs = []job.LeasedJob{}
-	var rows []JobRow
-	var leases []leaseRow
+	rows, leases, size := []JobRow(nil), []leaseRow(nil), 0
 	for _, q := range queues {
 		wanted := min(want[q.Name], core.MaxBatch-len(rows))
 		n, err := c.withinLimit(q, wanted)
@@ -174,7 +173,7 @@ func (c *claim) take(queues []job.Queue, want map[string]int, pick func(q job.Qu
 			return a, err
 		}
 		a.Limited = a.Limited || n < wanted
-		if n <= 0 {
+		if n <= 0 || size >= base.MaxPage {
 			continue
 		}
 		slots := c.slots(q, wanted)
@@ -203,6 +202,7 @@ func (c *claim) take(queues []job.Queue, want map[string]int, pick func(q job.Qu
 		leases = slices.Grow(leases, may)
 		for i := range may {
 			leases = append(leases, leaseRow{SlotOf: slotOf(q), Ahead: base.Bit(i >= slots)})
+			size += len(f.rows[i].Input)
 		}
 	}
 	if len(rows) > 0 {

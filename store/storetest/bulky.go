@@ -15,6 +15,7 @@ import (
 func init() {
 	add("a page of cycles is bounded by bytes, and has a cursor for the rest", caseAPageOfCyclesIsBoundedByBytes)
 	add("a claim leases no more jobs than the inputs of which have room, and loses none", caseAClaimIsBoundedByBytes)
+	add("a claim of many queues is bounded by the bytes of inputs, and brings the rest later", caseAClaimOfManyQueuesIsBoundedByBytes)
 	add("a plan that would read too much is refused", caseAPlanThatWouldReadTooMuchIsRefused)
 }
 
@@ -73,6 +74,37 @@ func caseAClaimIsBoundedByBytes(b *bench) {
 		}
 	}
 	want(b, "left", len(b.claim(s, len(ns)).Jobs), 0)
+}
+
+func caseAClaimOfManyQueuesIsBoundedByBytes(b *bench) {
+	queues := map[string]int{}
+	var ns []job.NewJob
+	for i := range 6 {
+		name := fmt.Sprintf("q%d", i)
+		must(b.st.SaveQueue(b.ctx, job.Queue{Name: name}))(b)
+		queues[name] = 100
+		b.task(name, func(t *task.Task) { t.Queue = name })
+		for range base.MaxPage/len(bulky) + 1 {
+			ns = append(ns, job.NewJob{Task: name, Input: bulky})
+		}
+	}
+	must(b.st.Enqueue(b.ctx, ns))(b)
+	s := must(b.st.OpenSession(b.ctx, job.WorkerInfo{
+		Name: "many", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"q0", "q1", "q2", "q3", "q4", "q5"}, Queues: queues,
+	}))(b)
+	seen := map[int64]bool{}
+	for len(seen) < len(ns) {
+		c := must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: queues}))(b)
+		size := 0
+		for _, j := range c.Jobs {
+			size += len(j.Job.Input)
+			seen[j.Job.ID] = true
+			want(b, "outcome", b.finish(s, j, job.OutcomeOK).Stale, false)
+		}
+		if len(c.Jobs) == 0 || size > 2*base.MaxPage {
+			b.Fatalf("after %d jobs a claim brought %d with %d bytes", len(seen), len(c.Jobs), size)
+		}
+	}
 }
 
 // caseAPlanThatWouldReadTooMuchIsRefused names many large stored tasks in a small manifest.

@@ -68,7 +68,7 @@ func (s *server) leaseRoutes() {
 		Id: "session-claim", Method: http.MethodPost, Path: "/v1/sessions/{id}/claim", Scope: access.ScopeWorker,
 		Timeout: job.MaxClaimWait.D() + 10*time.Second, Waits: true,
 		Summary: "Lease ready jobs, and wait for some when there are none",
-		Doc:     "The answer may be empty, and has at most 256 jobs, or one of each queue if more are asked for, and their inputs and tasks have at most 2 MiB, or are those of one job: claim again for more.",
+		Doc:     "The answer may be empty, and has at most 256 jobs, or one of each queue if more are asked for, of each queue with at most 2 MiB of inputs and tasks, or one job, and of no further queue after 2 MiB of inputs: claim again for more.",
 	}, func(ctx context.Context, c *api.Call, in *sessionByID, body wire.SessionClaim) (job.Claim, error) {
 		if err := s.ownSession(ctx, c.Token, in.ID); err != nil {
 			return job.Claim{}, err
