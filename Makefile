@@ -11,8 +11,8 @@ MODULES := ./... ./app/... ./cmd/... ./internal/bench/... ./internal/e2e/...
 # Without symbol tables (-ldflags=-s) the 120 programs of the tests are linked in half of the time.
 # The packages whose tests take longest begin first, or one of them is alone on the machine in the end.
 LONGEST := ./app/ui/console ./store/postgres ./app/worker/sandbox ./internal/e2e ./cmd/belfry ./store/sqlite
-# The garbage collector takes a tenth of the tests' time, and their heaps are small.
-test: export GOGC := 400
+# The garbage collector takes a tenth of the time of the tests, and their heaps are small. The nodes that they start do not get it.
+test lanes: export GOGC := 400
 LINT = $(shell GOWORK=off go tool -modfile=tools/go.mod -n golangci-lint)
 
 # Bounds, to be changed on the command line: make fuzz FUZZTIME=5m PKG=./cron
