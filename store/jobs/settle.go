@@ -209,7 +209,7 @@ func (c *Change) LockAttempts(session string, fs []job.Finish) (map[job.Ref]JobR
 
 // LockJobs locks live jobs in the order of their ids, so that two batches cannot deadlock, and reads them. They are read after
 // they are locked: a statement that waits for a row sees its newest version, but it sees the joined lease as it was before the
-// wait.
+// wait. Inputs are not read: thousands of jobs may end at once, and each input may have [core.MaxInput].
 func (c *Change) LockJobs(ids []int64) ([]JobRow, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -221,7 +221,7 @@ func (c *Change) LockJobs(ids []int64) ([]JobRow, error) {
 	if err := c.SQL.Unpack(c.Ctx, c.Tx, base.Packed{Jobs: ids}); err != nil {
 		return nil, err
 	}
-	return base.Collect(c.Ctx, c.Tx, ScanJob, selectHeld+` where `+c.SQL.In("id", 1)+` order by id`, c.SQL.List(ids))
+	return base.Collect(c.Ctx, c.Tx, ScanJob, heldHeads+` where `+c.SQL.In("id", 1)+` order by id`, c.SQL.List(ids))
 }
 
 // holdJobs locks live jobs without reading them, and returns the locked ids. A job that is not live is left out: another

@@ -119,10 +119,10 @@ func (c *Change) selectJobs(b bulk) ([]jobs.JobRow, view.Selected, error) {
 	return fit, out, nil
 }
 
-// heldJobs reads jobs, live and finished. It locks the live ones, except for a dry run.
+// heldJobs reads jobs, live and finished, without inputs and outputs. It locks the live ones, except for a dry run.
 func (c *Change) heldJobs(ids []int64, dry bool) ([]jobs.JobRow, error) {
 	if dry {
-		return c.s.jobs.JobsByID(c.Ctx, c.Tx, ids)
+		return c.s.jobs.HeadsByID(c.Ctx, c.Tx, ids)
 	}
 	// A job that a retry or a cancel moves between the two reads is in neither result: it is looked up again.
 	var rows []jobs.JobRow
@@ -221,7 +221,7 @@ func (c *Change) withDone(ids []int64, live []jobs.JobRow) ([]jobs.JobRow, error
 	if len(live) == len(ids) || len(ids) == 0 {
 		return live, nil
 	}
-	done, err := base.Collect(c.Ctx, c.Tx, jobs.ScanJob, jobs.SelectDone+` where `+c.SQL.In("id", 1), c.SQL.List(ids))
+	done, err := base.Collect(c.Ctx, c.Tx, jobs.ScanJob, jobs.DoneHeads+` where `+c.SQL.In("id", 1), c.SQL.List(ids))
 	return append(live, done...), err
 }
 
