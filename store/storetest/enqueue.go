@@ -12,6 +12,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -50,6 +51,7 @@ func init() {
 	add("a job that must not start twice fails when its worker is lost", caseAJobThatMustNotStartTwiceFailsWhen)
 	add("a worker says that an attempt was cut off, and on_lost decides", caseAWorkerSaysThatAnAttemptWasCutOff)
 	add("more lost jobs than fit into one pass are all released", caseMoreLostJobsThanFitIntoOnePassAre)
+	add("a session that is closed with more jobs than fit into one pass hands all of them back", caseAClosedSessionHandsBackAllItsJobs)
 	add("every job ends in exactly one way, and the live table forgets it", caseEveryJobEndsInExactlyOneWay)
 }
 
@@ -424,6 +426,30 @@ func caseMoreLostJobsThanFitIntoOnePassAre(b *bench) {
 	}
 	want(b, "released", released, n)
 	want(b, "live", b.count(`select count(*) from belfry.jobs`), 0)
+}
+
+func caseAClosedSessionHandsBackAllItsJobs(b *bench) {
+	b.task("t", func(t *task.Task) { t.Retry.OnLost = task.OnLostFail })
+	const n = 1100
+	must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "t"}}, n)))(b)
+	handedBack := func() { // and not ended as lost, although their task says that it must not start twice
+		b.Helper()
+		for more := true; more; {
+			more = must(b.st.ReleaseLost(b.ctx))(b).More
+		}
+		want(b, "ready", b.count(`select count(*) from belfry.jobs where state = 'ready' and failures + infra = 0`), n)
+		want(b, "ended", b.count(`select count(*) from belfry.jobs_done`), 0)
+	}
+	s := b.session("t")
+	want(b, "claimed", len(b.claim(s, n).Jobs), n)
+	ok(b, b.st.CloseSession(b.ctx, s.ID))
+	want(b, "leases", b.count(`select count(*) from belfry.running`), 0)
+	handedBack()
+
+	s = b.session("t")
+	want(b, "claimed again", len(b.claim(s, n).Jobs), n)
+	b.sql(`update belfry.sessions set ended_at = $2 where id = $1`, s.ID, base.Micros(b.clock.Now())) // its node stopped after that
+	handedBack()
 }
 
 func caseEveryJobEndsInExactlyOneWay(b *bench) {

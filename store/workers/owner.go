@@ -66,7 +66,7 @@ func (c *Change) endSessionsOf(token int64) error {
 		return err
 	}
 	for _, session := range ended {
-		if _, err := c.settleHeld(session, job.OutcomeLost, "its worker was lost: the token of its session was revoked"); err != nil {
+		if _, _, err := c.settleHeld(session, job.OutcomeLost, "its worker was lost: the token of its session was revoked"); err != nil {
 			return err
 		}
 		c.Wake(base.TopicSession(session))

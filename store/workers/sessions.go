@@ -252,7 +252,9 @@ func (s *Store) Nudged(session string) <-chan struct{} { return s.Hub.On(base.To
 
 // CloseSession ends a session. Its jobs are handed back.
 func (s *Store) CloseSession(ctx context.Context, session string) error {
-	return s.write(ctx, "close session", func(c *Change) error {
+	more := false
+	err := s.write(ctx, "close session", func(c *Change) error {
+		more = false
 		n, err := c.Tx.Exec(ctx, `
 			update belfry.sessions
 			set ended_at = $2
@@ -260,16 +262,23 @@ func (s *Store) CloseSession(ctx context.Context, session string) error {
 		if err != nil || n == 0 {
 			return err
 		}
-		_, err = c.settleHeld(session, job.OutcomeHandedBack, "its worker closed the session")
+		_, more, err = c.settleHeld(session, job.OutcomeHandedBack, whyClosed)
 		return err
 	})
+	for err == nil && more { // if this ends early, [Store.ReleaseLost] hands back the rest
+		err = s.write(ctx, "close session", func(c *Change) error {
+			_, more, err = c.settleHeld(session, job.OutcomeHandedBack, whyClosed)
+			return err
+		})
+	}
+	return err
 }
 
 // releaseBatch bounds the jobs that one transaction releases.
 const releaseBatch = 500
 
 // ReleaseLost gives up sessions that did not renew although they could have, and settles their jobs as lost, in the same way as
-// a worker's own finish.
+// a worker's own finish. Jobs that a closed session has left are handed back.
 func (s *Store) ReleaseLost(ctx context.Context) (out job.Released, err error) {
 	err = s.write(ctx, "release lost", func(c *Change) error {
 		out = job.Released{}
@@ -305,14 +314,14 @@ func (s *Store) ReleaseLost(ctx context.Context) (out job.Released, err error) {
 			return err
 		}
 		for _, x := range unsettled {
-			n, err := c.settleHeld(x.session, job.OutcomeLost, x.why)
+			n, more, err := c.settleHeld(x.session, x.outcome, x.why)
 			if err != nil {
 				return err
 			}
 			if n > 0 {
 				c.Observe(func(o base.Observer) { o.Released(n, c.Now.Sub(x.renewedAt)) })
 			}
-			if out.Jobs += n; out.Jobs >= releaseBatch {
+			if out.Jobs += n; more || out.Jobs >= releaseBatch {
 				out.More = true
 				return nil
 			}
@@ -337,7 +346,7 @@ func (s *Store) TakeUp(ctx context.Context) error {
 		}
 		c.Observe(func(o base.Observer) { o.Lost(len(dead)) })
 		for _, x := range dead {
-			n, err := c.settleHeld(x.session, job.OutcomeLost, "its worker was lost: the node that it ran in has ended without a word")
+			n, _, err := c.settleHeld(x.session, job.OutcomeLost, "its worker was lost: the node that it ran in has ended without a word")
 			if err != nil {
 				return err
 			}
@@ -392,9 +401,9 @@ func (c *Change) watchedFor() time.Duration {
 	return now - c.s.sight.since
 }
 
-// settleHeld settles a bounded number of jobs of an ended session. A session without jobs is marked as settled and not looked
-// at again.
-func (c *Change) settleHeld(session string, outcome job.Outcome, why string) (int, error) {
+// settleHeld settles a bounded number of jobs of an ended session; more reports that jobs may be left. A session without jobs is
+// marked as settled and not looked at again.
+func (c *Change) settleHeld(session string, outcome job.Outcome, why string) (n int, more bool, err error) {
 	refs, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (ref job.Ref, err error) {
 		return ref, r.Scan(&ref.JobID, &ref.Lease)
 	}, `
@@ -404,23 +413,22 @@ func (c *Change) settleHeld(session string, outcome job.Outcome, why string) (in
 		order by number, job_id
 		limit $2 + 0`, session, releaseBatch)
 	if err != nil {
-		return 0, err
-	}
-	last := len(refs) < releaseBatch
-	if last {
-		if _, err := c.Tx.Exec(c.Ctx, `update belfry.sessions set settled = 1 where id = $1`, session); err != nil {
-			return 0, err
-		}
+		return 0, false, err
 	}
 	fs := make([]job.Finish, len(refs))
 	for i, ref := range refs {
 		fs[i] = job.Finish{Ref: ref, Outcome: outcome, Error: why}
 	}
+	if more = len(refs) == releaseBatch; !more {
+		if _, err := c.Tx.Exec(c.Ctx, `update belfry.sessions set settled = 1 where id = $1`, session); err != nil {
+			return 0, false, err
+		}
+	}
 	settled, err := c.jobs().SettleOther(session, fs)
-	if err == nil && last { // a pack may overstate its content
+	if err == nil && !more { // a pack may overstate its content
 		err = c.SQL.Unpack(c.Ctx, c.Tx, base.Packed{Session: session, Before: math.MaxInt64})
 	}
-	return len(settled), err
+	return len(settled), more, err
 }
 
 // maxHandlers limits the names of handlers, in bytes, that a list of workers has. Those of further workers are only counted.
