@@ -42,16 +42,10 @@ const (
 		from belfry.jobs_done`
 )
 
-// Heads are the same columns without inputs and outputs, which may be large.
-var (
-	liveHeads = headsOf(SelectLive)
-	heldHeads = headsOf(selectHeld)
-	DoneHeads = headsOf(SelectDone)
-)
+var values = strings.NewReplacer(" input,", " null,", " output,", " null,")
 
-func headsOf(query string) string {
-	return strings.NewReplacer(" input,", " null,", " output,", " null,").Replace(query)
-}
+// HeadsOf returns one of these queries without the inputs and outputs of jobs, which may be large.
+func HeadsOf(query string) string { return values.Replace(query) }
 
 // DoneColumns are the columns of a finished job, in the order in which statements write them.
 const DoneColumns = `id, namespace, task_id, task, kind, queue, priority, state, reason, note, error, input, tags, trigger,
@@ -103,15 +97,10 @@ func ScanReady(room *marks.Room, more ...any) func(base.Rows, *JobRow) error {
 		*row = j
 		row.State = job.Ready
 		t.complete(row)
-		row.fit(room)
+		if row.dropped = !room.Takes(len(row.Input)); row.dropped {
+			row.Input = nil
+		}
 		return err
-	}
-}
-
-// fit drops the input of a row that has no room.
-func (j *JobRow) fit(room *marks.Room) {
-	if j.dropped = !room.Takes(len(j.Input)); j.dropped {
-		j.Input = nil
 	}
 }
 
@@ -159,17 +148,9 @@ func splitTags(s string) []string {
 
 // JobsByID finds jobs, live or finished, in the order of their ids. A job may end or be retried between two queries, so jobs that
 // were found in neither table are looked for among the live jobs once more.
-func (s *Store) JobsByID(ctx context.Context, tx base.Tx, ids []int64) ([]JobRow, error) {
-	return s.byID(ctx, tx, ids, SelectLive, SelectDone, SelectLive)
-}
-
-// HeadsByID is [Store.JobsByID] without inputs and outputs.
-func (s *Store) HeadsByID(ctx context.Context, tx base.Tx, ids []int64) ([]JobRow, error) {
-	return s.byID(ctx, tx, ids, liveHeads, DoneHeads, liveHeads)
-}
-
-func (s *Store) byID(ctx context.Context, tx base.Tx, ids []int64, looks ...string) (found []JobRow, err error) {
+func (s *Store) JobsByID(ctx context.Context, tx base.Tx, ids []int64) (found []JobRow, err error) {
 	seen := make(map[int64]bool, len(ids))
+	looks := []string{SelectLive, SelectDone, SelectLive}
 	for left := ids; len(looks) > 0 && len(left) > 0; looks = looks[1:] {
 		rows, err := base.Collect(ctx, tx, ScanJob, looks[0]+` where `+s.SQL.In("id", 1), s.SQL.List(left))
 		if err != nil {

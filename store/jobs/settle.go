@@ -221,7 +221,7 @@ func (c *Change) LockJobs(ids []int64) ([]JobRow, error) {
 	if err := c.SQL.Unpack(c.Ctx, c.Tx, base.Packed{Jobs: ids}); err != nil {
 		return nil, err
 	}
-	return base.Collect(c.Ctx, c.Tx, ScanJob, heldHeads+` where `+c.SQL.In("id", 1)+` order by id`, c.SQL.List(ids))
+	return base.Collect(c.Ctx, c.Tx, ScanJob, HeadsOf(selectHeld)+` where `+c.SQL.In("id", 1)+` order by id`, c.SQL.List(ids))
 }
 
 // holdJobs locks live jobs without reading them, and returns the locked ids. A job that is not live is left out: another

@@ -136,6 +136,10 @@ func (c *Change) toRaise(q job.Queue, locked []int64, a aging) ([]agedRow, error
 		since time.Time
 		aged  int
 	}
+	special, err := c.s.queues.In(c.Change).Special([]string{q.Name}, nil)
+	if err != nil {
+		return nil, err
+	}
 	all, err := base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (w *waiting, err error) {
 		w = &waiting{Entry: turns.Entry{Job: &job.Job{}}}
 		var input *string
@@ -143,6 +147,7 @@ func (c *Change) toRaise(q job.Queue, locked []int64, a aging) ([]agedRow, error
 		j := w.Job
 		err = rows.Scan(&j.ID, &j.Namespace, &j.Task, (*string)(&j.Kind), &j.Queue, &j.Priority, (*string)(&j.State), &input, &w.aged, &readyAt, &dueAt, &createdAt)
 		j.Input, w.since = base.RawJSON(input), waitingSince(readyAt, dueAt, createdAt)
+		w.Keep(special.Queues[q.Name])
 		return w, err
 	}, `
 		select id, namespace, task, kind, queue, priority, state, input, aged, ready_at, due_at, created_at
@@ -168,10 +173,6 @@ func (c *Change) toRaise(q job.Queue, locked []int64, a aging) ([]agedRow, error
 	}
 	if len(rows) == 0 {
 		return nil, nil
-	}
-	special, err := c.s.queues.In(c.Change).Special([]string{q.Name}, nil)
-	if err != nil {
-		return nil, err
 	}
 	if err := c.turns().Place(special.Queues, entries); err != nil {
 		return nil, err

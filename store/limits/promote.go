@@ -138,11 +138,11 @@ type dueRow struct {
 	Reason  string `json:"reason"`
 }
 
-// promoteLimited promotes the due jobs that withLimits selects: each is admitted or waits. It returns what promote
+// promoteLimited promotes due jobs that withLimits selects, as many as have room in memory: each is admitted or waits. It returns what promote
 // returns, and " " for a job that waits.
 func (c *Change) promoteLimited(after int64, withLimits string) (queues []string, turned turns.Again, err error) {
 	var tasks []int64
-	due, err := base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (j dueJob, err error) {
+	due, _, err := base.CollectSome(c.Ctx, c.Tx, promoteBatch, nil, func(rows base.Rows) (j dueJob, err error) {
 		var input *string
 		var limited int64
 		err = rows.Scan(&j.ID, &j.TaskID, &j.Namespace, &j.Task, &j.Kind, &j.Queue, &j.Priority, &input, &limited)

@@ -122,7 +122,11 @@ func (c *Change) selectJobs(b bulk) ([]jobs.JobRow, view.Selected, error) {
 // heldJobs reads jobs, live and finished, without inputs and outputs. It locks the live ones, except for a dry run.
 func (c *Change) heldJobs(ids []int64, dry bool) ([]jobs.JobRow, error) {
 	if dry {
-		return c.s.jobs.HeadsByID(c.Ctx, c.Tx, ids)
+		live, err := base.Collect(c.Ctx, c.Tx, jobs.ScanJob, jobs.HeadsOf(jobs.SelectLive)+` where `+c.SQL.In("id", 1), c.SQL.List(ids))
+		if err != nil {
+			return nil, err
+		}
+		return c.withDone(ids, live)
 	}
 	// A job that a retry or a cancel moves between the two reads is in neither result: it is looked up again.
 	var rows []jobs.JobRow
@@ -221,7 +225,7 @@ func (c *Change) withDone(ids []int64, live []jobs.JobRow) ([]jobs.JobRow, error
 	if len(live) == len(ids) || len(ids) == 0 {
 		return live, nil
 	}
-	done, err := base.Collect(c.Ctx, c.Tx, jobs.ScanJob, jobs.DoneHeads+` where `+c.SQL.In("id", 1), c.SQL.List(ids))
+	done, err := base.Collect(c.Ctx, c.Tx, jobs.ScanJob, jobs.HeadsOf(jobs.SelectDone)+` where `+c.SQL.In("id", 1), c.SQL.List(ids))
 	return append(live, done...), err
 }
 

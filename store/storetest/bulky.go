@@ -3,9 +3,12 @@ package storetest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/task"
@@ -16,6 +19,7 @@ func init() {
 	add("a page of cycles is bounded by bytes, and has a cursor for the rest", caseAPageOfCyclesIsBoundedByBytes)
 	add("a claim leases no more jobs than the inputs of which have room, and loses none", caseAClaimIsBoundedByBytes)
 	add("a claim of many queues is bounded by the bytes of inputs, and brings the rest later", caseAClaimOfManyQueuesIsBoundedByBytes)
+	add("due jobs under limits are admitted in parts whose inputs have room, in their order", caseDueJobsUnderLimitsAreAdmittedInParts)
 	add("a plan that would read too much is refused", caseAPlanThatWouldReadTooMuchIsRefused)
 }
 
@@ -104,6 +108,24 @@ func caseAClaimOfManyQueuesIsBoundedByBytes(b *bench) {
 		if len(c.Jobs) == 0 || size > 2*base.MaxPage {
 			b.Fatalf("after %d jobs a claim brought %d with %d bytes", len(seen), len(c.Jobs), size)
 		}
+	}
+}
+
+func caseDueJobsUnderLimitsAreAdmittedInParts(b *bench) {
+	b.task("t", limited(flow.Limit{Key: "input.customer", Running: 1000}))
+	fit := base.MaxPage/len(bulky) + 1
+	n := 2*fit + 2
+	must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "t", Input: bulky, Delay: core.Duration(time.Minute)}}, n)))(b)
+	b.clock.Move(2 * time.Minute)
+	ready := int64(0)
+	for passes := 1; ready < int64(n); passes++ {
+		b.promote()
+		more := b.count(`select count(*) from belfry.jobs where state = 'ready'`)
+		if more == ready || more-ready > int64(fit) {
+			b.Fatalf("pass %d made %d jobs ready, after %d", passes, more-ready, ready)
+		}
+		ready = more
+		want(b, "first ones", b.count(`select count(*) from (select id from belfry.jobs where state = 'ready' order by id limit $1) as r where id <= (select min(id) from belfry.jobs) + $1 - 1`, ready), ready)
 	}
 }
 

@@ -54,6 +54,17 @@ type Entry struct {
 	Job     *job.Job
 	ReadyAt int64
 	Turn    int64 // the result of Place
+
+	value *string // of the key, if it was kept
+}
+
+// Keep keeps the value of the job's key in a queue, and drops the job's input: jobs that become ready are many, and their inputs
+// may be large.
+func (e *Entry) Keep(q job.Queue) {
+	if k, is := keyOf(q, e); is {
+		e.value = &k.value
+	}
+	e.Job.Input = nil
 }
 
 // keyRow is what the jobs of a key that become ready together add to the key, as a row of a batch.
@@ -76,9 +87,13 @@ func compareKeys(a, b keyName) int {
 }
 
 // keyOf returns the key of a job in a fair queue. Jobs of other queues, and jobs that the engine runs, have none.
-func keyOf(q job.Queue, j *job.Job) (k keyName, is bool) {
+func keyOf(q job.Queue, e *Entry) (k keyName, is bool) {
+	j := e.Job
 	if q.Fair == nil || task.RunByEngine(j.Kind) {
 		return k, false
+	}
+	if e.value != nil {
+		return keyName{q.Name, j.Priority, *e.value}, true
 	}
 	return keyName{q.Name, j.Priority, q.Fair.ValueOf(flow.KeySource{Namespace: j.Namespace, Task: j.Task, Queue: j.Queue, Input: j.Input})}, true
 }
@@ -111,7 +126,7 @@ func (c *Change) Place(special map[string]job.Queue, es []*Entry) error {
 	for _, e := range es {
 		q := special[e.Job.Queue]
 		e.Turn = q.TurnBase + e.ReadyAt
-		if k, is := keyOf(q, e.Job); is {
+		if k, is := keyOf(q, e); is {
 			keys[k] = append(keys[k], e)
 		}
 	}
@@ -208,6 +223,7 @@ func (c *Change) PlaceAgain(a Again) error {
 		var input *string
 		err = rows.Scan(&e.Job.ID, &e.Job.Namespace, &e.Job.Task, (*string)(&e.Job.Kind), &e.Job.Queue, &e.Job.Priority, &input, &e.ReadyAt)
 		e.Job.Input = base.RawJSON(input)
+		e.Keep(special[e.Job.Queue])
 		return e, err
 	}, `
 		select id, namespace, task, kind, queue, priority, input, ready_at
@@ -245,7 +261,7 @@ func (c *Change) PlaceAgain(a Again) error {
 func (c *Change) setAside(special map[string]job.Queue, es []*Entry) (placed []*Entry, err error) {
 	var late []int64
 	for _, e := range es {
-		if k, is := keyOf(special[e.Job.Queue], e.Job); is && !c.inOrder(k) {
+		if k, is := keyOf(special[e.Job.Queue], e); is && !c.inOrder(k) {
 			late = append(late, e.Job.ID)
 		} else {
 			placed = append(placed, e)
@@ -287,7 +303,7 @@ func (c *Change) New(n int, at func(i int) *job.Job) ([]int64, error) {
 			continue
 		}
 		q := special[e.Job.Queue]
-		if k, is := keyOf(q, e.Job); c.Foreign && q.Fair != nil || is && !c.inOrder(k) {
+		if k, is := keyOf(q, e); c.Foreign && q.Fair != nil || is && !c.inOrder(k) {
 			e.Job.State = job.Scheduled
 			continue
 		}
