@@ -24,7 +24,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"go.uber.org/goleak"
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/app/config"
@@ -32,6 +31,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/httpapi/client"
+	"github.com/belfry-run/belfry/internal/leaks"
 	"github.com/belfry-run/belfry/internal/pgtest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
@@ -44,7 +44,7 @@ import (
 func TestMain(m *testing.M) {
 	code := pgtest.Main(m)
 	if code == 0 {
-		if err := goleak.Find(); err != nil {
+		if err := leaks.Find(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}

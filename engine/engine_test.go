@@ -9,10 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/engine"
+	"github.com/belfry-run/belfry/internal/leaks"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/sqlite"
@@ -20,7 +19,7 @@ import (
 	"github.com/belfry-run/belfry/worker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // node is a store on a file, with an engine and a worker, under the clock of the
 // bubble.

@@ -6,8 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/belfry-run/belfry/internal/leaks"
 	"github.com/belfry-run/belfry/internal/pgtest"
 )
 
@@ -15,7 +14,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(diesIn) != "" {
 		runUntilKilled()
 	}
-	goleak.VerifyTestMain(withPostgres{m})
+	leaks.Main(withPostgres{m})
 }
 
 // withPostgres ends the server of the tests before the search for leaks.

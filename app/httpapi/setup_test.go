@@ -14,21 +14,20 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
 	"github.com/belfry-run/belfry/app/httpapi/internal/apitest"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/httpapi/wire"
+	"github.com/belfry-run/belfry/internal/leaks"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // fake is a service that remembers what it was asked and answers with values
 // in which nothing is zero, or as a test says.

@@ -14,18 +14,17 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/app/notify"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/internal/leaks"
 	"github.com/belfry-run/belfry/task"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // newSender may reach this machine, and run commands.
 func newSender(t testing.TB) *notify.Sender {

@@ -18,11 +18,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/belfry-run/belfry/app/ui"
 	"github.com/belfry-run/belfry/app/ui/internal/browser"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/leaks"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/view"
@@ -30,7 +29,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(browser.Main(m)) }
+func TestMain(m *testing.M) { leaks.Main(browser.Main(m)) }
 
 var now = time.Date(2026, 11, 21, 12, 43, 5, 0, time.UTC)
 

@@ -9,12 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/belfry-run/belfry/internal/exchange"
+	"github.com/belfry-run/belfry/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // switching is a server that answers every request with 101 and holds the connection
 // until the client has closed it.

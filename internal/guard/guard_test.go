@@ -12,13 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 func TestDialableAddresses(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"go.uber.org/goleak"
+
+	"github.com/belfry-run/belfry/internal/leaks"
 )
 
 // victimEnv makes the test binary play the test process that dies: see TestServerEndsWithTheProcess.
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 		victim(how)
 	}
 	code := Main(m)
-	if err := goleak.Find(); err != nil && code == 0 {
+	if err := leaks.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

@@ -14,9 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"github.com/belfry-run/belfry/internal/leaks"
 	"github.com/belfry-run/belfry/internal/leasertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
@@ -24,7 +24,7 @@ import (
 	"github.com/belfry-run/belfry/worker/batch"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 type jobs = []*batch.Job[int, int]
 

@@ -3,7 +3,7 @@ package signin_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/belfry-run/belfry/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }

@@ -14,14 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/internal/leaks"
 	"github.com/belfry-run/belfry/task"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // loopback is what the executors of these tests may reach: one address, so
 // that another can be forbidden.

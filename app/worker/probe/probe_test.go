@@ -18,18 +18,17 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/belfry-run/belfry/app/worker/probe"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/internal/leaks"
 	"github.com/belfry-run/belfry/internal/leasertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // local allows what tests listen on, and nothing else that is private.
 var local = guard.Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}

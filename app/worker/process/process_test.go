@@ -17,10 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/belfry-run/belfry/app/worker/process"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/leaks"
 	"github.com/belfry-run/belfry/internal/leasertest"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
@@ -33,7 +32,7 @@ func TestMain(m *testing.M) {
 		actAsWorker(script)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }
 
 // actAsWorker runs a command until somebody kills this process. With TEST_WORKER_TTL it has a session of that length.

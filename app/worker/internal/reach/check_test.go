@@ -7,15 +7,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/leaks"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/worker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 func ok(context.Context) *Fault { return nil }
 
