@@ -256,6 +256,11 @@ func (a *App) startClock(context.Context) error {
 }
 
 func (a *App) checkClock(ctx context.Context) {
+	if h, err := a.store.Health(ctx); err == nil {
+		if quiet := h.Quiet(); !quiet.OK {
+			a.log.Warn("clock was set back; planned times and checks of monitors that ran before are quiet", "until", h.QuietUntil, "way_out", quiet.Fix)
+		}
+	}
 	skew, err := a.store.DB().Skew(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:

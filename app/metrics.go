@@ -231,7 +231,7 @@ type gauges struct {
 	read func(ctx context.Context) (figures, error)
 	left func() leftBehind
 
-	up, lag, skew, workers             *prometheus.Desc
+	up, lag, skew, quiet, workers      *prometheus.Desc
 	ready, scheduled, running, waiting *prometheus.Desc
 	paused                             *prometheus.Desc
 	monitors, monitorUp                *prometheus.Desc
@@ -251,6 +251,7 @@ func newGauges(c *catalogue, read func(ctx context.Context) (figures, error), le
 		read: read, left: left,
 		up:        c.gauge("belfry_database_up", "1 if the database answered."),
 		lag:       c.gauge("belfry_schedule_lag_seconds", "How long the most overdue schedule waits to be fired."),
+		quiet:     c.gauge("belfry_clock_quiet_seconds", "How long planned times and checks of monitors are quiet yet because the clock was set back."),
 		skew:      c.gauge("belfry_clock_skew_seconds", "This node's clock less the one that decides."),
 		workers:   c.gauge("belfry_workers", "Living worker sessions."),
 		ready:     c.gauge("belfry_queue_ready", "Jobs that could start now, counted up to 10001.", "queue"),
@@ -267,7 +268,7 @@ func newGauges(c *catalogue, read func(ctx context.Context) (figures, error), le
 }
 
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{g.up, g.lag, g.skew, g.workers, g.ready, g.scheduled, g.running, g.waiting, g.paused,
+	for _, d := range []*prometheus.Desc{g.up, g.lag, g.skew, g.quiet, g.workers, g.ready, g.scheduled, g.running, g.waiting, g.paused,
 		g.monitors, g.monitorUp, g.pending, g.oldest, g.behind} {
 		ch <- d
 	}
@@ -290,6 +291,11 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	send(g.up, 1)
 	send(g.lag, f.health.ScheduleLag.Seconds())
 	send(g.skew, f.health.ClockSkew.Seconds())
+	quiet := time.Duration(0)
+	if until := f.health.QuietUntil; !until.IsZero() {
+		quiet = max(0, until.Sub(f.health.Now))
+	}
+	send(g.quiet, quiet.Seconds())
 	send(g.workers, float64(f.health.Workers))
 	for _, q := range f.queues[:min(len(f.queues), maxQueueSeries)] {
 		send(g.ready, float64(q.Ready), q.Name)

@@ -16,6 +16,7 @@ type Health struct {
 	ClockSkew     time.Duration `json:"clock_skew_ns" doc:"This node's clock less the database's, in nanoseconds"`
 	ScheduleLag   time.Duration `json:"schedule_lag_ns" doc:"How long the most overdue schedule waits to be fired, in nanoseconds; 0 when none does"`
 	Wakeups       string        `json:"wakeups" doc:"How waiting workers learn of new jobs: in process, notify, or poll"`
+	QuietUntil    time.Time     `json:"quiet_until,omitzero" doc:"The clock was set back: planned times of schedules and checks of monitors that ran before do not run again, and are quiet until it shows this time; absent: none are"`
 	Workers       int           `json:"workers" doc:"Living sessions"`
 	Zones         ZonesHealth   `json:"zones" doc:"Time zone data of this node"`
 	Full          bool          `json:"full,omitempty" doc:"The disk of the database had no room for what this node was to write within the last 15 s"`
@@ -31,6 +32,18 @@ func (h Health) Room() core.Check {
 		return core.Check{Name: "database", Detail: "it takes no writes: it is a standby, or set to read only", Fix: "point the address at the primary, or add target_session_attrs=read-write"}
 	}
 	return core.Check{Name: "database", OK: true}
+}
+
+// Quiet returns the check of whether the clock was set back behind planned times that ran.
+func (h Health) Quiet() core.Check {
+	if h.QuietUntil.IsZero() {
+		return core.Check{Name: "clock", OK: true}
+	}
+	return core.Check{
+		Name:   "clock",
+		Detail: "it was set back: planned times of schedules and checks of monitors are quiet until " + h.QuietUntil.UTC().Format(time.RFC3339),
+		Fix:    "set the clock that decides if it is behind; if it is right, wait, or check a monitor by hand: belfry monitor check NAME",
+	}
 }
 
 // Schema returns the schema version of the report.

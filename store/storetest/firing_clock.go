@@ -35,6 +35,7 @@ func caseAClockSetBackByAnHourFiresNothing(b *bench) {
 	ok(b, b.st.ShiftClock(b.ctx, -time.Hour))
 	want(b, "released", b.release(), 0)
 	want(b, "fired at once", b.fire().Jobs, 0)
+	want(b, "quiet", must(b.st.Health(b.ctx))(b).QuietUntil, Epoch)
 	b.clock.Move(time.Minute)
 	want(b, "the retry's delay", b.promote(), 1)
 	b.clock.Move(4 * time.Minute)
@@ -45,6 +46,7 @@ func caseAClockSetBackByAnHourFiresNothing(b *bench) {
 	b.clock.Move(time.Minute)
 	b.fire()
 	want(b, "plan at its next time", schedules{b}.said("plan"), "0s job, 10m job")
+	want(b, "no longer quiet", must(b.st.Health(b.ctx))(b).QuietUntil, time.Time{})
 }
 
 func caseAClockSetBackDoesNotLoseTheSession(b *bench) {

@@ -2,6 +2,7 @@ package views
 
 import (
 	"context"
+	"time"
 
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/view"
@@ -33,11 +34,32 @@ func (s *Store) Health(ctx context.Context) (h view.Health, err error) {
 		if oldest > 0 {
 			h.ScheduleLag = max(0, h.Now.Sub(base.Instant(oldest)))
 		}
+		if h.QuietUntil, err = quietUntil(ctx, tx, h.Now); err != nil {
+			return err
+		}
 		n, _, err := base.First(ctx, tx, base.ScanInt, `select count(*) from belfry.sessions where ended_at = 0 and expires_at > $1`, base.Micros(h.Now))
 		h.Workers = int(n)
 		return err
 	})
 	return h, err
+}
+
+// shownQuiet is how far the clock is behind a planned time that ran before that is reported.
+const shownQuiet = 10 * time.Second
+
+// quietUntil returns the last planned time that ran, if the clock was set back behind it; else zero. A clock that was never set
+// costs no look at the schedules. Those with a rule from the finish run before that time.
+func quietUntil(ctx context.Context, tx base.Tx, now time.Time) (time.Time, error) {
+	_, set, err := base.First(ctx, tx, base.ScanInt, `select shifts from belfry.clock where shifts > 0 or total <> 0`)
+	if err != nil || !set {
+		return time.Time{}, err
+	}
+	from := base.Micros(now)
+	until, _, err := base.First(ctx, tx, base.ScanInt, `
+		select coalesce(max(high_water), 0)
+		from belfry.schedules
+		where next_at > $1 and high_water > $2 and (finish_at = 0 or finish_at > high_water)`, from, from+shownQuiet.Microseconds())
+	return base.Instant(until), err
 }
 
 // Alive reports a fault of this process that a restart can cure: on SQLite, that the file cannot be read. An unreachable

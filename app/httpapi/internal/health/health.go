@@ -92,6 +92,9 @@ func (s *server) readiness(ctx context.Context) readiness {
 	}
 	answer := readiness{Ready: true, Checks: []core.Check{h.Room(), h.Schema().Check(), s.lagCheck(h)}}
 	answer.Ready = answer.Checks[0].OK && answer.Checks[1].OK && (answer.Checks[2].OK || s.opts.MaxLag == 0)
+	if quiet := h.Quiet(); !quiet.OK { // which no other node can cure
+		answer.Checks = append(answer.Checks, quiet)
+	}
 	if s.opts.Unwell != nil {
 		answer.Checks = append(answer.Checks, workerCheck(s.opts.Unwell()))
 	}
@@ -169,6 +172,6 @@ func (s *server) ownHealth(ctx context.Context, t access.Token, h view.Health) (
 		return h, nil
 	}
 	workers, err := s.service.Workers(ctx, false)
-	h.Workers, h.ScheduleLag = len(api.OwnWorkers(t, workers)), 0
+	h.Workers, h.ScheduleLag, h.QuietUntil = len(api.OwnWorkers(t, workers)), 0, time.Time{}
 	return h, err
 }

@@ -205,6 +205,9 @@ func lagFinding(h view.Health) finding {
 	if h.ScheduleLag > maxLag {
 		return bad("schedules", "start a node with the role engine; if one runs, see its log and load", "the most overdue one waits for %s", core.SpanText(h.ScheduleLag))
 	}
+	if quiet := h.Quiet(); !quiet.OK {
+		return warning("schedules", quiet.Fix, "the clock %s", strings.TrimPrefix(quiet.Detail, "it "))
+	}
 	return good("schedules", "fired on time")
 }
 
