@@ -11,6 +11,7 @@ import (
 type Channel struct {
 	Namespace   string `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string `json:"name" doc:"Unique in the namespace"`
+	Title       string `json:"title,omitempty" doc:"What people call it, in any script; one line of at most 200 bytes; default: the name is shown"`
 	Description string `json:"description,omitempty"`
 
 	Webhook   *WebhookChannel   `json:"webhook,omitempty"`

@@ -143,6 +143,9 @@ func TestChannelsAreChecked(t *testing.T) {
 		"webhook": {
 			{"no name", func(c *Channel) { c.Name = "" }, "name", "is missing"},
 			{"long description", func(c *Channel) { c.Description = long }, "description", "more than 4096 bytes"},
+			{"two lines as title", func(c *Channel) { c.Title = "a\nb" }, "title", "must be one line"},
+			{"title of 201 bytes", func(c *Channel) { c.Title = strings.Repeat("é", 100) + "x" }, "title", "must have at most 200"},
+			{"title of 200 bytes", func(c *Channel) { c.Title = strings.Repeat("é", 100) }, "", ""},
 			{"nothing", func(c *Channel) { c.Webhook = nil }, "channel", "exactly one of webhook, email, slack"},
 			{"two kinds", func(c *Channel) { c.Slack = &SlackChannel{URL: "https://a"} }, "slack", "cannot stand beside webhook"},
 			{"no URL", func(c *Channel) { c.Webhook.URL = "" }, "webhook.url", "is missing"},

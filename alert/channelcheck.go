@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 )
 
 // Validate returns the problems of a channel that has its defaults as one error, or nil.
@@ -19,6 +20,7 @@ import (
 func (c Channel) Validate(_ time.Time) error {
 	var p core.Problems
 	core.CheckDocument(&p, c.Namespace, c.Name, c.Description)
+	title.Check(&p, "title", c.Title)
 	var names, given []string
 	for _, k := range Kinds {
 		names = append(names, k.Name)

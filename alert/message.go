@@ -63,7 +63,7 @@ func TestMessage(c Channel, publicURL, nonce string, now time.Time) Message {
 		Message: "test-" + nonce,
 		Notification: Notification{
 			Type: NotificationTest, At: core.Micro(now), Namespace: c.Namespace,
-			Title: "Test of channel " + c.Name, Text: "Alerts that go to this channel arrive here.",
+			Title: "Test of channel " + title.Named(c.Title, c.Name), Text: "Alerts that go to this channel arrive here.",
 		},
 	}}, publicURL, now)
 }

@@ -20,7 +20,7 @@ type Notification struct {
 	Monitor      string           `json:"monitor,omitempty"`
 	Task         string           `json:"task,omitempty"`
 	Schedule     string           `json:"schedule,omitempty"`
-	DisplayTitle string           `json:"display_title,omitempty" doc:"Title of the monitor, or of the task or schedule when it is about a job or a run"`
+	DisplayTitle string           `json:"display_title,omitempty" doc:"Title of the monitor, of the hook, or of the task or schedule when it is about a job or a run"`
 	JobID        int64            `json:"job_id,omitempty"`
 	Incident     int64            `json:"incident,omitempty"`
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/schedule"
 )
 
@@ -18,6 +19,7 @@ import (
 type Rule struct {
 	Namespace   string             `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string             `json:"name" doc:"Unique in the namespace"`
+	Title       string             `json:"title,omitempty" doc:"What people call it, in any script; one line of at most 200 bytes; default: the name is shown"`
 	Description string             `json:"description,omitempty"`
 	On          []NotificationType `json:"on,omitzero" doc:"Types of notifications; default: down, up, flapping, steady, stale, fresh, changed, certificate, job_failed, schedule_missed, hook_disabled. An empty list is refused"`
 	Monitors    []string           `json:"monitors,omitempty" doc:"Monitors by name; default: all, unless tasks or schedules are named"`
@@ -68,6 +70,7 @@ func (a Rule) WithDefaults() Rule {
 func (a Rule) Validate(_ time.Time) error {
 	var p core.Problems
 	core.CheckDocument(&p, a.Namespace, a.Name, a.Description)
+	title.Check(&p, "title", a.Title)
 	a.validateOn(&p)
 	core.CheckNames(&p, "monitors", a.Monitors, MaxRuleTargets)
 	core.CheckNames(&p, "tasks", a.Tasks, MaxRuleTargets)

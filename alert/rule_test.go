@@ -14,6 +14,8 @@ func TestAlertRulesAreChecked(t *testing.T) {
 		{"no name", func(a *Rule) { a.Name = "" }, "name", "is missing"},
 		{"bad namespace", func(a *Rule) { a.Namespace = "*" }, "namespace", "is not a name"},
 		{"long description", func(a *Rule) { a.Description = long }, "description", "more than 4096 bytes"},
+		{"title that turns the text", func(a *Rule) { a.Title = "a\u202eb" }, "title", "changes the direction"},
+		{"title", func(a *Rule) { a.Title = "夜間の当番" }, "", ""},
 		{"unknown type", func(a *Rule) { a.On = []NotificationType{"down", "broken"} }, "on[1]", "one of down, up, reminder"},
 		{"type of a test", func(a *Rule) { a.On = []NotificationType{NotificationTest} }, "on[0]", "is not something that is notified"},
 		{"no types", func(a *Rule) { a.On = []NotificationType{} }, "on", "must name a type of notification"},

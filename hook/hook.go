@@ -10,6 +10,7 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 )
 
 // Hook sends events to a URL, in signed requests, or keeps them for programs that ask for them.
@@ -19,6 +20,7 @@ import (
 type Hook struct {
 	Namespace   string                 `json:"namespace,omitempty" doc:"Owner; default: default"`
 	Name        string                 `json:"name" doc:"Unique in the namespace"`
+	Title       string                 `json:"title,omitempty" doc:"What people call it, in any script; one line of at most 200 bytes; default: the name is shown"`
 	Description string                 `json:"description,omitempty"`
 	Pull        bool                   `json:"pull,omitempty" doc:"Events are not posted: programs ask for them. Such a hook has no url, secret and headers, and stays one"`
 	URL         core.Secret            `json:"url,omitempty" doc:"Where events are posted: http or https"`
@@ -122,6 +124,7 @@ func (h Hook) Version() string { return core.Version(h.Generation, h.UpdatedAt) 
 func (h Hook) Validate(_ time.Time) error {
 	var p core.Problems
 	core.CheckDocument(&p, h.Namespace, h.Name, h.Description)
+	title.Check(&p, "title", h.Title)
 	switch {
 	case h.Pull:
 		for _, f := range []struct {

@@ -38,6 +38,8 @@ func TestHooksAreChecked(t *testing.T) {
 		{"patterns", func(h *Hook) { h.On, h.Tasks = []string{"job.*", "cycle.failed"}, []string{"billing-*", "*"} }, "", ""},
 		{"no types", func(h *Hook) { h.On = []string{} }, "on", "must name a type of event"},
 		{"no name", func(h *Hook) { h.Name = "" }, "name", "is missing"},
+		{"a title", func(h *Hook) { h.Title = "الفواتير" }, "", ""},
+		{"a title with a space at its end", func(h *Hook) { h.Title = "Billing " }, "title", "must not begin or end with a space"},
 		{"no URL", func(h *Hook) { h.URL = "" }, "url", "is missing"},
 		{"a relative URL", func(h *Hook) { h.URL = "/x" }, "url", "not an absolute URL"},
 		{"ftp", func(h *Hook) { h.URL = "ftp://x/y" }, "url", "neither http nor https"},
