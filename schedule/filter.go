@@ -31,6 +31,7 @@ type OccurrenceFilter struct {
 type CalendarFilter struct {
 	core.Paging
 	Namespace string // * for all
+	Part      string // part of the name or title, ignoring case
 }
 
 // BackfillFilter selects backfills, newest first.

@@ -127,11 +127,12 @@ type VersionFilter struct {
 	Monitor   string
 }
 
-// DocumentFilter selects channels, alert rules, windows or status pages, by
+// DocumentFilter selects channels, alert rules, hooks, windows or status pages, by
 // name.
 type DocumentFilter struct {
 	core.Paging
 	Namespace string // * for all
+	Part      string // part of the name or title, ignoring case; artifacts, cycles and secrets have none
 }
 
 // Beaten is the answer to a call of a heartbeat.

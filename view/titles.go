@@ -11,6 +11,7 @@ import (
 type Named struct {
 	Namespace                          string
 	Tasks, Schedules, Monitors, Queues []string
+	Channels, AlertRules, Hooks        []string
 }
 
 // MaxTitles is the most names of each noun in a [Named].
@@ -40,7 +41,7 @@ func (n Named) Validate() error {
 	for _, names := range []struct {
 		field string
 		of    []string
-	}{{"task", n.Tasks}, {"schedule", n.Schedules}, {"monitor", n.Monitors}, {"queue", n.Queues}} {
+	}{{"task", n.Tasks}, {"schedule", n.Schedules}, {"monitor", n.Monitors}, {"queue", n.Queues}, {"channel", n.Channels}, {"alert_rule", n.AlertRules}, {"hook", n.Hooks}} {
 		p.AtMost(names.field, len(names.of), MaxTitles)
 	}
 	return p.Err("titles")
@@ -48,7 +49,7 @@ func (n Named) Validate() error {
 
 // Title is the display title of an object.
 type Title struct {
-	Noun  string `json:"noun" enum:"task,schedule,monitor,queue"`
+	Noun  string `json:"noun" enum:"task,schedule,monitor,queue,channel,alert_rule,hook"`
 	Name  string `json:"name"`
 	Title string `json:"title"`
 }
@@ -84,3 +85,12 @@ func (t Titles) Monitor(name string) string { return t.of("monitor", name) }
 
 // Queue returns the title of a queue; "" if none.
 func (t Titles) Queue(name string) string { return t.of("queue", name) }
+
+// Channel returns the title of a channel; "" if none.
+func (t Titles) Channel(name string) string { return t.of("channel", name) }
+
+// AlertRule returns the title of an alert rule; "" if none.
+func (t Titles) AlertRule(name string) string { return t.of("alert_rule", name) }
+
+// Hook returns the title of a hook; "" if none.
+func (t Titles) Hook(name string) string { return t.of("hook", name) }

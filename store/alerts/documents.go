@@ -14,7 +14,7 @@ import (
 var Channels = documents.Kind[alert.Channel]{
 	Noun: "channel", List: "belfry channel list",
 	Head: func(d *alert.Channel) documents.Head {
-		return documents.Head{Namespace: &d.Namespace, Name: &d.Name, Id: &d.ID, Generation: &d.Generation, CreatedAt: &d.CreatedAt, UpdatedAt: &d.UpdatedAt}
+		return documents.Head{Namespace: &d.Namespace, Name: &d.Name, Title: &d.Title, Id: &d.ID, Generation: &d.Generation, CreatedAt: &d.CreatedAt, UpdatedAt: &d.UpdatedAt}
 	},
 	Defaults: alert.Channel.WithDefaults, Validate: alert.Channel.Validate,
 	Keep: alert.Channel.KeepSecrets, Shown: alert.Channel.Redacted,
@@ -32,7 +32,7 @@ var Channels = documents.Kind[alert.Channel]{
 var AlertRules = documents.Kind[alert.Rule]{
 	Noun: "alert_rule", List: "belfry alert rule list",
 	Head: func(d *alert.Rule) documents.Head {
-		return documents.Head{Namespace: &d.Namespace, Name: &d.Name, Id: &d.ID, Generation: &d.Generation, CreatedAt: &d.CreatedAt, UpdatedAt: &d.UpdatedAt}
+		return documents.Head{Namespace: &d.Namespace, Name: &d.Name, Title: &d.Title, Id: &d.ID, Generation: &d.Generation, CreatedAt: &d.CreatedAt, UpdatedAt: &d.UpdatedAt}
 	},
 	Defaults: alert.Rule.WithDefaults, Validate: alert.Rule.Validate,
 	Keep: documents.Older[alert.Rule], Shown: documents.Same[alert.Rule], Check: checkRule, Touch: rerouteAlerts,

@@ -10,10 +10,12 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/titles"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -51,9 +53,10 @@ type Kind[T Document] struct {
 	Saved, Deleted func(c *base.Change, d T) error
 }
 
-// Head points to the fields of a document that the store sets.
+// Head points to the fields of a document that the store sets, and to its title.
 type Head struct {
 	Namespace, Name      *string
+	Title                *string
 	Id, Generation       *int64
 	CreatedAt, UpdatedAt *time.Time
 }
@@ -203,8 +206,8 @@ func (k Kind[T]) save(c *base.Change, d T) (saved, old T, err error) {
 	}
 	if _, err := c.Tx.Exec(c.Ctx, `
 		update belfry.documents
-		set generation = $2, doc = $3, updated_at = $4
-		where id = $1`, *h.Id, *h.Generation, doc, base.Micros(c.Now)); err != nil {
+		set generation = $2, doc = $3, updated_at = $4, title = $5, sought = $6
+		where id = $1`, *h.Id, *h.Generation, doc, base.Micros(c.Now), *h.Title, title.Fold(*h.Title)); err != nil {
 		return d, old, err
 	}
 	if k.Saved != nil {
@@ -227,9 +230,9 @@ func (k Kind[T]) insert(c *base.Change, d T) (T, error) {
 		return d, err
 	}
 	n, err := c.Tx.Exec(c.Ctx, `
-		insert into belfry.documents (id, noun, namespace, name, generation, doc, created_at, updated_at)
-		values ($1, $2, $3, $4, 1, $5, $6, $6)
-		on conflict (noun, namespace, name) do nothing`, *h.Id, k.Noun, *h.Namespace, *h.Name, doc, base.Micros(c.Now))
+		insert into belfry.documents (id, noun, namespace, name, generation, doc, created_at, updated_at, title, sought)
+		values ($1, $2, $3, $4, 1, $5, $6, $6, $7, $8)
+		on conflict (noun, namespace, name) do nothing`, *h.Id, k.Noun, *h.Namespace, *h.Name, doc, base.Micros(c.Now), *h.Title, title.Fold(*h.Title))
 	if err != nil {
 		return d, err
 	}
@@ -306,6 +309,9 @@ func List[T Document](ctx context.Context, s *base.Store, k Kind[T], f view.Docu
 		return p, err
 	}
 	w.And("noun = ?", k.Noun)
+	if f.Part != "" {
+		w.And(titles.Part(f.Part))
+	}
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		p, err = base.CollectPage(ctx, tx, limit, k.Scan, func(d T) string { h := k.Head(&d); return base.EncodeCursor(*h.Namespace, *h.Name) }, `
 			select `+k.listed(s.SQL)+`

@@ -10,6 +10,7 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/documents"
@@ -169,8 +170,10 @@ func (s *Store) SettleEvents(ctx context.Context, t view.TakenAlert, r view.Deli
 			return nil
 		}
 		// The hook was saved during the delivery: a failure with the old definition says nothing about the new one.
-		now, _, err := base.First(ctx, c.Tx, base.ScanInt, `select generation from belfry.documents where noun = 'hook' and id = $1`, h.id)
-		if err != nil {
+		var now int64
+		var named string
+		if _, _, err := base.First(ctx, c.Tx, func(r base.Rows) (struct{}, error) { return struct{}{}, r.Scan(&now, &named) },
+			`select generation, title from belfry.documents where noun = 'hook' and id = $1`, h.id); err != nil {
 			return err
 		}
 		if now != t.Generation {
@@ -194,8 +197,8 @@ func (s *Store) SettleEvents(ctx context.Context, t view.TakenAlert, r view.Deli
 		}
 		c.Observe(func(o base.Observer) { o.Delivered("disabled", len(t.Alerts)) })
 		return s.alerts.In(c.Change).TellHook(alert.Notification{
-			Type: alert.NotificationHookDisabled, At: c.Now, Namespace: h.namespace,
-			Title: fmt.Sprintf("Hook %s is disabled after %s", h.name, tried(int(h.tries)+1)),
+			Type: alert.NotificationHookDisabled, At: c.Now, Namespace: h.namespace, DisplayTitle: named,
+			Title: fmt.Sprintf("Hook %s is disabled after %s", title.Named(named, h.name), tried(int(h.tries)+1)),
 			Text:  "Its events wait, for 3 days, until the hook is resumed: belfry hook resume " + h.name + "\n" + r.Error,
 		})
 	})

@@ -75,7 +75,7 @@ func (s *Store) write(ctx context.Context, name string, fn func(c *Change) error
 var Docs = documents.Kind[hook.Hook]{
 	Noun: "hook", List: "belfry hook list",
 	Head: func(d *hook.Hook) documents.Head {
-		return documents.Head{Namespace: &d.Namespace, Name: &d.Name, Id: &d.ID, Generation: &d.Generation, CreatedAt: &d.CreatedAt, UpdatedAt: &d.UpdatedAt}
+		return documents.Head{Namespace: &d.Namespace, Name: &d.Name, Title: &d.Title, Id: &d.ID, Generation: &d.Generation, CreatedAt: &d.CreatedAt, UpdatedAt: &d.UpdatedAt}
 	},
 	Defaults: hook.Hook.WithDefaults, Validate: hook.Hook.Validate,
 	Keep: hook.Hook.KeepSecrets, Shown: hook.Hook.Redacted,

@@ -18,7 +18,7 @@ import (
 var Windows = documents.Kind[monitor.Window]{
 	Noun: "window", List: "belfry window list",
 	Head: func(d *monitor.Window) documents.Head {
-		return documents.Head{Namespace: &d.Namespace, Name: &d.Name, Id: &d.ID, Generation: &d.Generation, CreatedAt: &d.CreatedAt, UpdatedAt: &d.UpdatedAt}
+		return documents.Head{Namespace: &d.Namespace, Name: &d.Name, Title: &d.Title, Id: &d.ID, Generation: &d.Generation, CreatedAt: &d.CreatedAt, UpdatedAt: &d.UpdatedAt}
 	},
 	Defaults: monitor.Window.WithDefaults, Validate: monitor.Window.Validate,
 	Keep: documents.Older[monitor.Window], Shown: documents.Same[monitor.Window], Touch: WakeMonitors,
@@ -28,7 +28,7 @@ var Windows = documents.Kind[monitor.Window]{
 var StatusPages = documents.Kind[public.StatusPage]{
 	Noun: "status_page", List: "belfry status-page list",
 	Head: func(d *public.StatusPage) documents.Head {
-		return documents.Head{Namespace: &d.Namespace, Name: &d.Name, Id: &d.ID, Generation: &d.Generation, CreatedAt: &d.CreatedAt, UpdatedAt: &d.UpdatedAt}
+		return documents.Head{Namespace: &d.Namespace, Name: &d.Name, Title: &d.Title, Id: &d.ID, Generation: &d.Generation, CreatedAt: &d.CreatedAt, UpdatedAt: &d.UpdatedAt}
 	},
 	Defaults: public.StatusPage.WithDefaults, Validate: public.StatusPage.Validate,
 	Keep: keepLogo, Shown: documents.Same[public.StatusPage], Shorter: shorterStatusPage, Bulky: "logo", BulkyMark: public.LogoKept,

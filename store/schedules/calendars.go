@@ -7,8 +7,10 @@ import (
 	"strconv"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/titles"
 )
 
 // CalendarColumns are the columns that [ScanCalendar] reads, in its order.
@@ -82,8 +84,8 @@ func (c *Change) SaveCalendar(cal schedule.Calendar) (saved, old schedule.Calend
 	cal.ID, cal.Generation, cal.CreatedAt, cal.UpdatedAt = old.ID, old.Generation+1, old.CreatedAt, c.Now
 	if _, err := c.Tx.Exec(c.Ctx, `
 		update belfry.calendars
-		set generation = $2, doc = $3, updated_at = $4
-		where id = $1`, cal.ID, cal.Generation, calendarDoc(cal), base.Micros(c.Now)); err != nil {
+		set generation = $2, doc = $3, updated_at = $4, title = $5, sought = $6
+		where id = $1`, cal.ID, cal.Generation, calendarDoc(cal), base.Micros(c.Now), cal.Title, title.Fold(cal.Title)); err != nil {
 		return cal, old, err
 	}
 	if err := c.s.Hooks.CalendarSaved(c, cal); err != nil {
@@ -99,9 +101,9 @@ func (c *Change) insertCalendar(cal schedule.Calendar) (schedule.Calendar, error
 	}
 	cal.ID, cal.Generation, cal.CreatedAt, cal.UpdatedAt = ids[0], 1, c.Now, c.Now
 	n, err := c.Tx.Exec(c.Ctx, `
-		insert into belfry.calendars (id, namespace, name, generation, doc, created_at, updated_at)
-		values ($1, $2, $3, 1, $4, $5, $5)
-		on conflict (namespace, name) do nothing`, cal.ID, cal.Namespace, cal.Name, calendarDoc(cal), base.Micros(c.Now))
+		insert into belfry.calendars (id, namespace, name, generation, doc, created_at, updated_at, title, sought)
+		values ($1, $2, $3, 1, $4, $5, $5, $6, $7)
+		on conflict (namespace, name) do nothing`, cal.ID, cal.Namespace, cal.Name, calendarDoc(cal), base.Micros(c.Now), cal.Title, title.Fold(cal.Title))
 	if err != nil {
 		return cal, err
 	}
@@ -180,6 +182,9 @@ func (s *Store) Calendars(ctx context.Context, f schedule.CalendarFilter) (p cor
 	w, limit, err := base.NameWhere(f.Namespace, f.Paging)
 	if err != nil {
 		return p, err
+	}
+	if f.Part != "" {
+		w.And(titles.Part(f.Part))
 	}
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		p, err = base.CollectPage(ctx, tx, limit, ScanCalendar, func(c schedule.Calendar) string { return base.EncodeCursor(c.Namespace, c.Name) }, `

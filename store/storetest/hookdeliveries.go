@@ -211,10 +211,11 @@ func caseAHookIsDisabled(b *bench) {
 	must(b.st.PauseHook(b.ctx, "default", "all", false))(b)
 	want(b, "events", len(h.deliver(view.DeliveryResult{})["all"]), 2)
 	// The receiver wants no more events.
+	h.hook("all", func(d *hook.Hook) { d.Title = "Фактури" })
 	b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
 	h.deliver(view.DeliveryResult{Error: "answered 410 Gone", Gone: true})
 	want(b, "state", must(b.st.HookStatus(b.ctx, "default", "all"))(b).State, hook.Disabled)
-	want(b, "alerts", len((alerts{b}).deliver(view.DeliveryResult{})), 1)
+	want(b, "alerts", strings.Join((alerts{b}).deliver(view.DeliveryResult{}), ", "), "Hook Фактури (all) is disabled after 1 failed delivery")
 	h.hook("all", func(d *hook.Hook) { d.URL = "https://hooks.example.com/y" })
 	want(b, "events after it was mended", len(h.deliver(view.DeliveryResult{})["all"]), 1)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/public"
@@ -31,6 +32,45 @@ func titled(b *bench, name, title string) {
 	must(b.st.CreateMonitor(b.ctx, monitor.Monitor{Name: name, Title: title, Check: task.Task{HTTP: &task.HTTP{URL: "http://localhost/"}}}))(b)
 	must(b.st.SaveQueue(b.ctx, job.Queue{Name: name, Title: title}))(b)
 	must(b.st.SaveCalendar(b.ctx, schedule.Calendar{Name: name, Title: title}))(b)
+	must(b.st.SaveChannel(b.ctx, channelTitled(name, title)))(b)
+	must(b.st.SaveAlertRule(b.ctx, alert.Rule{Name: name, Title: title, Channels: []string{name}}))(b)
+	must(b.st.SaveHook(b.ctx, hook.Hook{Name: name, Title: title, Pull: true}))(b)
+	must(b.st.SaveWindow(b.ctx, windowTitled(name, title)))(b)
+	must(b.st.SaveStatusPage(b.ctx, public.StatusPage{Name: name, Title: title}))(b)
+}
+
+func channelTitled(name, title string) alert.Channel {
+	return alert.Channel{Name: name, Title: title, Ntfy: &alert.NtfyChannel{Topic: "ops"}}
+}
+
+func windowTitled(name, title string) monitor.Window {
+	return monitor.Window{Name: name, Title: title, From: Epoch, To: Epoch.Add(time.Hour)}
+}
+
+// foundDocuments returns the names of definitions that a search finds, by noun.
+func foundDocuments(b *bench, part string) string {
+	b.Helper()
+	var names []string
+	f := view.DocumentFilter{Part: part}
+	for _, c := range must(b.st.Channels(b.ctx, f))(b).Items {
+		names = append(names, "channel "+c.Name)
+	}
+	for _, r := range must(b.st.AlertRules(b.ctx, f))(b).Items {
+		names = append(names, "rule "+r.Name)
+	}
+	for _, h := range must(b.st.ListHooks(b.ctx, f))(b).Items {
+		names = append(names, "hook "+h.Name)
+	}
+	for _, w := range must(b.st.Windows(b.ctx, f))(b).Items {
+		names = append(names, "window "+w.Name)
+	}
+	for _, s := range must(b.st.StatusPages(b.ctx, f))(b).Items {
+		names = append(names, "page "+s.Name)
+	}
+	for _, c := range must(b.st.Calendars(b.ctx, schedule.CalendarFilter{Part: part}))(b).Items {
+		names = append(names, "calendar "+c.Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // foundBy returns the names that a search of tasks, schedules and monitors finds.
@@ -62,12 +102,17 @@ func caseTitlesAreKeptAndFound(b *bench) {
 		want(b, "monitor", must(b.st.Monitor(b.ctx, "default", name))(b).Title, title)
 		want(b, "queue", must(b.st.Queue(b.ctx, name))(b).Title, title)
 		want(b, "calendar", must(b.st.Calendar(b.ctx, "default", name))(b).Title, title)
+		want(b, "channel", must(b.st.Channel(b.ctx, "default", name))(b).Title, title)
+		want(b, "rule", must(b.st.AlertRule(b.ctx, "default", name))(b).Title, title)
+		want(b, "hook", must(b.st.Hook(b.ctx, "default", name))(b).Title, title)
+		want(b, "window", must(b.st.Window(b.ctx, "default", name))(b).Title, title)
 	}
 	for part, name := range map[string]string{"МАГАЗ": "shop", "🔥 пло": "shop", "תל אביב": "heb", "LÄDEN &": "de", "0 %": "de", "夜间": "zh", "Pla": "plain", "ÉÉÉ": strings.Repeat("n", 100)} {
 		want(b, part, foundBy(b, part), "task "+name+", schedule "+name+", monitor "+name)
+		want(b, part, foundDocuments(b, part), "channel "+name+", rule "+name+", hook "+name+", window "+name+", page "+name+", calendar "+name)
 	}
 	for _, part := range []string{"de\nL", "Магазин Пловдив", "zh夜", "_", "%%"} { // not across name and title, and no patterns
-		want(b, part, foundBy(b, part), "")
+		want(b, part, foundBy(b, part)+foundDocuments(b, part), "")
 	}
 }
 
@@ -83,7 +128,15 @@ func caseATitleThatIsChangedIsNoLongerFound(b *bench) {
 	m := must(b.st.Monitor(b.ctx, "default", "shop"))(b).Monitor
 	m.Title = "New"
 	must(b.st.UpdateMonitor(b.ctx, m))(b)
-	want(b, "old", foundBy(b, "old"), "")
+	must(b.st.SaveChannel(b.ctx, channelTitled("shop", "New")))(b)
+	must(b.st.SaveAlertRule(b.ctx, alert.Rule{Name: "shop", Title: "New", Channels: []string{"shop"}}))(b)
+	must(b.st.SaveHook(b.ctx, hook.Hook{Name: "shop", Pull: true}))(b)
+	must(b.st.SaveWindow(b.ctx, windowTitled("shop", "New")))(b)
+	must(b.st.SaveStatusPage(b.ctx, public.StatusPage{Name: "shop"}))(b)
+	must(b.st.SaveCalendar(b.ctx, schedule.Calendar{Name: "shop", Title: "New"}))(b)
+	want(b, "old", foundBy(b, "old")+foundDocuments(b, "old"), "")
+	want(b, "new definitions", foundDocuments(b, "nEW"), "channel shop, rule shop, window shop, calendar shop")
+	want(b, "definitions by name", foundDocuments(b, "SHOP"), "channel shop, rule shop, hook shop, window shop, page shop, calendar shop")
 	want(b, "new", foundBy(b, "new"), "task shop, monitor shop")
 	want(b, "name", foundBy(b, "SHOP"), "task shop, schedule shop, monitor shop")
 }
@@ -101,6 +154,12 @@ func caseATitleThatIsNotOneLineIsRefused(b *bench) {
 		_, err = b.st.SaveCalendar(b.ctx, schedule.Calendar{Name: "a", Title: bad})
 		refusedTitle(b, err)
 		_, err = b.st.SaveStatusPage(b.ctx, public.StatusPage{Name: "a", Title: bad})
+		refusedTitle(b, err)
+		_, err = b.st.SaveChannel(b.ctx, channelTitled("a", bad))
+		refusedTitle(b, err)
+		_, err = b.st.SaveAlertRule(b.ctx, alert.Rule{Name: "a", Title: bad, Channels: []string{"a"}})
+		refusedTitle(b, err)
+		_, err = b.st.SaveHook(b.ctx, hook.Hook{Name: "a", Title: bad, Pull: true})
 		refusedTitle(b, err)
 	}
 	_, err := b.st.CreateMonitor(b.ctx, monitor.Monitor{Name: "a", Check: task.Task{Title: "x", HTTP: &task.HTTP{URL: "http://localhost/"}}})
@@ -127,6 +186,10 @@ func caseTitlesOfManyNamesAreRead(b *bench) {
 	want(b, "task of a monitor", t.Task("monitor:shop"), "Магазин")
 	want(b, "schedule", t.Schedule("shop"), "")
 	want(b, "task without", t.Task("plain"), "")
+	must(b.st.SaveHook(b.ctx, hook.Hook{Namespace: "other", Name: "shop", Title: "Other", Pull: true}))(b)
+	t = must(b.st.Titles(b.ctx, view.Named{Channels: []string{"shop", "plain"}, AlertRules: []string{"shop"}, Hooks: []string{"shop", "none"}}))(b)
+	want(b, "titles of definitions", fmt.Sprint(t), "[{channel shop Магазин} {alert_rule shop Магазин} {hook shop Магазин}]")
+	want(b, "channel, rule and hook", t.Channel("shop")+t.AlertRule("shop")+t.Hook("shop"), "МагазинМагазинМагазин")
 	t = must(b.st.Titles(b.ctx, view.Named{Namespace: "other", Tasks: []string{"shop"}, Schedules: []string{"shop"}}))(b)
 	want(b, "titles in the other namespace", fmt.Sprint(t), "[{task shop Other}]")
 	if _, err := b.st.Titles(b.ctx, view.Named{Monitors: make([]string, view.MaxTitles+1)}); core.CodeOf(err) != core.Invalid {

@@ -32,9 +32,12 @@ func (s *Store) Titles(ctx context.Context, q view.Named) (all view.Titles, err 
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		all = nil
 		for _, asked := range []struct {
-			noun, where string
-			names       []string
-		}{{"task", "namespace = $1", q.Tasks}, {"schedule", "namespace = $1", q.Schedules}, {"monitor", "namespace = $1", q.Monitors}, {"queue", "$1 <> ''", q.Queues}} {
+			noun, table, where string
+			names              []string
+		}{
+			{"task", "tasks", "namespace = $1", q.Tasks}, {"schedule", "schedules", "namespace = $1", q.Schedules}, {"monitor", "monitors", "namespace = $1", q.Monitors}, {"queue", "queues", "$1 <> ''", q.Queues},
+			{"channel", "documents", "noun = 'channel' and namespace = $1", q.Channels}, {"alert_rule", "documents", "noun = 'alert_rule' and namespace = $1", q.AlertRules}, {"hook", "documents", "noun = 'hook' and namespace = $1", q.Hooks},
+		} {
 			if len(asked.names) == 0 {
 				continue
 			}
@@ -43,7 +46,7 @@ func (s *Store) Titles(ctx context.Context, q view.Named) (all view.Titles, err 
 				return t, r.Scan(&t.Name, &t.Title)
 			}, `
 				select name, title
-				from belfry.`+asked.noun+`s
+				from belfry.`+asked.table+`
 				where `+asked.where+` and `+s.SQL.In("name", 2)+` and title <> ''
 				order by name`, base.NamespaceOr(q.Namespace), s.SQL.List(base.Unique(asked.names)))
 			if err != nil {

@@ -176,6 +176,8 @@ create table belfry.calendars (
 	doc        text not null, -- the calendar as JSON, without its history
 	created_at bigint not null,
 	updated_at bigint not null,
+	title      text not null default '', -- as people write it
+	sought     text not null default '', -- the title as searches look for it, whatever its case
 	unique (namespace, name)
 );
 
@@ -208,8 +210,8 @@ create table belfry.backfills (
 create index backfills_active on belfry.backfills (id) where state = 'active';
 create unique index backfills_one on belfry.backfills (schedule_id) where state in ('active', 'paused');
 
--- Definitions that are few and read as a whole: channels, alert rules, maintenance windows, status
--- pages. Writers: saves of them.
+-- Definitions that are few and read as a whole: channels, alert rules, hooks, maintenance windows,
+-- status pages. Writers: saves of them.
 create table belfry.documents (
 	id         bigint primary key,
 	noun       text not null,
@@ -219,6 +221,8 @@ create table belfry.documents (
 	doc        text not null, -- as JSON, without its history
 	created_at bigint not null,
 	updated_at bigint not null,
+	title      text not null default '', -- as people write it
+	sought     text not null default '', -- the title as searches look for it, whatever its case
 	unique (noun, namespace, name)
 );
 
