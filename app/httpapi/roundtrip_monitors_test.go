@@ -106,6 +106,8 @@ func monitorCalls(c *client.Client) []exchange {
 }
 
 func documentCalls(c *client.Client, all view.DocumentFilter) []exchange {
+	found := all
+	found.Part = "Екип"
 	channel := apitest.Filled[alert.Channel]()
 	hooked := apitest.Filled[hook.Hook]()
 	hookEvents := hook.Filter{Paging: all.Paging, Namespace: "ns", Hook: "n", State: hook.Sent, Type: "job.*"}
@@ -117,24 +119,24 @@ func documentCalls(c *client.Client, all view.DocumentFilter) []exchange {
 			func(ctx context.Context) (any, error) { return nil, c.DeleteChannel(ctx, "ns", "n") }},
 		{[]any{"Channel", "ns", "n"}, channel.Redacted(),
 			func(ctx context.Context) (any, error) { return c.Channel(ctx, "ns", "n") }},
-		{[]any{"Channels", all}, pageOf(channel.Redacted()),
-			func(ctx context.Context) (any, error) { return c.Channels(ctx, all) }},
+		{[]any{"Channels", found}, pageOf(channel.Redacted()),
+			func(ctx context.Context) (any, error) { return c.Channels(ctx, found) }},
 		{[]any{"SaveAlertRule", apitest.Filled[alert.Rule]()}, apitest.Filled[alert.Rule](),
 			func(ctx context.Context) (any, error) { return c.SaveAlertRule(ctx, apitest.Filled[alert.Rule]()) }},
 		{[]any{"DeleteAlertRule", "ns", "n"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteAlertRule(ctx, "ns", "n") }},
 		{[]any{"AlertRule", "ns", "n"}, apitest.Filled[alert.Rule](),
 			func(ctx context.Context) (any, error) { return c.AlertRule(ctx, "ns", "n") }},
-		{[]any{"AlertRules", all}, apitest.Filled[core.Page[alert.Rule]](),
-			func(ctx context.Context) (any, error) { return c.AlertRules(ctx, all) }},
+		{[]any{"AlertRules", found}, apitest.Filled[core.Page[alert.Rule]](),
+			func(ctx context.Context) (any, error) { return c.AlertRules(ctx, found) }},
 		{[]any{"SaveHook", hooked}, hooked.Redacted(),
 			func(ctx context.Context) (any, error) { return c.SaveHook(ctx, hooked) }},
 		{[]any{"DeleteHook", "ns", "n"}, nil,
 			func(ctx context.Context) (any, error) { return nil, c.DeleteHook(ctx, "ns", "n") }},
 		{[]any{"Hook", "ns", "n"}, hooked.Redacted(),
 			func(ctx context.Context) (any, error) { return c.Hook(ctx, "ns", "n") }},
-		{[]any{"ListHooks", all}, pageOf(hooked.Redacted()),
-			func(ctx context.Context) (any, error) { return c.ListHooks(ctx, all) }},
+		{[]any{"ListHooks", found}, pageOf(hooked.Redacted()),
+			func(ctx context.Context) (any, error) { return c.ListHooks(ctx, found) }},
 		{[]any{"PauseHook", "ns", "n", true}, hooked.Redacted(),
 			func(ctx context.Context) (any, error) { return c.PauseHook(ctx, "ns", "n", true) }},
 		{[]any{"PauseHook", "ns", "n", false}, hooked.Redacted(),
@@ -159,8 +161,8 @@ func documentCalls(c *client.Client, all view.DocumentFilter) []exchange {
 			func(ctx context.Context) (any, error) { return nil, c.DeleteWindow(ctx, "ns", "n") }},
 		{[]any{"Window", "ns", "n"}, apitest.Filled[monitor.Window](),
 			func(ctx context.Context) (any, error) { return c.Window(ctx, "ns", "n") }},
-		{[]any{"Windows", all}, apitest.Filled[core.Page[monitor.Window]](),
-			func(ctx context.Context) (any, error) { return c.Windows(ctx, all) }},
+		{[]any{"Windows", found}, apitest.Filled[core.Page[monitor.Window]](),
+			func(ctx context.Context) (any, error) { return c.Windows(ctx, found) }},
 		{[]any{""}, []monitor.ActiveWindow{{Name: "preview", From: window.From, To: window.To}},
 			func(ctx context.Context) (any, error) { return c.PreviewWindow(ctx, window, time.Time{}, 3) }},
 		{[]any{"Announcements", view.AnnouncementFilter{Paging: all.Paging, Namespace: "ns", StatusPage: "n", Current: true}}, apitest.Filled[core.Page[public.Announcement]](),
@@ -195,8 +197,8 @@ func documentCalls(c *client.Client, all view.DocumentFilter) []exchange {
 			func(ctx context.Context) (any, error) { return nil, c.DeleteStatusPage(ctx, "ns", "n") }},
 		{[]any{"StatusPage", "ns", "n"}, apitest.Filled[public.StatusPage](),
 			func(ctx context.Context) (any, error) { return c.StatusPage(ctx, "ns", "n") }},
-		{[]any{"StatusPages", all}, apitest.Filled[core.Page[public.StatusPage]](),
-			func(ctx context.Context) (any, error) { return c.StatusPages(ctx, all) }},
+		{[]any{"StatusPages", found}, apitest.Filled[core.Page[public.StatusPage]](),
+			func(ctx context.Context) (any, error) { return c.StatusPages(ctx, found) }},
 	}
 }
 

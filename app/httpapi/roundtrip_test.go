@@ -174,11 +174,11 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) { return nil, c.DeleteCalendar(ctx, "ns", "n") }},
 		{[]any{"Calendar", "ns", "n"}, apitest.Filled[schedule.Calendar](),
 			func(ctx context.Context) (any, error) { return c.Calendar(ctx, "ns", "n") }},
-		{[]any{"Calendars", schedule.CalendarFilter{Paging: paging, Namespace: "*"}}, apitest.Filled[core.Page[schedule.Calendar]](),
+		{[]any{"Calendars", schedule.CalendarFilter{Paging: paging, Namespace: "*", Part: "празник"}}, apitest.Filled[core.Page[schedule.Calendar]](),
 			func(ctx context.Context) (any, error) {
-				return c.Calendars(ctx, schedule.CalendarFilter{Paging: paging, Namespace: "*"})
+				return c.Calendars(ctx, schedule.CalendarFilter{Paging: paging, Namespace: "*", Part: "празник"})
 			}},
-		{[]any{"SaveCalendar", schedule.Calendar{Namespace: "ns", Name: "n", Description: "a1", CalendarSpec: holidays}}, apitest.Filled[schedule.Calendar](),
+		{[]any{"SaveCalendar", schedule.Calendar{Namespace: "ns", Name: "n", Title: "a1", Description: "a1", CalendarSpec: holidays}}, apitest.Filled[schedule.Calendar](),
 			func(ctx context.Context) (any, error) {
 				return c.ImportICS(ctx, "ns", "n", strings.NewReader(holidaysICS), "Europe/Sofia")
 			}},
@@ -242,9 +242,9 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) {
 				return c.ScheduleDays(ctx, view.DaysQuery{Namespace: "ns", Schedule: "s", From: at, To: at})
 			}},
-		{[]any{"Titles", view.Named{Namespace: "ns", Tasks: []string{"a", "b"}, Schedules: []string{"c"}, Monitors: []string{"d"}}}, apitest.Filled[view.Titles](),
+		{[]any{"Titles", view.Named{Namespace: "ns", Tasks: []string{"a", "b"}, Schedules: []string{"c"}, Monitors: []string{"d"}, Channels: []string{"e"}, AlertRules: []string{"f", "g"}, Hooks: []string{"h"}}}, apitest.Filled[view.Titles](),
 			func(ctx context.Context) (any, error) {
-				return c.Titles(ctx, view.Named{Namespace: "ns", Tasks: []string{"a", "b"}, Schedules: []string{"c"}, Monitors: []string{"d"}})
+				return c.Titles(ctx, view.Named{Namespace: "ns", Tasks: []string{"a", "b"}, Schedules: []string{"c"}, Monitors: []string{"d"}, Channels: []string{"e"}, AlertRules: []string{"f", "g"}, Hooks: []string{"h"}})
 			}},
 		{[]any{"TaskDays", view.TaskDaysQuery{Namespace: "ns", Tasks: []string{"a", "b"}, From: at, To: at}}, apitest.Filled[view.TaskDaysFound](),
 			func(ctx context.Context) (any, error) {

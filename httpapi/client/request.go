@@ -100,7 +100,7 @@ func shown[T any](ctx context.Context, c *server, noun, namespace, name string) 
 }
 
 func listed[T any](ctx context.Context, c *server, noun string, f view.DocumentFilter) (core.Page[T], error) {
-	return get[core.Page[T]](ctx, c, "/v1/"+noun, paged(f.Paging, words("namespace", f.Namespace)))
+	return get[core.Page[T]](ctx, c, "/v1/"+noun, paged(f.Paging, words("namespace", f.Namespace, "part", f.Part)))
 }
 
 // The path names of objects.

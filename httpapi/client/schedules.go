@@ -119,7 +119,7 @@ func (c ScheduleCalls) Calendar(ctx context.Context, namespace, name string) (sc
 
 // Calendars implements [httpapi.Calendars].
 func (c ScheduleCalls) Calendars(ctx context.Context, f schedule.CalendarFilter) (core.Page[schedule.Calendar], error) {
-	return get[core.Page[schedule.Calendar]](ctx, c.server, "/v1/calendars", paged(f.Paging, words("namespace", f.Namespace)))
+	return get[core.Page[schedule.Calendar]](ctx, c.server, "/v1/calendars", paged(f.Paging, words("namespace", f.Namespace, "part", f.Part)))
 }
 
 // ImportICS creates a calendar from an iCalendar file, or replaces the closings of

@@ -84,7 +84,8 @@ func (c ViewCalls) Strips(ctx context.Context, q view.StripQuery) ([]view.Strip,
 // Titles implements [httpapi.History].
 func (c ViewCalls) Titles(ctx context.Context, q view.Named) (view.Titles, error) {
 	return items[view.Title](ctx, c.server, "/v1/titles", words("namespace", q.Namespace,
-		"task", strings.Join(q.Tasks, ","), "schedule", strings.Join(q.Schedules, ","), "monitor", strings.Join(q.Monitors, ","), "queue", strings.Join(q.Queues, ",")))
+		"task", strings.Join(q.Tasks, ","), "schedule", strings.Join(q.Schedules, ","), "monitor", strings.Join(q.Monitors, ","), "queue", strings.Join(q.Queues, ","),
+		"channel", strings.Join(q.Channels, ","), "alert_rule", strings.Join(q.AlertRules, ","), "hook", strings.Join(q.Hooks, ",")))
 }
 
 // TaskDays implements [httpapi.History].

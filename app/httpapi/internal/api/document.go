@@ -10,7 +10,7 @@ import (
 )
 
 // Document describes the routes of a noun whose definitions are saved as a
-// whole: channels, alert rules, maintenance windows, status pages.
+// whole: channels, alert rules, hooks, maintenance windows, status pages.
 type Document[T any] struct {
 	Id      string // first part of the operation ids: the noun
 	Path    string // of the list
@@ -41,7 +41,7 @@ func ServeDocument[T any](a *API, d Document[T]) {
 	Serve(a, Endpoint{
 		Id: d.Id + "-list", Method: http.MethodGet, Path: d.Path, Scope: access.ScopeRead,
 		Summary: "List " + d.Many + " by name", Doc: d.Listing,
-	}, func(ctx context.Context, c *Call, in *Namespaced) (core.Page[T], error) {
+	}, func(ctx context.Context, c *Call, in *Searched) (core.Page[T], error) {
 		f, err := in.Filter(c)
 		if err != nil {
 			return core.Page[T]{}, err

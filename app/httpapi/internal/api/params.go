@@ -70,6 +70,19 @@ func (in *Namespaced) Filter(c *Call) (f view.DocumentFilter, err error) {
 	return f, err
 }
 
+// Searched are the parameters of a list of definitions that have titles.
+type Searched struct {
+	Namespaced
+	Part string `query:"part" maxLength:"200" doc:"Only those with this in their name or title, whatever its case"`
+}
+
+// Filter returns the filter for the service.
+func (in *Searched) Filter(c *Call) (f view.DocumentFilter, err error) {
+	f, err = in.Namespaced.Filter(c)
+	f.Part = in.Part
+	return f, err
+}
+
 // Owner returns the namespace of a definition to save, from the body, the query
 // or the token.
 func (c *Call) Owner(asked, inBody string) (string, error) {

@@ -19,7 +19,7 @@ func (s *server) calendarRoutes() {
 	api.Serve(s.API, api.Endpoint{
 		Id: "calendar-list", Method: http.MethodGet, Path: "/v1/calendars", Scope: access.ScopeRead,
 		Summary: "List calendars by name",
-	}, func(ctx context.Context, c *api.Call, in *api.Namespaced) (core.Page[schedule.Calendar], error) {
+	}, func(ctx context.Context, c *api.Call, in *api.Searched) (core.Page[schedule.Calendar], error) {
 		f, err := in.Filter(c)
 		if err != nil {
 			return core.Page[schedule.Calendar]{}, err
@@ -76,7 +76,7 @@ func (s *server) calendarImport() {
 	api.ServeText(s.API, api.Endpoint{
 		Id: "calendar-import", Method: http.MethodPost, Path: "/v1/calendars/{name}/ics", Scope: access.ScopeAdmin, MaxBody: schedule.MaxICS,
 		Summary: "Create a calendar from an iCalendar file, or replace its closings",
-		Doc:     "It is closed during each event of the file (RFC 5545), for the reason that its SUMMARY says. A description is kept.",
+		Doc:     "It is closed during each event of the file (RFC 5545), for the reason that its SUMMARY says. A title and a description are kept.",
 	}, wire.IcsType, func(ctx context.Context, c *api.Call, in *importing, body []byte) (schedule.Calendar, error) {
 		ns, err := (&api.ByName{Name: in.Name, Namespace: in.Namespace}).Resolve(c)
 		if err != nil {
@@ -90,7 +90,7 @@ func (s *server) calendarImport() {
 		if err != nil && core.CodeOf(err) != core.NotFound {
 			return schedule.Calendar{}, err
 		}
-		return s.service.SaveCalendar(ctx, schedule.Calendar{Namespace: ns, Name: in.Name, Description: v.Description, CalendarSpec: spec})
+		return s.service.SaveCalendar(ctx, schedule.Calendar{Namespace: ns, Name: in.Name, Title: v.Title, Description: v.Description, CalendarSpec: spec})
 	})
 }
 

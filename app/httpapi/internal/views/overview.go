@@ -164,21 +164,24 @@ func (s *server) dayRoutes() {
 	})
 
 	type titleList struct {
-		Items view.Titles `json:"items" doc:"Tasks, schedules, monitors and queues, each by name"`
+		Items view.Titles `json:"items" doc:"Tasks, schedules, monitors, queues, channels, alert rules and hooks, each by name"`
 	}
 	type titling struct {
-		Namespace string   `query:"namespace" doc:"Default: the token's namespace, or default"`
-		Tasks     []string `query:"task" doc:"Names, separated by commas; at most 200"`
-		Schedules []string `query:"schedule" doc:"Names, separated by commas; at most 200"`
-		Monitors  []string `query:"monitor" doc:"Names, separated by commas; at most 200"`
-		Queues    []string `query:"queue" doc:"Names, separated by commas; at most 200"`
+		Namespace  string   `query:"namespace" doc:"Default: the token's namespace, or default"`
+		Tasks      []string `query:"task" doc:"Names, separated by commas; at most 200"`
+		Schedules  []string `query:"schedule" doc:"Names, separated by commas; at most 200"`
+		Monitors   []string `query:"monitor" doc:"Names, separated by commas; at most 200"`
+		Queues     []string `query:"queue" doc:"Names, separated by commas; at most 200"`
+		Channels   []string `query:"channel" doc:"Names, separated by commas; at most 200"`
+		AlertRules []string `query:"alert_rule" doc:"Names, separated by commas; at most 200"`
+		Hooks      []string `query:"hook" doc:"Names, separated by commas; at most 200"`
 	}
 	api.Serve(s.API, api.Endpoint{
 		Id: "titles", Method: http.MethodGet, Path: "/v1/titles", Scope: access.ScopeRead,
-		Summary: "Show the titles of several tasks, schedules, monitors and queues",
-		Doc:     "For what shows jobs, runs or incidents, which have names. What has no title is left out.",
+		Summary: "Show the titles of several tasks, schedules, monitors, queues, channels, alert rules and hooks",
+		Doc:     "For what shows jobs, runs, incidents or notifications, which have names. What has no title is left out.",
 	}, func(ctx context.Context, c *api.Call, in *titling) (out titleList, err error) {
-		q := view.Named{Tasks: in.Tasks, Schedules: in.Schedules, Monitors: in.Monitors, Queues: in.Queues}
+		q := view.Named{Tasks: in.Tasks, Schedules: in.Schedules, Monitors: in.Monitors, Queues: in.Queues, Channels: in.Channels, AlertRules: in.AlertRules, Hooks: in.Hooks}
 		if q.Namespace, err = api.InOne(c.Token, "namespace", in.Namespace); err != nil {
 			return out, err
 		}
