@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -55,15 +56,21 @@ var listers = map[string]lister{
 	},
 	"channel": func(ctx context.Context, s *cli.Conn, _ string) ([]cli.Completed, error) {
 		all, err := s.Channels(ctx, view.DocumentFilter{Namespace: s.NS, Paging: page})
-		return completed(all.Items, func(x alert.Channel) cli.Completed { return cli.Completed{Word: x.Name, Note: x.Description} }), err
+		return completed(all.Items, func(x alert.Channel) cli.Completed {
+			return cli.Completed{Word: x.Name, Note: cmp.Or(x.Title, x.Description)}
+		}), err
 	},
 	"hook": func(ctx context.Context, s *cli.Conn, _ string) ([]cli.Completed, error) {
 		all, err := s.ListHooks(ctx, view.DocumentFilter{Namespace: s.NS, Paging: page})
-		return completed(all.Items, func(x hook.Hook) cli.Completed { return cli.Completed{Word: x.Name, Note: x.Description} }), err
+		return completed(all.Items, func(x hook.Hook) cli.Completed {
+			return cli.Completed{Word: x.Name, Note: cmp.Or(x.Title, x.Description)}
+		}), err
 	},
 	"window": func(ctx context.Context, s *cli.Conn, _ string) ([]cli.Completed, error) {
 		all, err := s.Windows(ctx, view.DocumentFilter{Namespace: s.NS, Paging: page})
-		return completed(all.Items, func(x monitor.Window) cli.Completed { return cli.Completed{Word: x.Name, Note: x.Description} }), err
+		return completed(all.Items, func(x monitor.Window) cli.Completed {
+			return cli.Completed{Word: x.Name, Note: cmp.Or(x.Title, x.Description)}
+		}), err
 	},
 	"status-page": func(ctx context.Context, s *cli.Conn, _ string) ([]cli.Completed, error) {
 		all, err := s.StatusPages(ctx, view.DocumentFilter{Namespace: s.NS, Paging: page})

@@ -145,9 +145,9 @@ schedule_missed and hook_disabled.`,
 		Drop: func(ctx context.Context, s *cli.Conn, ns, name string) error { return s.DeleteAlertRule(ctx, ns, name) },
 
 		Owner: func(d *alert.Rule) (namespace, name *string) { return &d.Namespace, &d.Name },
-		Head:  []string{"STATE", "CHANNELS", "ABOUT", "ON"},
+		Head:  []string{"TITLE", "STATE", "CHANNELS", "ABOUT", "ON"},
 		Row: func(_ *cli.Conn, d alert.Rule) []string {
-			return []string{cli.OnOff(d.Off), cli.Clip(strings.Join(d.Channels, ", "), 30), cli.Clip(about(d), 40), cli.Clip(join(d.On), 60)}
+			return []string{cli.Clip(d.Title, 40), cli.OnOff(d.Off), cli.Clip(strings.Join(d.Channels, ", "), 30), cli.Clip(about(d), 40), cli.Clip(join(d.On), 60)}
 		},
 		Draw:  func(w io.Writer, _ *cli.Conn, d alert.Rule) { drawRule(c, w, d) },
 		Flags: ruleFlags,
@@ -190,14 +190,14 @@ func drawRule(c *cli.CLI, w io.Writer, d alert.Rule) {
 	if d.Group < 0 {
 		group = "not at all"
 	}
-	c.Pairs(w, "name", d.Name, "namespace", d.Namespace, "description", d.Description, "state", cli.OnOff(d.Off),
+	c.Pairs(w, "name", d.Name, "namespace", d.Namespace, "title", d.Title, "description", d.Description, "state", cli.OnOff(d.Off),
 		"about", about(d), "on", join(d.On), "channels", strings.Join(d.Channels, ", "), "waits", group, "reminds", remind,
 		"quiet in", strings.Join(d.Quiet, ", "), "generation", strconv.FormatInt(d.Generation, 10), "created", cli.Stamp(d.CreatedAt), "updated", cli.Stamp(d.UpdatedAt))
 }
 
 func ruleFlags(fs *pflag.FlagSet) cli.Setter[alert.Rule] {
 	var on, monitors, tasks, schedules, tags, channels, quiet []string
-	var group, remind, description string
+	var group, remind, title, description string
 	var remindMax int
 	var off bool
 	fs.StringSliceVar(&channels, "channel", nil, "channels to tell; may be repeated")
@@ -211,6 +211,7 @@ func ruleFlags(fs *pflag.FlagSet) cli.Setter[alert.Rule] {
 	fs.IntVar(&remindMax, "remind-max", 0, "most reminders of one outage; default: 10")
 	fs.StringSliceVar(&quiet, "quiet", nil, "calendars during which no notification is sent; what is still so afterwards is sent then")
 	fs.BoolVar(&off, "off", false, "tell nobody; --off=false ends that")
+	fs.StringVar(&title, "title", "", "what people call it, in any script; the name stays its address")
 	fs.StringVar(&description, "description", "", "for people")
 	return func(_ *cli.Conn, fs *pflag.FlagSet, d *alert.Rule, rest []string) error {
 		given := fs.Changed
@@ -231,6 +232,7 @@ func ruleFlags(fs *pflag.FlagSet) cli.Setter[alert.Rule] {
 		cli.Set(given("remind-max"), remindMax, &d.RemindMax)
 		cli.Set(given("quiet"), quiet, &d.Quiet)
 		cli.Set(given("off"), off, &d.Off)
+		cli.Set(given("title"), title, &d.Title)
 		cli.Set(given("description"), description, &d.Description)
 		if len(d.Channels) == 0 {
 			return core.InvalidField("--channel", "", "is missing", "whom does it tell? see: belfry channel list")

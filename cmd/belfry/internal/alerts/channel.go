@@ -54,9 +54,9 @@ See whether it works with: belfry channel test NAME`,
 		Drop: func(ctx context.Context, s *cli.Conn, ns, name string) error { return s.DeleteChannel(ctx, ns, name) },
 
 		Owner: func(d *alert.Channel) (namespace, name *string) { return &d.Namespace, &d.Name },
-		Head:  []string{"KIND", "WHERE TO", "DESCRIPTION"},
+		Head:  []string{"TITLE", "KIND", "WHERE TO", "DESCRIPTION"},
 		Row: func(_ *cli.Conn, d alert.Channel) []string {
-			return []string{d.Kind(), cli.Clip(goal(d), 60), cli.Clip(d.Description, 50)}
+			return []string{cli.Clip(d.Title, 40), d.Kind(), cli.Clip(goal(d), 60), cli.Clip(d.Description, 50)}
 		},
 		Draw:  func(w io.Writer, _ *cli.Conn, d alert.Channel) { drawChannel(c, w, d) },
 		Flags: func(fs *pflag.FlagSet) cli.Setter[alert.Channel] { return addChannelFlags(c, fs) },
@@ -78,7 +78,7 @@ func goal(d alert.Channel) string {
 }
 
 func drawChannel(c *cli.CLI, w io.Writer, d alert.Channel) {
-	pairs := []string{"name", d.Name, "namespace", d.Namespace, "description", d.Description, "kind", d.Kind(), "where to", goal(d)}
+	pairs := []string{"name", d.Name, "namespace", d.Namespace, "title", d.Title, "description", d.Description, "kind", d.Kind(), "where to", goal(d)}
 	for _, f := range d.Facts() {
 		pairs = append(pairs, f.Name, fmt.Sprintf(f.Format, f.Args...))
 	}

@@ -15,9 +15,9 @@ import (
 
 // channelFlags are the fields of a channel that have a flag.
 type channelFlags struct {
-	c           *cli.CLI
-	settings    cli.Settings
-	description string
+	c                  *cli.CLI
+	settings           cli.Settings
+	title, description string
 }
 
 func addChannelFlags(c *cli.CLI, fs *pflag.FlagSet) cli.Setter[alert.Channel] {
@@ -30,6 +30,7 @@ func addChannelFlags(c *cli.CLI, fs *pflag.FlagSet) cli.Setter[alert.Channel] {
 		f.settings.Kinds = append(f.settings.Kinds, cli.KindFlags{Kind: k.Name, Flag: k.Flag, Fields: k.Fields})
 	}
 	f.settings.Add(fs)
+	fs.StringVar(&f.title, "title", "", "what people call it, in any script; the name stays its address")
 	fs.StringVar(&f.description, "description", "", "for people")
 	return f.apply
 }
@@ -37,13 +38,14 @@ func addChannelFlags(c *cli.CLI, fs *pflag.FlagSet) cli.Setter[alert.Channel] {
 func (f *channelFlags) apply(_ *cli.Conn, fs *pflag.FlagSet, d *alert.Channel, rest []string) error {
 	given := func(name string) bool { return fs.Changed(name) || name == "exec" && len(rest) > 0 }
 	f.settings.More("exec", rest)
+	cli.Set(given("title"), f.title, &d.Title)
 	cli.Set(given("description"), f.description, &d.Description)
 	name, flag, err := f.settings.Kind(given, d.Kind())
 	if err != nil {
 		return err
 	}
 	if flag != "" && name != d.Kind() { // a change of the kind drops the settings of the old kind
-		*d = alert.Channel{Namespace: d.Namespace, Name: d.Name, Description: d.Description}
+		*d = alert.Channel{Namespace: d.Namespace, Name: d.Name, Title: d.Title, Description: d.Description}
 	}
 	if stray, of := f.settings.Stray(given, name); stray != "" {
 		return core.InvalidField("--"+stray, "", "does not belong to a channel of kind "+name, "it belongs to "+strings.Join(of, ", "))

@@ -60,7 +60,7 @@ See whether it works with: belfry hook test NAME`,
 		Drop: func(ctx context.Context, s *cli.Conn, ns, name string) error { return s.DeleteHook(ctx, ns, name) },
 
 		Owner: func(d *hook.Hook) (namespace, name *string) { return &d.Namespace, &d.Name },
-		Head:  []string{"DELIVERY", "PAUSED", "ON", "FILTER", "DESCRIPTION"},
+		Head:  []string{"TITLE", "DELIVERY", "PAUSED", "ON", "FILTER", "DESCRIPTION"},
 		Row: func(_ *cli.Conn, d hook.Hook) []string {
 			delivery, paused := "posted", "no"
 			if d.Pull {
@@ -69,7 +69,7 @@ See whether it works with: belfry hook test NAME`,
 			if d.Paused {
 				paused = "yes"
 			}
-			return []string{delivery, paused, cli.Clip(strings.Join(d.On, ", "), 40), cli.Clip(selects(d), 50), cli.Clip(d.Description, 40)}
+			return []string{cli.Clip(d.Title, 40), delivery, paused, cli.Clip(strings.Join(d.On, ", "), 40), cli.Clip(selects(d), 50), cli.Clip(d.Description, 40)}
 		},
 		Draw:  func(w io.Writer, _ *cli.Conn, d hook.Hook) { drawHook(c, w, d) },
 		Flags: func(fs *pflag.FlagSet) cli.Setter[hook.Hook] { return hookFlags(c, fs) },
@@ -103,13 +103,13 @@ func drawHook(c *cli.CLI, w io.Writer, d hook.Hook) {
 		pull = "true"
 	}
 	headers := slices.Sorted(maps.Keys(d.Headers))
-	c.Pairs(w, "name", d.Name, "namespace", d.Namespace, "description", d.Description, "pull", pull, "url", string(d.URL), "secret", string(d.Secret), "headers", strings.Join(headers, ", "),
+	c.Pairs(w, "name", d.Name, "namespace", d.Namespace, "title", d.Title, "description", d.Description, "pull", pull, "url", string(d.URL), "secret", string(d.Secret), "headers", strings.Join(headers, ", "),
 		"on", strings.Join(d.On, ", "), "filter", selects(d), "paused", strconv.FormatBool(d.Paused),
 		"generation", strconv.FormatInt(d.Generation, 10), "created", cli.Stamp(d.CreatedAt), "updated", cli.Stamp(d.UpdatedAt))
 }
 
 func hookFlags(c *cli.CLI, fs *pflag.FlagSet) cli.Setter[hook.Hook] {
-	var url, secret, file, description string
+	var url, secret, file, title, description string
 	var headers, on, tasks, queues, schedules, monitors, tags []string
 	var paused, pull bool
 	fs.StringVar(&url, "url", "", "where events are posted; @FILE reads it from a file, - from standard input")
@@ -124,6 +124,7 @@ func hookFlags(c *cli.CLI, fs *pflag.FlagSet) cli.Setter[hook.Hook] {
 	fs.StringSliceVar(&monitors, "monitor", nil, "only of these monitors: names or patterns")
 	fs.StringSliceVar(&tags, "tag", nil, "only of what has one of these tags")
 	fs.BoolVar(&paused, "paused", false, "record events and deliver them when it is resumed; --paused=false ends that")
+	fs.StringVar(&title, "title", "", "what people call it, in any script; the name stays its address")
 	fs.StringVar(&description, "description", "", "for people")
 	return func(_ *cli.Conn, fs *pflag.FlagSet, d *hook.Hook, rest []string) error {
 		given := fs.Changed
@@ -163,6 +164,7 @@ func hookFlags(c *cli.CLI, fs *pflag.FlagSet) cli.Setter[hook.Hook] {
 		cli.Set(given("monitor"), monitors, &d.Monitors)
 		cli.Set(given("tag"), tags, &d.Tags)
 		cli.Set(given("paused"), paused, &d.Paused)
+		cli.Set(given("title"), title, &d.Title)
 		cli.Set(given("description"), description, &d.Description)
 		return cli.NoRest(rest)
 	}

@@ -50,9 +50,9 @@ or again and again, by --cron or --rrule, and --lasts each time.`,
 		Drop: func(ctx context.Context, s *cli.Conn, ns, name string) error { return s.DeleteWindow(ctx, ns, name) },
 
 		Owner: func(d *monitor.Window) (namespace, name *string) { return &d.Namespace, &d.Name },
-		Head:  []string{"STATE", "WHEN", "NEXT", "FOR"},
+		Head:  []string{"TITLE", "STATE", "WHEN", "NEXT", "FOR"},
 		Row: func(s *cli.Conn, d monitor.Window) []string {
-			return []string{windowState(d, s.Now), cli.Clip(windowTimes(d), 60), nextWindow(d, s.Now), cli.Clip(targets(d.Monitors, d.Tags), 40)}
+			return []string{cli.Clip(d.Title, 40), windowState(d, s.Now), cli.Clip(windowTimes(d), 60), nextWindow(d, s.Now), cli.Clip(targets(d.Monitors, d.Tags), 40)}
 		},
 		Draw: func(w io.Writer, s *cli.Conn, d monitor.Window) {
 			c.Pairs(w, "name", d.Name, "namespace", d.Namespace, "title", d.Title, "description", d.Description, "state", windowState(d, s.Now),

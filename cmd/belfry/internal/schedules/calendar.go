@@ -104,7 +104,11 @@ func calendarImport(c *cli.CLI) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cal, err := s.SaveCalendar(ctx, schedule.Calendar{Namespace: ns, Name: args[0], CalendarSpec: spec})
+			old, err := s.Calendar(ctx, ns, args[0])
+			if err != nil && core.CodeOf(err) != core.NotFound {
+				return err
+			}
+			cal, err := s.SaveCalendar(ctx, schedule.Calendar{Namespace: ns, Name: args[0], Title: old.Title, Description: old.Description, CalendarSpec: spec})
 			if err != nil {
 				return err
 			}
