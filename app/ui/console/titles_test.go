@@ -1,12 +1,17 @@
 package console_test
 
 import (
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/app/ui/internal/browser"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/public"
@@ -22,6 +27,17 @@ const (
 
 var longest = strings.Repeat("Größe ", 22) + "Ende-langer-Titel"
 
+// Titles of definitions: from right to left, without spaces, and a word as long as may be.
+const (
+	arabic   = "فريق المناوبة الليلية"
+	japanese = "夜間当番への緊急連絡先と予備の連絡経路"
+)
+
+var (
+	oneWord     = strings.Repeat("w", 200)
+	definitions = map[string]string{"crew": arabic, "night": japanese, strings.Repeat("n", 100): oneWord, "bare": ""}
+)
+
 func titledSite(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t)
@@ -32,6 +48,14 @@ func titledSite(t *testing.T) *site {
 		must(s.CreateMonitor(ctx, monitor.Monitor{Name: name, Title: title, Public: true, Tags: []string{"web"}, Confirm: monitor.Confirm{Failures: 1}, Check: task.Task{HTTP: &task.HTTP{URL: "http://localhost/"}}}))(s)
 		must(s.SaveQueue(ctx, job.Queue{Name: name, Title: title}))(s)
 		must(s.SaveCalendar(ctx, schedule.Calendar{Name: name, Title: title}))(s)
+	}
+	for name, title := range definitions {
+		must(s.SaveChannel(ctx, alert.Channel{Name: name, Title: title, Email: &alert.EmailChannel{Host: "mail.example.com", From: "a@example.com", To: []string{"b@example.com"}}}))(s)
+		must(s.SaveHook(ctx, hook.Hook{Name: name, Title: title, Pull: true}))(s)
+		must(s.SaveWindow(ctx, monitor.Window{Name: name, Title: title, From: time.Now().AddDate(1, 0, 0), To: time.Now().AddDate(1, 0, 1)}))(s)
+	}
+	for name, title := range definitions {
+		must(s.SaveAlertRule(ctx, alert.Rule{Name: name, Title: title, Channels: slices.Compact([]string{name, "bare"})}))(s)
 	}
 	must(s.CreateTask(ctx, task.Task{Name: "round", Title: "Runde " + hebrew, Kind: task.KindCycle, Cycle: &task.Cycle{Members: []task.Member{{Task: "backup"}}}}))(s)
 	must(s.Enqueue(ctx, []job.NewJob{{Task: "backup"}, {Task: "shop"}, {Task: "plain"}}))(s)
@@ -83,6 +107,48 @@ func TestTitlesOnPages(t *testing.T) {
 	b.Quiet(s.url)
 }
 
+// Definitions have titles too: on their pages, in forms that choose some, and where notifications name them.
+func TestTitlesOfDefinitionsOnPages(t *testing.T) {
+	t.Parallel()
+	s := titledSite(t)
+	b := s.at("/alert-rules")
+	pages := map[string][]string{
+		"/alert-rules": {arabic, japanese, oneWord}, "/settings/channels": {arabic, japanese, oneWord}, "/settings/hooks": {arabic, japanese, oneWord}, "/settings/windows": {arabic, japanese, oneWord},
+		"/alerts": {arabic, japanese, oneWord}, "/monitors/shop/alerts": {arabic, japanese, oneWord}, "/incidents/1": {arabic, japanese, oneWord},
+		"/alert-rules/-new": {arabic, japanese, oneWord, "bare"}, "/status-pages/all": nil,
+	}
+	for name, title := range map[string]string{"crew": arabic, "night": japanese, strings.Repeat("n", 100): oneWord} {
+		for _, page := range []string{"/alert-rules/", "/settings/channels/", "/settings/hooks/", "/settings/windows/"} {
+			pages[page+name] = []string{title, name}
+		}
+		pages["/settings/hooks/"+name+"/edit"] = []string{title, name}
+	}
+	for _, page := range slices.Sorted(maps.Keys(pages)) {
+		for _, width := range []int{1280, 390} {
+			b.Emulate(map[int]string{1280: "light", 390: "dark"}[width], width)
+			b.Visit(s.url + page)
+			picture(b, "titles"+strings.NewReplacer("/", "-", strings.Repeat("n", 100), "long").Replace(page)+"-"+strconv.Itoa(width))
+			b.Layout()
+			var bare int
+			if b.Eval(`[...document.querySelectorAll('td > a:has(.alias)')].filter(e => e.title !== e.querySelector('bdi').textContent + ' – ' + e.querySelector('.alias').textContent).length`, &bare); bare > 0 && page != "/incidents/1" && page != "/alerts" && page != "/monitors/shop/alerts" {
+				t.Errorf("%s: %d links have no hint of title and name", page, bare)
+			}
+		}
+		b.Axe()
+		b.Shows(pages[page]...)
+	}
+	b.Visit(s.url + "/status-pages/all")
+	var offers []string
+	b.Eval(`[...document.querySelectorAll('[name="subscribe.mail"] ~ datalist option')].map(o => o.value.slice(0, 5) + ' ' + o.label)`, &offers)
+	if want := []string{"bare ", "crew " + arabic, "night " + japanese, "nnnnn " + oneWord}; !slices.Equal(offers, want) {
+		t.Errorf("the form offers %q, want %q", offers, want)
+	}
+	b.Emulate("dark", 1280)
+	b.Visit(s.url + "/alert-rules")
+	b.AxeColours()
+	b.Quiet(s.url)
+}
+
 // A part of a title finds a thing, in lists and in the palette, whatever its case and with spaces.
 func TestTitlesAreFound(t *testing.T) {
 	t.Parallel()
@@ -104,6 +170,15 @@ func TestTitlesAreFound(t *testing.T) {
 	}
 	picture(b, "titles-palette")
 	b.Axe()
+	types(b, "לילי של")
+	if got := hits(b); !strings.HasPrefix(got, "*"+hebrew+", ") {
+		t.Errorf("found %q", got)
+	}
+	types(b, "المناوبة")
+	if got := hits(b); got != "*"+strings.Join([]string{arabic, arabic, arabic, arabic}, ", ") {
+		t.Errorf("found %q", got)
+	}
+	picture(b, "titles-palette-definitions")
 	types(b, "לילי של")
 	if got := hits(b); !strings.HasPrefix(got, "*"+hebrew+", ") {
 		t.Errorf("found %q", got)
@@ -142,6 +217,14 @@ func TestTitlesInForms(t *testing.T) {
 	}
 	b.Visit(s.url + "/tasks/backup/edit")
 	changeTitle(b, "Нова задача")
+	for _, page := range []string{"/settings/channels/crew", "/alert-rules/crew", "/settings/hooks/crew/edit", "/settings/windows/crew"} {
+		b.Visit(s.url + page)
+		changeTitle(b, "新しい題名")
+	}
+	ctx := s.Context()
+	if got := must(s.Channel(ctx, "default", "crew"))(s).Title + must(s.AlertRule(ctx, "default", "crew"))(s).Title + must(s.Hook(ctx, "default", "crew"))(s).Title + must(s.Window(ctx, "default", "crew"))(s).Title; got != strings.Repeat("新しい題名", 4) {
+		t.Errorf("they are %q", got)
+	}
 	if got := must(s.Task(s.Context(), "default", "backup"))(s).Title; got != "Нова задача" {
 		t.Errorf("it is %q", got)
 	}
@@ -164,6 +247,8 @@ func TestTitlesOfWindows(t *testing.T) {
 		"/jobs/1": "Job 1: " + hebrew, "/tasks/backup": hebrew + " – task", "/tasks/backup/edit": "Edit task " + hebrew, "/tasks/plain/edit": "Edit task plain",
 		"/schedules/backup/edit": "Edit schedule " + hebrew, "/schedules/backup/backfill": "Backfill of " + hebrew, "/schedules/backup/trigger": "Run schedule " + hebrew + " now",
 		"/cycles/round/edit": "Edit cycle Runde " + hebrew, "/queues/shop/edit": "Edit queue " + russian, "/calendars/shop/edit": "Edit calendar " + russian,
+		"/settings/channels/crew": "Channel " + arabic, "/settings/channels/bare": "Channel bare", "/alert-rules/night": "Alert rule " + japanese,
+		"/settings/hooks/night": "Hook " + japanese, "/settings/hooks/night/edit": "Edit hook " + japanese, "/settings/windows/crew": "Window " + arabic,
 	} {
 		status, body := v.get(path)
 		_, rest, _ := strings.Cut(body, "<title>")

@@ -38,7 +38,7 @@ func channelGroups(kind string, isNew bool) []forms.InputGroup {
 	if isNew {
 		g.Inputs = slices.Concat([]forms.Input{{Path: "name", Label: "Name", Need: true, Hint: "Alert rules name it."}}, g.Inputs)
 	}
-	g.Inputs = slices.Concat(g.Inputs, []forms.Input{{Path: "description", Label: "Description"}})
+	g.Inputs = slices.Concat(g.Inputs, []forms.Input{{Path: "title", Label: "Title", Hint: forms.TitleHint}, {Path: "description", Label: "Description"}})
 	return []forms.InputGroup{g}
 }
 
@@ -68,8 +68,9 @@ func channelTitle(kind string) string {
 
 type channelData struct {
 	forms.Form
-	Kind string
-	Name string
+	Kind   string
+	Name   string
+	Called string // its title
 }
 
 // ChannelTabs lead to the forms of other kinds.
@@ -87,14 +88,14 @@ func (p *page) ChannelTabs(d channelData) []parts.Tab {
 }
 
 func (p *page) channelForm(kind, name string, values url.Values, err error) channelData {
-	d := channelData{Kind: kind, Name: name, Form: forms.Form{
+	d := channelData{Kind: kind, Name: name, Called: values.Get("title"), Form: forms.Form{
 		AsText: forms.AsText{Has: true},
 		Edit:   forms.Edit{Version: values.Get("version")}, Title: "New channel", New: name == "", Action: p.With(p.Link("settings", "channels", "-new"), "kind", kind), Back: p.Link("settings", "channels"), Save: "Create channel", Err: err,
 		Groups:  forms.Fill(channelGroups(kind, name == ""), values, err),
 		Command: p.Command("PUT", p.APIPath("/v1/channels/team"), `{"ntfy":{"topic":"belfry"}}`, "channel", "set", "team", "--ntfy", "belfry"),
 	}}
 	if name != "" {
-		d.Title, d.Action, d.Save = "Channel "+name, p.Link("settings", "channels", name), "Save"
+		d.Title, d.Action, d.Save = "Channel "+cmp.Or(d.Called, name), p.Link("settings", "channels", name), "Save"
 		cmd := p.Command("DELETE", p.APIPath("/v1/channels/"+url.PathEscape(name)), "", "channel", "delete", name)
 		d.Delete = &parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete channel " + name + "?", Text: "Alerts that are queued for it are dropped. A channel that an alert rule names is not deleted.",
 			Action: p.Link("settings", "channels", name, "delete"), Cmd: &cmd}

@@ -179,7 +179,8 @@ func (p *page) DeleteHook(name string) parts.Confirm {
 
 type hookFormData struct {
 	forms.Form
-	Name string
+	Name   string
+	Called string // its title
 }
 
 // hookGroups are the inputs of a hook. Posted and pulled hooks have different inputs, and the delivery of a hook cannot change.
@@ -211,6 +212,7 @@ func hookGroups(isNew, pull bool) []forms.InputGroup {
 		}},
 		{Title: "Advanced", Drawer: true, Inputs: []forms.Input{
 			{Path: "paused", Label: "Paused", Kind: forms.AsCheck, Hint: "Events are recorded and wait, for 3 days at most."},
+			{Path: "title", Label: "Title", Hint: forms.TitleHint},
 			{Path: "description", Label: "Description"},
 		}},
 	}
@@ -226,7 +228,7 @@ func (p *page) HookKinds() []parts.Tab {
 }
 
 func (p *page) hookForm(name string, pull bool, values url.Values, err error) hookFormData {
-	d := hookFormData{Name: name, Form: forms.Form{
+	d := hookFormData{Name: name, Called: values.Get("title"), Form: forms.Form{
 		AsText: forms.AsText{Has: true},
 		Edit:   forms.Edit{Version: values.Get("version")}, Title: "New hook", New: name == "", Action: p.Link("settings", "hooks", "-new"), Back: p.Link("settings", "hooks"), Save: "Create hook", Err: err,
 		Groups:  forms.Fill(hookGroups(name == "", pull), values, err),
@@ -238,7 +240,7 @@ func (p *page) hookForm(name string, pull bool, values url.Values, err error) ho
 	}
 	forms.Offer(p.Page, p.api, d.Groups, map[string]string{"monitors": "monitors", "tasks": "tasks", "schedules": "schedules", "tags": "monitor tags"})
 	if name != "" {
-		d.Title, d.Action, d.Save, d.Back = "Edit hook "+name, p.Link("settings", "hooks", name, "edit"), "Save", p.Link("settings", "hooks", name)
+		d.Title, d.Action, d.Save, d.Back = "Edit hook "+cmp.Or(d.Called, name), p.Link("settings", "hooks", name, "edit"), "Save", p.Link("settings", "hooks", name)
 	}
 	return d
 }

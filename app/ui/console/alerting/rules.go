@@ -10,6 +10,7 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
+	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/view"
@@ -21,6 +22,7 @@ type alertAPI interface {
 	DeleteAlertRule(ctx context.Context, namespace, name string) error
 	AlertRule(ctx context.Context, namespace, name string) (alert.Rule, error)
 	AlertRules(ctx context.Context, f view.DocumentFilter) (core.Page[alert.Rule], error)
+	Titles(ctx context.Context, q view.Named) (view.Titles, error)
 }
 
 var alertRoutes = routes{
@@ -34,12 +36,25 @@ var alertRoutes = routes{
 	"POST /alert-rules/{name}/delete": deleteAlertRule,
 }
 
+type alertRulesData struct {
+	core.Page[alert.Rule]
+	Titles view.Titles // of the channels
+}
+
 func alertRuleList(p *page) error {
 	all, err := p.api.AlertRules(p.R.Context(), forms.DocumentFilter(p.Page))
 	if err != nil {
 		return err
 	}
-	return p.Show("alert-rules", all)
+	d := alertRulesData{Page: all}
+	named := view.Named{Namespace: p.Namespace}
+	for _, r := range all.Items {
+		named.Channels = append(named.Channels, r.Channels...)
+	}
+	if d.Titles, err = frame.Titles(p.R.Context(), p.api, named); err != nil {
+		return err
+	}
+	return p.Show("alert-rules", d)
 }
 
 // ruleFor describes the objects of a rule.
@@ -76,7 +91,7 @@ func notifications(list []alert.NotificationType) string {
 	return strings.Join(texts, ", ")
 }
 
-func alertRuleGroups(isNew bool, channels []string) []forms.InputGroup {
+func alertRuleGroups(isNew bool, channels channelNames) []forms.InputGroup {
 	var name []forms.Input
 	if isNew {
 		name = []forms.Input{{Path: "name", Label: "Name", Need: true}}
@@ -85,8 +100,8 @@ func alertRuleGroups(isNew bool, channels []string) []forms.InputGroup {
 	for i, n := range alert.NotificationTypes {
 		types[i] = string(n)
 	}
-	to := forms.Input{Path: "channels", Label: "Channels", Kind: forms.AsSet, Options: channels}
-	if len(channels) == 0 {
+	to := forms.Input{Path: "channels", Label: "Channels", Kind: forms.AsSet, Options: channels.all, Titles: channels.titles}
+	if len(channels.all) == 0 {
 		to = forms.Input{Path: "channels", Label: "Channels", Kind: forms.AsWords, Need: true, Hint: "Names of channels. There is no channel yet."}
 	}
 	return []forms.InputGroup{
@@ -103,6 +118,7 @@ func alertRuleGroups(isNew bool, channels []string) []forms.InputGroup {
 			{Path: "group", Label: "Wait for more", Kind: forms.AsDuration, Hint: "Groups alerts that come together. Default: 30s; negative: not at all. Recoveries are sent at once."},
 			{Path: "remind_max", Label: "Maximum reminders", Kind: forms.AsNumber, Hint: "Default: 10."},
 			{Path: "quiet", Label: "Quiet within calendars", Kind: forms.AsWords, Hint: "No alert is sent during these calendars. Alerts that are still true at their end are sent then."},
+			{Path: "title", Label: "Title", Hint: forms.TitleHint},
 			{Path: "description", Label: "Description"},
 		}},
 	}
@@ -112,27 +128,35 @@ const deleteRuleText = "It sends no more alerts. Alerts that are queued still go
 
 type alertRuleData struct {
 	forms.Form
-	Name string
+	Name   string
+	Called string // its title
+}
+
+// channelNames are names of channels with their titles.
+type channelNames struct {
+	all    []string
+	titles map[string]string
 }
 
 // channelNames are the channels that a rule may name, up to the number that a form can show.
-func (p *page) channelNames(also []string) ([]string, error) {
+func (p *page) channelNames(also []string) (names channelNames, err error) {
 	all, err := p.api.Channels(p.R.Context(), view.DocumentFilter{Paging: core.Paging{Limit: 1000}, Namespace: p.Namespace})
 	if err != nil {
-		return nil, err
+		return names, err
 	}
-	seen := map[string]bool{}
-	for _, c := range all.Items {
-		seen[c.Name] = true
-	}
+	names.titles = map[string]string{}
 	for _, name := range also {
-		seen[name] = true
+		names.titles[name] = ""
 	}
-	return slices.Sorted(maps.Keys(seen)), nil
+	for _, c := range all.Items {
+		names.titles[c.Name] = c.Title
+	}
+	names.all = slices.Sorted(maps.Keys(names.titles))
+	return names, nil
 }
 
-func (p *page) alertRuleForm(name string, channels []string, values url.Values, err error) alertRuleData {
-	d := alertRuleData{Name: name, Form: forms.Form{
+func (p *page) alertRuleForm(name string, channels channelNames, values url.Values, err error) alertRuleData {
+	d := alertRuleData{Name: name, Called: values.Get("title"), Form: forms.Form{
 		AsText: forms.AsText{Has: true},
 		Edit:   forms.Edit{Version: values.Get("version")}, Title: "New alert rule", New: name == "", Action: p.Link("alert-rules", "-new"), Back: p.Link("alert-rules"), Save: "Create alert rule", Err: err,
 		Groups:  forms.Fill(alertRuleGroups(name == "", channels), values, err),
@@ -140,7 +164,7 @@ func (p *page) alertRuleForm(name string, channels []string, values url.Values, 
 	}}
 	forms.Offer(p.Page, p.api, d.Groups, map[string]string{"monitors": "monitors", "tasks": "tasks", "schedules": "schedules", "tags": "monitor tags", "quiet": "calendars"})
 	if name != "" {
-		d.Title, d.Action, d.Save = "Alert rule "+name, p.Link("alert-rules", name), "Save"
+		d.Title, d.Action, d.Save = "Alert rule "+cmp.Or(d.Called, name), p.Link("alert-rules", name), "Save"
 		cmd := p.Command("DELETE", p.APIPath("/v1/alert-rules/"+url.PathEscape(name)), "", "alert", "rule", "delete", name)
 		d.Delete = &parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete alert rule " + name + "?", Text: deleteRuleText,
 			Action: p.Link("alert-rules", name, "delete"), Cmd: &cmd}
@@ -188,7 +212,7 @@ func saveAlertRule(p *page) error {
 	})
 	if shown {
 		var failed error
-		if channels, failed = p.channelNames(slices.Concat(channels, a.Channels)); failed != nil {
+		if channels, failed = p.channelNames(slices.Concat(channels.all, a.Channels)); failed != nil {
 			return failed
 		}
 		d := p.alertRuleForm(name, channels, forms.ValuesOf(p.Page, text, err, a, alertRuleGroups(name == "", channels)), err)

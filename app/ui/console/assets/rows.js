@@ -22,9 +22,9 @@ const known = new WeakMap();
 function offer(input) {
   const list = input.list;
   if (!list) return;
-  if (!known.has(list)) known.set(list, [...list.options].map(o => o.value));
+  if (!known.has(list)) known.set(list, [...list.options].map(o => [o.value, o.getAttribute('label') ?? o.value]));
   const typed = input.value.split(/[ ,]+/), last = input.value.slice(0, input.value.length - typed.at(-1).length);
-  list.replaceChildren(...known.get(list).filter(w => !typed.slice(0, -1).includes(w)).map(w => Object.assign(document.createElement('option'), {value: last + w})));
+  list.replaceChildren(...known.get(list).filter(([w]) => !typed.slice(0, -1).includes(w)).map(([w, label]) => Object.assign(document.createElement('option'), label === w ? {value: last + w} : {value: last + w, label})));
 }
 
 // The checkbox above a list ticks all of its rows, and shows whether all of them or some are ticked.

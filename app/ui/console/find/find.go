@@ -7,10 +7,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/core/title"
+	"github.com/belfry-run/belfry/hook"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -26,6 +30,18 @@ type findAPI interface {
 	Queues(ctx context.Context) ([]job.QueueStats, error)
 	Job(ctx context.Context, namespace string, id int64) (job.Job, error)
 	Jobs(ctx context.Context, f job.Filter) (core.Page[job.Job], error)
+	Calendar(ctx context.Context, namespace, name string) (schedule.Calendar, error)
+	Calendars(ctx context.Context, f schedule.CalendarFilter) (core.Page[schedule.Calendar], error)
+	Channel(ctx context.Context, namespace, name string) (alert.Channel, error)
+	Channels(ctx context.Context, f view.DocumentFilter) (core.Page[alert.Channel], error)
+	AlertRule(ctx context.Context, namespace, name string) (alert.Rule, error)
+	AlertRules(ctx context.Context, f view.DocumentFilter) (core.Page[alert.Rule], error)
+	Hook(ctx context.Context, namespace, name string) (hook.Hook, error)
+	ListHooks(ctx context.Context, f view.DocumentFilter) (core.Page[hook.Hook], error)
+	Window(ctx context.Context, namespace, name string) (monitor.Window, error)
+	Windows(ctx context.Context, f view.DocumentFilter) (core.Page[monitor.Window], error)
+	StatusPage(ctx context.Context, namespace, name string) (public.StatusPage, error)
+	StatusPages(ctx context.Context, f view.DocumentFilter) (core.Page[public.StatusPage], error)
 }
 
 var findRoutes = routes{"GET /find": find}
@@ -81,6 +97,12 @@ type things struct {
 	monitors  []view.MonitorView
 	queues    []job.QueueStats
 	jobs      []job.Job
+	calendars []schedule.Calendar
+	channels  []alert.Channel
+	rules     []alert.Rule
+	hooks     []hook.Hook
+	windows   []monitor.Window
+	pages     []public.StatusPage
 }
 
 // find answers a search: first pages, then objects by a part of their name or
@@ -121,6 +143,12 @@ func find(p *page) error {
 		d.add("Schedules", p.scheduleHits(t.schedules))
 		d.add("Monitors", p.monitorHits(t.monitors))
 		d.add("Queues", p.queueHits(t.queues))
+		d.add("Calendars", p.calendarHits(t.calendars))
+		d.add("Channels", p.channelHits(t.channels))
+		d.add("Alert rules", p.ruleHits(t.rules))
+		d.add("Hooks", p.hookHits(t.hooks))
+		d.add("Maintenance", p.windowHits(t.windows))
+		d.add("Status pages", p.statusPageHits(t.pages))
 	}
 	d.add("Actions", p.actionHits(t, verb))
 	return p.Show("find", d)
@@ -204,7 +232,31 @@ func (p *page) reads(ctx context.Context, t *things, name string, f *job.Filter)
 			}
 			return err
 		},
+		named(ctx, p, exact, name, &t.calendars, p.api.Calendar, func(ctx context.Context, f view.DocumentFilter) (core.Page[schedule.Calendar], error) {
+			return p.api.Calendars(ctx, schedule.CalendarFilter(f))
+		}, func(c schedule.Calendar) string { return c.Name }),
+		named(ctx, p, exact, name, &t.channels, p.api.Channel, p.api.Channels, func(c alert.Channel) string { return c.Name }),
+		named(ctx, p, exact, name, &t.rules, p.api.AlertRule, p.api.AlertRules, func(r alert.Rule) string { return r.Name }),
+		named(ctx, p, exact, name, &t.hooks, p.api.Hook, p.api.ListHooks, func(h hook.Hook) string { return h.Name }),
+		named(ctx, p, exact, name, &t.windows, p.api.Window, p.api.Windows, func(w monitor.Window) string { return w.Name }),
+		named(ctx, p, exact, name, &t.pages, p.api.StatusPage, p.api.StatusPages, func(s public.StatusPage) string { return s.Name }),
 	)
+}
+
+// named is a read of the definitions of a noun whose name or title has a text. The one with exactly the name is first.
+func named[T any](ctx context.Context, p *page, exact bool, name string, to *[]T, one func(ctx context.Context, namespace, name string) (T, error),
+	list func(context.Context, view.DocumentFilter) (core.Page[T], error), nameOf func(T) string,
+) func() error {
+	return func() error {
+		found, err := list(ctx, view.DocumentFilter{Paging: core.Paging{Limit: perKind}, Namespace: p.Namespace, Part: name})
+		*to = found.Items
+		if exact && found.Next != "" {
+			if same, oneErr := one(ctx, p.Namespace, name); oneErr == nil {
+				*to = first(same, *to, func(o T) bool { return nameOf(o) == name })
+			}
+		}
+		return err
+	}
 }
 
 // first puts the object with exactly the name before the others.

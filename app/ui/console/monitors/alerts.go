@@ -7,6 +7,7 @@ import (
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/view"
 )
 
 type alertAPI interface {
@@ -17,8 +18,9 @@ var alertRoutes = routes{"GET /alerts": alertList}
 
 // alertLog is the part "alerts": alerts and the results of their delivery.
 type alertLog struct {
-	Page  core.Page[alert.Alert]
-	Tries map[int64][]alert.Try
+	Page   core.Page[alert.Alert]
+	Tries  map[int64][]alert.Try
+	Titles view.Titles // of channels and rules
 }
 
 // alertLog reads a page of alerts with their tries.
@@ -29,7 +31,14 @@ func (p *page) alertLog(f alert.Filter) (l alertLog, err error) {
 	}
 	l.Tries = map[int64][]alert.Try{}
 	tries := make([][]alert.Try, len(l.Page.Items))
-	var reads []func() error
+	named := view.Named{Namespace: f.Namespace}
+	reads := []func() error{func() (err error) {
+		for _, a := range l.Page.Items {
+			named.Channels, named.AlertRules = append(named.Channels, a.Channel), append(named.AlertRules, a.Rule)
+		}
+		l.Titles, err = frame.Titles(ctx, p.api, named)
+		return err
+	}}
 	for i, a := range l.Page.Items {
 		if a.Tries > 0 {
 			reads = append(reads, frame.Get(&tries[i], func() ([]alert.Try, error) { return p.api.AlertTries(ctx, a.Namespace, a.ID) }))

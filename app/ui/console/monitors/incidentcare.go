@@ -11,6 +11,7 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/monitor"
 )
 
@@ -111,7 +112,7 @@ func (d incidentData) Timeline() (all []happening) {
 	for _, a := range d.Page.Items {
 		switch a.State {
 		case alert.Sent, alert.Failed:
-			add(happening{At: a.EndedAt, State: string(a.State), What: a.Notification.Title, By: "to " + a.Channel})
+			add(happening{At: a.EndedAt, State: string(a.State), What: a.Notification.Title, By: "to " + title.Named(d.Titles.Channel(a.Channel), a.Channel)})
 		}
 	}
 	if a := d.Acknowledged; a != nil {

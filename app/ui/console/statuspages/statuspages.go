@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
@@ -23,6 +24,7 @@ type statusPageAPI interface {
 	DeleteStatusPage(ctx context.Context, namespace, name string) error
 	StatusPage(ctx context.Context, namespace, name string) (public.StatusPage, error)
 	StatusPages(ctx context.Context, f view.DocumentFilter) (core.Page[public.StatusPage], error)
+	Channels(ctx context.Context, f view.DocumentFilter) (core.Page[alert.Channel], error)
 }
 
 var statusPageRoutes = routes{
@@ -120,6 +122,23 @@ func statusPageGroups(isNew bool, sections int, logo string, hasURL bool) []form
 	return groups
 }
 
+// offerMail offers the channels of kind email. A failed read leaves them out.
+func (p *page) offerMail(groups []forms.InputGroup) []forms.InputGroup {
+	inputs := groups[0].Inputs
+	i := slices.IndexFunc(inputs, func(in forms.Input) bool { return in.Path == "subscribe.mail" })
+	found, _ := p.api.Channels(p.R.Context(), view.DocumentFilter{Namespace: p.Namespace, Paging: core.Paging{Limit: mailOffers}})
+	inputs[i].Titles = map[string]string{}
+	for _, c := range found.Items {
+		if c.Email != nil {
+			inputs[i].Offers, inputs[i].Titles[c.Name] = append(inputs[i].Offers, c.Name), c.Title
+		}
+	}
+	return groups
+}
+
+// mailOffers bounds the channels among which those of mail are looked for.
+const mailOffers = 200
+
 func (p *page) statusPageForm(name string, sections int, values url.Values, err error) forms.Form {
 	sections = min(sections, public.MaxSections)
 	logo := ""
@@ -129,7 +148,7 @@ func (p *page) statusPageForm(name string, sections int, values url.Values, err 
 	f := forms.Form{
 		Files: true, AsText: forms.AsText{Has: true},
 		Edit: forms.Edit{Version: values.Get("version")}, Title: "New status page", New: name == "", Action: p.Link("status-pages", "-new"), Back: p.Link("status-pages"), Save: "Create status page", Err: err,
-		Groups: forms.Fill(statusPageGroups(name == "", sections, logo, p.Site.Public), values, err), Try: "One more section",
+		Groups: forms.Fill(p.offerMail(statusPageGroups(name == "", sections, logo, p.Site.Public)), values, err), Try: "One more section",
 		Command: p.Command("PUT", p.APIPath("/v1/status-pages/public"), `{"title":"How we are","sections":[{"title":"Shop","tags":["shop"]}]}`, "status-page", "set", "public", "--title", "How we are"),
 	}
 	if name != "" {

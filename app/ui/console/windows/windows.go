@@ -168,16 +168,17 @@ func windowGroups(isNew bool) []forms.InputGroup {
 
 type windowData struct {
 	forms.Form
-	Name string
-	Zone string
-	Next []monitor.ActiveWindow
-	Seen bool // next was asked for
+	Name   string
+	Called string // its title
+	Zone   string
+	Next   []monitor.ActiveWindow
+	Seen   bool // next was asked for
 
 	OwnZone bool // it begins with the zone of the browser
 }
 
 func (p *page) windowForm(name string, values url.Values, err error) windowData {
-	d := windowData{Name: name, Zone: values.Get("zone"), Form: forms.Form{
+	d := windowData{Name: name, Called: values.Get("title"), Zone: values.Get("zone"), Form: forms.Form{
 		AsText: forms.AsText{Has: true},
 		Edit:   forms.Edit{Version: values.Get("version")}, Title: "New maintenance window", New: name == "", Action: p.Link("settings", "windows", "-new"), Back: p.Link("settings", "windows"), Save: "Create window", Err: err,
 		Groups: forms.Fill(windowGroups(name == ""), values, err), Try: "Preview",
@@ -185,7 +186,7 @@ func (p *page) windowForm(name string, values url.Values, err error) windowData 
 	}}
 	forms.Offer(p.Page, p.api, d.Groups, map[string]string{"monitors": "monitors", "tags": "monitor tags", "zone": "zones"})
 	if name != "" {
-		d.Title, d.Action, d.Save = "Window "+cmp.Or(values.Get("title"), name), p.Link("settings", "windows", name), "Save"
+		d.Title, d.Action, d.Save = "Window "+cmp.Or(d.Called, name), p.Link("settings", "windows", name), "Save"
 		cmd := p.Command("DELETE", p.APIPath("/v1/windows/"+url.PathEscape(name)), "", "window", "delete", name)
 		d.Delete = &parts.Confirm{ID: "delete", Button: "Delete", Danger: true, Title: "Delete window " + name + "?", Text: deleteText,
 			Action: p.Link("settings", "windows", name, "delete"), Cmd: &cmd}

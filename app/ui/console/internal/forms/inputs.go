@@ -18,6 +18,7 @@ import (
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/cron"
 	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/internal/plainjson"
@@ -41,6 +42,7 @@ type Input struct {
 	Hint        string
 	Options     []string          // of a choice or a set; an empty one means the default
 	Names       map[string]string // of options, for people; default: those of the setting
+	Titles      map[string]string // of options or offers that are names of objects; nil: they are none
 	Offers      []string          // suggestions for a text, each word of a list, or the values of pairs
 	Need        bool
 	Code        bool   // of an area: it is a program
@@ -348,6 +350,8 @@ const emptyPairs = 3
 
 type choice struct {
 	Name, Words string
+	Title       string // of the object that it names
+	Named       bool   // it names an object
 	On          bool
 }
 
@@ -389,6 +393,7 @@ func newFormField(in Input, values url.Values, err error) formField {
 		f.Names = optionNames(in.Path)
 	}
 	f = f.Offer(in.Offers...)
+	f.Titles = in.Titles
 	f.Each = in.Kind == AsWords && len(in.Offers) > 0
 	out := formField{Field: f, Source: in.Source, Secret: in.Kind == AsSecrets}
 	if kind == "pairs" {
@@ -396,7 +401,7 @@ func newFormField(in Input, values url.Values, err error) formField {
 	}
 	if in.Kind == AsSet {
 		for _, o := range in.Options {
-			out.Set = append(out.Set, choice{o, f.OptionName(o), slices.Contains(values[in.Path], o)})
+			out.Set = append(out.Set, choice{Name: o, Words: f.OptionName(o), Title: in.Titles[o], Named: in.Titles != nil, On: slices.Contains(values[in.Path], o)})
 		}
 	}
 	return out
@@ -473,7 +478,11 @@ func (f formField) Shown() string {
 		return f.Value
 	}
 	for _, c := range f.Set {
-		if c.On {
+		switch {
+		case !c.On:
+		case c.Named:
+			on = append(on, title.Named(c.Title, c.Name))
+		default:
 			on = append(on, parts.Words(c.Words))
 		}
 	}

@@ -27,26 +27,35 @@ const maxOffers = 200
 // monitors, monitor tags, calendars or zones. A failed read leaves them out.
 func Offer(p *frame.Page, api Things, groups []formGroup, by map[string]string) {
 	ctx, page := p.R.Context(), core.Paging{Limit: maxOffers}
-	known := map[string][]string{"zones": Zones}
+	known, titles := map[string][]string{"zones": Zones}, map[string]map[string]string{}
+	know := func(noun, name, title string) {
+		known[noun] = append(known[noun], name)
+		if titles[noun] == nil {
+			titles[noun] = map[string]string{}
+		}
+		if titles[noun][name] = title; title == "" {
+			delete(titles[noun], name)
+		}
+	}
 	nouns := slices.Collect(maps.Values(by))
 	wants := func(noun string) bool { return slices.Contains(nouns, noun) }
 	if wants("tasks") {
 		found, _ := api.Tasks(ctx, task.Filter{Namespace: p.Namespace, Paging: page})
 		for _, t := range found.Items {
-			known["tasks"] = append(known["tasks"], t.Name)
+			know("tasks", t.Name, t.Title)
 		}
 	}
 	if wants("schedules") {
 		found, _ := api.Schedules(ctx, schedule.Filter{Namespace: p.Namespace, Paging: page})
 		for _, s := range found.Items {
-			known["schedules"] = append(known["schedules"], s.Name)
+			know("schedules", s.Name, s.Title)
 		}
 	}
 	if wants("monitors") || wants("monitor tags") {
 		found, _ := api.Monitors(ctx, view.MonitorFilter{Namespace: p.Namespace, Paging: page})
 		tags := map[string]bool{}
 		for _, m := range found.Items {
-			known["monitors"] = append(known["monitors"], m.Name)
+			know("monitors", m.Name, m.Title)
 			for _, tag := range m.Tags {
 				tags[tag] = true
 			}
@@ -56,7 +65,7 @@ func Offer(p *frame.Page, api Things, groups []formGroup, by map[string]string) 
 	if wants("calendars") {
 		found, _ := api.Calendars(ctx, schedule.CalendarFilter{Namespace: p.Namespace, Paging: page})
 		for _, c := range found.Items {
-			known["calendars"] = append(known["calendars"], c.Name)
+			know("calendars", c.Name, c.Title)
 		}
 	}
 	for i := range groups {
@@ -64,6 +73,7 @@ func Offer(p *frame.Page, api Things, groups []formGroup, by map[string]string) 
 			f := &groups[i].Fields[j]
 			if noun := by[f.Name]; noun != "" {
 				f.Field = f.Field.Offer(known[noun]...)
+				f.Field.Titles = titles[noun]
 				f.Each = noun != "zones" && len(f.Offers) > 0
 			}
 		}

@@ -15,8 +15,12 @@ func Titles(ctx context.Context, api interface {
 	if q.Namespace == core.AnyNamespace {
 		q = view.Named{Queues: q.Queues}
 	}
-	q.Tasks, q.Schedules, q.Monitors, q.Queues = some(q.Tasks), some(q.Schedules), some(q.Monitors), some(q.Queues)
-	if len(q.Tasks)+len(q.Schedules)+len(q.Monitors)+len(q.Queues) == 0 {
+	asked := 0
+	for _, names := range []*[]string{&q.Tasks, &q.Schedules, &q.Monitors, &q.Queues, &q.Channels, &q.AlertRules, &q.Hooks} {
+		*names = some(*names)
+		asked += len(*names)
+	}
+	if asked == 0 {
 		return nil, nil
 	}
 	return api.Titles(ctx, q)

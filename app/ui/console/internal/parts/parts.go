@@ -74,6 +74,7 @@ type Field struct {
 	Required                           bool
 	List                               string            // ID of a datalist with suggestions
 	Offers                             []string          // suggestions; other values can be typed
+	Titles                             map[string]string // of suggestions that are names of objects
 	Each                               bool              // the offers are for each word of a list
 	Code                               bool              // of an area: it is a program, and large
 	Unkept                             bool              // of an area: it is a secret, which no draft keeps
