@@ -129,6 +129,14 @@ func TestTitlesOfDefinitionsOnPages(t *testing.T) {
 			b.Visit(s.url + page)
 			picture(b, "titles"+strings.NewReplacer("/", "-", strings.Repeat("n", 100), "long").Replace(page)+"-"+strconv.Itoa(width))
 			b.Layout()
+			var under []string
+			b.Eval(`[...document.querySelectorAll('tbody tr:has(> td.end)')].filter(row => {
+				const menu = row.querySelector('.end button').getBoundingClientRect();
+				return [...row.querySelectorAll('td:first-child :is(bdi, .alias)')].some(e => [...e.getClientRects()].some(r => r.right > menu.left && r.top < menu.bottom && r.bottom > menu.top));
+			}).map(row => row.id)`, &under)
+			if len(under) > 0 && width == 390 {
+				t.Errorf("%s: the menu of a row covers its title: %q", page, under)
+			}
 			var bare int
 			if b.Eval(`[...document.querySelectorAll('td > a:has(.alias)')].filter(e => e.title !== e.querySelector('bdi').textContent + ' – ' + e.querySelector('.alias').textContent).length`, &bare); bare > 0 && page != "/incidents/1" && page != "/alerts" && page != "/monitors/shop/alerts" {
 				t.Errorf("%s: %d links have no hint of title and name", page, bare)
