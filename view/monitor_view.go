@@ -81,7 +81,7 @@ type UptimeReport struct {
 
 // UptimeWindow is the uptime in one span.
 type UptimeWindow struct {
-	Name string `json:"name" enum:"24h,7d,30d,90d,1y"`
+	Name string `json:"name" enum:"24h,7d,30d,90d,1y" doc:"24h is 48 half hours of the clock, the others are days of UTC. The present one counts and is not over yet"`
 	monitor.Uptime
 	P50 core.Duration `json:"p50,omitempty" doc:"Latency of good checks"`
 	P95 core.Duration `json:"p95,omitempty"`

@@ -2,12 +2,14 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/monitor"
+	"github.com/belfry-run/belfry/public"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -15,6 +17,7 @@ import (
 func init() {
 	add("results are rolled up, and what is pruned falsifies no uptime", caseResultsAreRolledUp)
 	add("monitors are searched by a part of their names, counted, and shown as bars", caseMonitorsAreSearchedByAPartOfTheirNames)
+	add("one promise has one figure of uptime, on each page", caseFiguresOfUptimeAgree)
 	add("a monitor of a few minutes has a latency of each check", caseAYoungMonitorHasALine)
 	add("versions of a page are kept by their text, and one can be accepted", caseVersionsOfAPageAreKeptByTheirText)
 }
@@ -153,4 +156,67 @@ func caseVersionsOfAPageAreKeptByTheirText(b *bench) {
 	wantCode(b, second(b.st.PageVersion(b.ctx, "default", "page", 99)), core.NotFound)
 	b.monitor("site")
 	wantCode(b, second(b.st.PageVersion(b.ctx, "default", "site", 0)), core.Conflict)
+}
+
+// One promise has one figure: bars of lists, the page and badges of a monitor, and status pages begin at the same instant, and
+// agree with what is known to have happened.
+func caseFiguresOfUptimeAgree(b *bench) {
+	w := b.checker()
+	day := b.clock.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+	at := func(days int, clock time.Duration) time.Time { return day.AddDate(0, 0, days).Add(clock) }
+	b.clock.Move(at(0, 10*time.Hour+10*time.Minute).Sub(b.clock.Now()))
+	b.monitor("site", func(m *monitor.Monitor) { m.Every, m.Confirm.Failures, m.Recover.Passes, m.Public = core.Duration(time.Hour), 1, 1, true })
+	must(b.st.SaveStatusPage(b.ctx, public.StatusPage{Name: "public", Sections: []public.StatusSection{{Monitors: []string{"site"}}}}))(b)
+	w.turn("site", failed)
+	began := w.results("site")[0].At
+	b.clock.Move(at(0, 10*time.Hour+50*time.Minute).Sub(b.clock.Now()))
+	w.turn("site", passed)
+	ended := w.results("site")[0].At
+
+	for _, then := range []struct {
+		now      time.Time
+		day, all bool // whether the outage counts within 24 hours, and within 90 days
+	}{
+		{at(0, 23*time.Hour), true, true},
+		{at(1, 10*time.Hour+20*time.Minute), true, true}, // its first minutes are in the oldest half hour, which began at 10:30
+		{at(1, 10*time.Hour+45*time.Minute), false, true},
+		{at(89, 23*time.Hour), false, true},
+		{at(90, time.Minute), false, false}, // less than 90 times 24 hours ago, but 90 days of the calendar
+	} {
+		b.clock.Move(then.now.Sub(b.clock.Now()))
+		w.turn("site", passed)
+		then.now = b.clock.Now()
+		report := must(b.st.Uptime(b.ctx, "default", "site"))(b)
+		entry := must(b.st.Board(b.ctx, "default", "public"))(b).Sections[0].Monitors[0]
+		for _, s := range []struct {
+			span   monitor.BarSpan
+			counts bool
+		}{{monitor.BarsDay, then.day}, {monitor.BarsQuarter, then.all}} {
+			name := fmt.Sprint(s.span, " at ", then.now)
+			bars := must(b.st.Bars(b.ctx, monitor.BarsQuery{Monitors: []string{"site"}, Span: s.span}))(b)[0]
+			u := report.Spans[slices.IndexFunc(report.Spans, func(u view.UptimeWindow) bool { return u.Name == string(s.span) })]
+			var truth, drawn time.Duration
+			if from := s.span.From(then.now); s.counts {
+				truth = ended.Sub(core.Later(began, from))
+			}
+			for _, bar := range bars.Bars {
+				drawn += bar.Down.D()
+			}
+			want(b, "down by bars, "+name, drawn, truth)
+			want(b, "down by the report, "+name, u.Down.D(), truth)
+			want(b, "up by bars, "+name, ratioOf(bars.Ratio), ratioOf(u.Ratio))
+			want(b, "start, "+name, u.From, bars.Bars[0].From)
+			if s.span == monitor.BarsQuarter {
+				want(b, "up by the status page, "+name, ratioOf(entry.Uptime), ratioOf(u.Ratio))
+			}
+		}
+	}
+}
+
+// ratioOf is a ratio, or -1 for none.
+func ratioOf(r *float64) float64 {
+	if r == nil {
+		return -1
+	}
+	return *r
 }

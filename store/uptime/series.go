@@ -145,13 +145,14 @@ func summed(parts []monitor.Rollup) monitor.SeriesPoint {
 	return sum.Point()
 }
 
-// reported are the spans of an uptime report.
+// reported are the spans of an uptime report, counted as bars and status pages count theirs.
 var reported = []struct {
 	name string
-	span time.Duration
+	from func(now time.Time) time.Time
 	step time.Duration // step by which latencies are summed
 }{
-	{"24h", base.OneDay, time.Hour}, {"7d", 7 * base.OneDay, time.Hour}, {"30d", 30 * base.OneDay, base.OneDay}, {"90d", 90 * base.OneDay, base.OneDay}, {"1y", 365 * base.OneDay, base.OneDay},
+	{"24h", monitor.BarsDay.From, time.Hour}, {"7d", monitor.DaysFrom(7), time.Hour}, {"30d", monitor.DaysFrom(30), base.OneDay},
+	{"90d", monitor.BarsQuarter.From, base.OneDay}, {"1y", monitor.DaysFrom(365), base.OneDay},
 }
 
 // Uptime returns the part of several spans in which a target was up, from the time between the entries of its timeline.
@@ -173,13 +174,14 @@ func (s *Store) Uptime(ctx context.Context, namespace, monitor string) (out view
 
 func (s *Store) uptime(ctx context.Context, tx base.Tx, row monitors.MonitorRow, now time.Time) (out view.UptimeReport, err error) {
 	out = view.UptimeReport{Monitor: row.Name}
-	spans, err := s.monitors.SpansOf(ctx, tx, row.ID, now.Add(-reported[len(reported)-1].span))
+	spans, err := s.monitors.SpansOf(ctx, tx, row.ID, reported[len(reported)-1].from(now))
 	if err != nil {
 		return out, err
 	}
 	for _, r := range reported {
-		w := view.UptimeWindow{Name: r.name, Uptime: monitor.UptimeOf(spans, now.Add(-r.span), now, row.ObservedUntil(row.State))}
-		of, err := s.rollupsBetween(ctx, tx, []int64{row.ID}, r.step, now.Add(-r.span).Truncate(r.step), now, now)
+		from := r.from(now)
+		w := view.UptimeWindow{Name: r.name, Uptime: monitor.UptimeOf(spans, from, now, row.ObservedUntil(row.State))}
+		of, err := s.rollupsBetween(ctx, tx, []int64{row.ID}, r.step, from.Truncate(r.step), now, now)
 		if err != nil {
 			return out, err
 		}
