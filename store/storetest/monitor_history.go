@@ -165,7 +165,9 @@ func caseFiguresOfUptimeAgree(b *bench) {
 	day := b.clock.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 	at := func(days int, clock time.Duration) time.Time { return day.AddDate(0, 0, days).Add(clock) }
 	b.clock.Move(at(0, 10*time.Hour+10*time.Minute).Sub(b.clock.Now()))
-	b.monitor("site", func(m *monitor.Monitor) { m.Every, m.Confirm.Failures, m.Recover.Passes, m.Public = core.Duration(time.Hour), 1, 1, true })
+	b.monitor("site", func(m *monitor.Monitor) {
+		m.Every, m.Confirm.Failures, m.Recover.Passes, m.Public = core.Duration(time.Hour), 1, 1, true
+	})
 	must(b.st.SaveStatusPage(b.ctx, public.StatusPage{Name: "public", Sections: []public.StatusSection{{Monitors: []string{"site"}}}}))(b)
 	w.turn("site", failed)
 	began := w.results("site")[0].At

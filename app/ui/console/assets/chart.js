@@ -1,4 +1,5 @@
 // Draws a table of numbers as a chart. The table stays for readers who cannot see the chart.
+import './locale.js';
 import uPlot from './vendor/uPlot.esm.js';
 
 const sheet = document.createElement('link');

@@ -1,8 +1,9 @@
 // Relative times tick. The pointer, a tap or the focus on a time shows it in the reader's zone. A time is not reached by the
 // Tab key: a page has dozens of them.
+import {formatOf} from './locale.js';
 import {whereLooked} from './steady.js';
 
-const own = new Intl.DateTimeFormat(undefined, {dateStyle: 'medium', timeStyle: 'long'});
+const own = formatOf({dateStyle: 'medium', timeStyle: 'long'});
 
 // roughly writes a length as parts/moment.go does, so that the text does not change when the script takes over.
 function roughly(s) {
