@@ -3,8 +3,11 @@ package console_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 )
@@ -30,7 +33,7 @@ func TestRecentJobsOfAScheduleAreOneLineEach(t *testing.T) {
 	b.Quiet(s.url)
 }
 
-// Where nothing runs, Home has no hole: what is next takes the whole width.
+// Where nothing runs, Home has no hole: a box as high as what is next says so.
 func TestHomeHasNoHoleWhereNothingRuns(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -39,9 +42,9 @@ func TestHomeHasNoHoleWhereNothingRuns(t *testing.T) {
 	b := s.at("/")
 	b.Emulate("light", 1280)
 	b.Shows("Nothing runs at the moment.", "nightly")
-	var share float64
-	if b.Eval(`document.querySelector('[aria-labelledby=coming]').offsetWidth / document.querySelector('.home').offsetWidth`, &share); share < 0.99 {
-		t.Errorf("what is next takes %.2f of the width", share)
+	var apart float64
+	if b.Eval(`Math.abs(document.querySelector('[aria-labelledby=coming] table').getBoundingClientRect().bottom - document.querySelector('[aria-labelledby=running] > :last-child').getBoundingClientRect().bottom)`, &apart); apart > 2 {
+		t.Errorf("the boxes end %.1f pixels apart", apart)
 	}
 	b.Layout()
 	b.Quiet(s.url)
@@ -85,5 +88,29 @@ func TestChartsInALanguageThatIsNone(t *testing.T) {
 	b.Visit(s.url + "/jobs")
 	b.Eval(`(document.querySelector('main time[datetime]').dispatchEvent(new MouseEvent('mouseover', {bubbles: true})), true)`, new(bool))
 	b.Until(`document.getElementById('hint').textContent.includes('where you are')`)
+	b.Quiet(s.url)
+}
+
+// A list of monitors at 1,280 pixels says which of those that are up is degraded: what does not fit is cut, not left out.
+func TestDegradedMonitorsAreToldApartInTheList(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	must(s.CreateMonitor(t.Context(), monitor.Monitor{Name: "shop", Check: task.Task{HTTP: &task.HTTP{URL: "http://localhost/"}}}))(s)
+	for range 2 {
+		s.check("shop", task.CheckResult{Outcome: task.CheckDegraded, Latency: core.Duration(time.Second)})
+	}
+	b := s.at("/monitors")
+	b.Emulate("light", 1280)
+	says(b, ".monitors td.state", "degraded")
+	var over float64
+	if b.Eval(`(e => e.scrollWidth - e.clientWidth)(document.querySelector('.monitors td.state'))`, &over); over > 0 {
+		t.Errorf("%v pixels of it are cut", over)
+	}
+	b.Emulate("light", 1100)
+	var display string
+	if b.Eval(`getComputedStyle(document.querySelector('.monitors td.state .chip + .chip')).display`, &display); display != "inline" {
+		t.Errorf("a chip that does not fit is left out: %s", display)
+	}
+	b.Layout()
 	b.Quiet(s.url)
 }

@@ -60,6 +60,7 @@ func titledSite(t *testing.T) *site {
 	must(s.CreateTask(ctx, task.Task{Name: "round", Title: "Runde " + hebrew, Kind: task.KindCycle, Cycle: &task.Cycle{Members: []task.Member{{Task: "backup"}}}}))(s)
 	must(s.Enqueue(ctx, []job.NewJob{{Task: "backup"}, {Task: "shop"}, {Task: "plain"}}))(s)
 	must(s.SaveStatusPage(ctx, public.StatusPage{Name: "all"}))(s)
+	must(s.SaveStatusPage(ctx, public.StatusPage{Name: "shop", Title: russian}))(s)
 	s.failNext("backup", "the tape is full")
 	s.check("shop", task.CheckResult{Outcome: task.CheckFail, Code: task.CodeConnectRefused, Message: "nothing listens there"})
 	return s
@@ -257,6 +258,7 @@ func TestTitlesOfWindows(t *testing.T) {
 		"/cycles/round/edit": "Edit cycle Runde " + hebrew, "/queues/shop/edit": "Edit queue " + russian, "/calendars/shop/edit": "Edit calendar " + russian,
 		"/settings/channels/crew": "Channel " + arabic, "/settings/channels/bare": "Channel bare", "/alert-rules/night": "Alert rule " + japanese,
 		"/settings/hooks/night": "Hook " + japanese, "/settings/hooks/night/edit": "Edit hook " + japanese, "/settings/windows/crew": "Window " + arabic,
+		"/status-pages/shop/announcements": "Announcements of " + russian, "/status-pages/shop/subscribers": "Subscribers of " + russian,
 	} {
 		status, body := v.get(path)
 		_, rest, _ := strings.Cut(body, "<title>")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/app/ui/console/internal/forms"
+	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/public"
@@ -37,14 +38,19 @@ var announcementRoutes = routes{
 // announcementsData is the announcements of a status page.
 type announcementsData struct {
 	Name string // of the page
+	Page public.StatusPage
 	All  core.Page[public.Announcement]
 }
 
 func announcementList(p *page) error {
 	d := announcementsData{Name: p.R.PathValue("name")}
-	var err error
-	d.All, err = p.api.Announcements(p.R.Context(), view.AnnouncementFilter{Paging: core.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace, StatusPage: d.Name})
-	if err != nil {
+	ctx := p.R.Context()
+	if err := frame.Together(
+		frame.Get(&d.Page, func() (public.StatusPage, error) { return p.api.StatusPage(ctx, p.Namespace, d.Name) }),
+		frame.Get(&d.All, func() (core.Page[public.Announcement], error) {
+			return p.api.Announcements(ctx, view.AnnouncementFilter{Paging: core.Paging{Cursor: p.Query("cursor")}, Namespace: p.Namespace, StatusPage: d.Name})
+		}),
+	); err != nil {
 		return err
 	}
 	return p.Show("announcements", d)
