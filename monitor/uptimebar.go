@@ -80,18 +80,8 @@ func (s BarSpan) Step() time.Duration {
 }
 
 // From returns the start of the first bar if the last one contains now.
-func (s BarSpan) From(now time.Time) time.Time { return firstOf(now, s.grid) }
-
-// DaysFrom returns where a span of n days begins: days are those of UTC, and today is the last. Each figure of a span of
-// days counts so, and is that of the days drawn beside it.
-func DaysFrom(n int) func(now time.Time) time.Time {
-	return func(now time.Time) time.Time {
-		return firstOf(now, func() (time.Duration, int) { return 24 * time.Hour, n })
-	}
-}
-
-func firstOf(now time.Time, grid func() (step time.Duration, n int)) time.Time {
-	step, n := grid()
+func (s BarSpan) From(now time.Time) time.Time {
+	step, n := s.grid()
 	return now.UTC().Truncate(step).Add(-time.Duration(n-1) * step)
 }
 

@@ -142,7 +142,7 @@ func (s *Store) boardEntry(ctx context.Context, tx base.Tx, row monitors.Monitor
 		Monitor: row.Name, Description: row.Description, Status: row.State.Status(), Since: row.State.Since,
 		Degraded: row.State.Degraded, Maintenance: row.State.Maintenance != "", Stale: row.State.Stale,
 	}
-	first := monitor.DaysFrom(view.BoardDays)(now)
+	first := daysFrom(view.BoardDays)(now)
 	spans, err := s.monitors.SpansOf(ctx, tx, row.ID, first)
 	if err != nil {
 		return e, err

@@ -151,8 +151,15 @@ var reported = []struct {
 	from func(now time.Time) time.Time
 	step time.Duration // step by which latencies are summed
 }{
-	{"24h", monitor.BarsDay.From, time.Hour}, {"7d", monitor.DaysFrom(7), time.Hour}, {"30d", monitor.DaysFrom(30), base.OneDay},
-	{"90d", monitor.BarsQuarter.From, base.OneDay}, {"1y", monitor.DaysFrom(365), base.OneDay},
+	{"24h", monitor.BarsDay.From, time.Hour}, {"7d", daysFrom(7), time.Hour}, {"30d", daysFrom(30), base.OneDay},
+	{"90d", monitor.BarsQuarter.From, base.OneDay}, {"1y", daysFrom(365), base.OneDay},
+}
+
+// daysFrom returns where a span of n days begins: days are those of UTC, and today is the last.
+func daysFrom(n int) func(now time.Time) time.Time {
+	return func(now time.Time) time.Time {
+		return now.UTC().Truncate(base.OneDay).Add(-time.Duration(n-1) * base.OneDay)
+	}
 }
 
 // Uptime returns the part of several spans in which a target was up, from the time between the entries of its timeline.
