@@ -19,6 +19,11 @@ func TestABodyIsDecodedBeforeItIsJudged(t *testing.T) {
 		"/mark":         {"text/plain", "\xef\xbb\xbfGrüße", "^Grüße$"},
 		"/utf-8":        {"text/plain", "Grüße", "Grüße"},
 		"/json":         {"application/json", `{"a":"Grüße"}`, "Grüße"},
+		"/json-1":       {"application/json; charset=ISO-8859-1", "{\"a\":\"Gr\xfc\xdfe\"}", "Grüße"},
+		"/json-16":      {"application/json; charset=utf-16le", "{\x00}\x00", "{}"},
+		"/json-false":   {"application/json; charset=ISO-8859-1", `{"a":"Grüße"}`, "Grüße"},
+		"/sheet":        {"application/vnd.ms-excel; charset=windows-1252", "Gr\xfc\xdfe", "Grüße"},
+		"/unknown":      {"application/x-thing; charset=none", "Grüße", "Grüße"},
 		"/octet-stream": {"application/octet-stream", "\x89PNG\xfc", `(?s)^.PNG`},
 	}
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
