@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/belfry-run/belfry/core"
@@ -107,6 +108,14 @@ func ageingText(q job.Queue, j job.Job) string {
 	return ""
 }
 
+// counted formats a number that was counted up to [core.CountLimit] and one more.
+func counted(n int64) string {
+	if n > core.CountLimit {
+		return fmt.Sprintf("over %d", core.CountLimit)
+	}
+	return strconv.FormatInt(n, 10)
+}
+
 // whyBehind reports how many jobs go first.
 func (s *Store) whyBehind(ctx context.Context, tx base.Tx, j job.Job, stats job.QueueStats, w *job.Why) error {
 	if j.State != job.Ready {
@@ -122,6 +131,6 @@ func (s *Store) whyBehind(ctx context.Context, tx base.Tx, j job.Job, stats job.
 		from (select 1 from belfry.jobs where queue = $1 and state = 'ready' and %s and (priority > $2 or priority = $2 and (turn, id) < ((select turn from belfry.jobs where id = $3), $3)) limit %d) as bounded`,
 		s.UnleasedOfMany(), core.CountLimit+1), j.Queue, j.Standing(), j.ID)
 	w.Checks = append(w.Checks, core.Check{Name: "no job goes first", OK: ahead == 0,
-		Detail: fmt.Sprintf("%d ahead in queue %s, %d running%s", ahead, j.Queue, stats.Running, turns), Fix: "wait, raise its priority, or add workers"})
+		Detail: fmt.Sprintf("%s ahead in queue %s, %d running%s", counted(ahead), j.Queue, stats.Running, turns), Fix: "wait, raise its priority, or add workers"})
 	return err
 }
