@@ -75,7 +75,7 @@ func (l listener) listen(ctx context.Context, ns, name, after string) error {
 			return err
 		}
 		if p.Missed > 0 {
-			fmt.Fprintf(l.notes, "missed %d events, which are no longer kept\n", p.Missed)
+			fmt.Fprintf(l.notes, "missed %s: no longer kept\n", core.Plural(int(p.Missed), "event"))
 		}
 		if err := printEvents(l.out, p.Events); err != nil {
 			return err

@@ -282,7 +282,7 @@ func cycleSaved(ctx context.Context, c *cli.CLI, s *cli.Conn, t task.Task, done 
 		if !v.NextAt.IsZero() {
 			next = cli.When(v.NextAt, s.Now)
 		}
-		fmt.Fprintf(w, "cycle %s %s, %d members, next run %s\n", t.Name, done, len(v.Members), next)
+		fmt.Fprintf(w, "cycle %s %s, %s, next run %s\n", t.Name, done, core.Plural(len(v.Members), "member"), next)
 		switch {
 		case v.Run != nil:
 			fmt.Fprintf(c.Stderr, "note: job %d is under way and goes on as it began\n", v.Run.JobID)
