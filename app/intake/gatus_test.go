@@ -335,6 +335,7 @@ endpoints:
 	if err != nil {
 		t.Fatal(err)
 	}
+	same(t, "channel", r.Lines[0].Notes, []string{"slack: webhook-url is the variable HOOK, whose value is not in the file: set it in the environment or in a file (--env-file FILE), or write it into the channel, unless one of this name exists and has it"})
 	var names []string
 	for _, m := range r.Manifest.Monitors {
 		names = append(names, m.Name)

@@ -197,7 +197,11 @@ func (g *gatus) text(e *base.Entry, t *tree.Tree, path string) string {
 func (g *gatus) secret(e *base.Entry, t *tree.Tree, path string) core.Secret {
 	filled, name := unset(g.Spend(e, t.At, t.Text))
 	if name != "" {
-		e.Notef("%s is the variable %s, whose value is not in the file: write it into the channel, unless one of this name exists and has it", path, base.Clip(name))
+		way := "write it into the channel, unless one of this name exists and has it"
+		if g.Env != nil {
+			way = "set it in the environment or in a file (--env-file FILE), or " + way
+		}
+		e.Notef("%s is the variable %s, whose value is not in the file: %s", path, base.Clip(name), way)
 		return core.Redacted
 	}
 	return core.Secret(filled)
