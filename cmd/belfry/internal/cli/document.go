@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -232,4 +233,16 @@ func (c *CLI) Each(s *Conn, names []string, done string, fn func(ns, name string
 		fmt.Fprintf(c.Stderr, "%s %s\n", name, done)
 	}
 	return nil
+}
+
+// NotePause notes that a pause from before keeps its reason, if it is not the
+// one that is asked for.
+func (c *CLI) NotePause(name, by, reason, asked string) {
+	if asked = strings.TrimSpace(asked); asked == "" || asked == strings.TrimSpace(reason) {
+		return
+	}
+	if reason != "" {
+		by += ": " + reason
+	}
+	fmt.Fprintf(c.Stderr, "note: %s was already paused by %s\n", name, by)
 }

@@ -241,7 +241,10 @@ func queuePause(c *cli.CLI) *cobra.Command {
 		Use: "pause NAME...", Short: "Start no more jobs of queues; those that run go on", Args: cobra.MinimumNArgs(1),
 		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
 			return eachQueue(c, args, "paused", func(name string) error {
-				_, err := s.PauseQueue(ctx, name, reason)
+				q, err := s.PauseQueue(ctx, name, reason)
+				if err == nil {
+					c.NotePause(name, q.PausedBy, q.PausedReason, reason)
+				}
 				return err
 			})
 		}),

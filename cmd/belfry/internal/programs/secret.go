@@ -76,7 +76,9 @@ this command the old line may go.`,
 			if err != nil {
 				return err
 			}
-			return c.Emit(out, func(w io.Writer) { fmt.Fprintf(w, "sealed %s with key %s\n", core.Plural(out.Sealed, "secret"), out.Key) })
+			return c.Emit(out, func(w io.Writer) {
+				fmt.Fprintf(w, "sealed %s with key %s\n", core.Plural(out.Sealed, "secret"), out.Key)
+			})
 		}),
 	}
 }

@@ -77,7 +77,9 @@ func calendarCreate(c *cli.CLI) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.Emit(cal, func(w io.Writer) { fmt.Fprintf(w, "calendar %s saved, %s\n", cal.Name, core.Plural(len(cal.Closings), "closing")) })
+			return c.Emit(cal, func(w io.Writer) {
+				fmt.Fprintf(w, "calendar %s saved, %s\n", cal.Name, core.Plural(len(cal.Closings), "closing"))
+			})
 		}),
 	}
 	fs := cmd.Flags()
@@ -112,7 +114,9 @@ func calendarImport(c *cli.CLI) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.Emit(cal, func(w io.Writer) { fmt.Fprintf(w, "calendar %s imported, %s\n", cal.Name, core.Plural(len(cal.Closings), "closing")) })
+			return c.Emit(cal, func(w io.Writer) {
+				fmt.Fprintf(w, "calendar %s imported, %s\n", cal.Name, core.Plural(len(cal.Closings), "closing"))
+			})
 		}),
 	}
 	cmd.Flags().StringVar(&zone, "zone", "", "time zone of whole days; default: the file's")

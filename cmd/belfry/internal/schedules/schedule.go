@@ -312,7 +312,10 @@ func schedulePause(c *cli.CLI) *cobra.Command {
 		Use: "pause NAME...", Short: "Pause schedules; jobs that wait for them are withdrawn", Args: cobra.MinimumNArgs(1),
 		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
 			return c.Each(s, args, "paused", func(ns, name string) error {
-				_, err := s.PauseSchedule(ctx, ns, name, reason)
+				d, err := s.PauseSchedule(ctx, ns, name, reason)
+				if err == nil {
+					c.NotePause(name, d.PausedBy, d.PausedReason, reason)
+				}
 				return err
 			})
 		}),
