@@ -29,6 +29,8 @@ type damage struct {
 	err   error
 	at    time.Time // time of the last check
 	whole bool      // the last check read the whole file
+
+	altered error // a definition that was not as the migrations make it at the opening, or nil
 }
 
 // damaged returns the error of a damaged file, or nil.
@@ -51,8 +53,11 @@ func (db *DB) isDamaged(cause error) error {
 
 // translate is the function [translate] for an error of this file. It also records damage.
 func (db *DB) translate(err error) error {
-	if saysDamaged(err) {
+	switch {
+	case saysDamaged(err):
 		return db.isDamaged(err)
+	case db.damage.altered != nil && isWrong(err):
+		return db.isDamaged(fmt.Errorf("%w: %w", db.damage.altered, err))
 	}
 	return translate(err)
 }

@@ -211,3 +211,36 @@ func TestDamageEndsTheServiceOfAStore(t *testing.T) {
 		}
 	}
 }
+
+// A damaged definition of a table is told from a wrong statement.
+func TestADamagedDefinitionIsSaid(t *testing.T) {
+	path := file(t)
+	database, _ := filled(t)
+	column := []byte("next_at integer not null default 0, -- of a rate")
+	if n := bytes.Count(database, column); n != 1 {
+		t.Fatalf("%q is %d times in the file", column, n)
+	}
+	for _, damaged := range []bool{true, false} {
+		at := database
+		if damaged {
+			at = bytes.Replace(database, column, bytes.Replace(column, []byte("_"), []byte("$"), 1), 1)
+		}
+		if err := os.WriteFile(path, at, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		st := openAt(t, path, sqlite.Options{Look: true})
+		_, err := textOf(t.Context(), st.DB(), "select '' || count(next_at) from belfry.limit_keys")
+		if damaged {
+			wantCode(t, err, core.Unavailable, filepath.Base(path), "damaged", "restore a backup")
+			if e := new(core.Error); !errors.As(err, &e) || !errors.Is(err, core.ErrDamaged) || !strings.Contains(e.Err.Error(), "limit_keys was altered") {
+				t.Error(err)
+			}
+		} else if err != nil {
+			t.Error(err)
+		}
+		if _, err := textOf(t.Context(), st.DB(), "select nothing from belfry.limit_keys"); errors.Is(err, core.ErrDamaged) != damaged {
+			t.Errorf("a wrong statement: %v", err)
+		}
+		_ = st.Close()
+	}
+}

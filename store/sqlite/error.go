@@ -40,8 +40,9 @@ func ofCommit(err error) error {
 	return err
 }
 
-// leftOpen reports that a begin failed because of the state of the connection, not because of the file.
-func leftOpen(err error) bool {
+// isWrong reports that SQLite could not understand a statement: it names what does not exist, or the connection is not in the state
+// for it, such as for a begin within a transaction.
+func isWrong(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_ERROR
 }

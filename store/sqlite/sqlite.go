@@ -177,6 +177,11 @@ func open(ctx context.Context, path string, o Options, temporary string, users .
 	if db.schemaFrom, _, err = db.names.migrate(ctx, db.writer, o.KeepSchema); err != nil {
 		return nil, err
 	}
+	if o.Look {
+		if db.damage.altered, err = db.names.altered(ctx, db.writer); err != nil {
+			return nil, err
+		}
+	}
 	go db.write()
 	return db, nil
 }

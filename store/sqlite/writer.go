@@ -249,7 +249,7 @@ func (w *writer) transact(group []*request, more func(run func(*request) error) 
 		if err := w.connect(context.Background()); err != nil {
 			return err
 		}
-		if err := w.begin(); err != nil && (!kept || !leftOpen(err)) {
+		if err := w.begin(); err != nil && (!kept || !isWrong(err)) {
 			return err
 		} else if err == nil {
 			begun = true
