@@ -196,7 +196,7 @@ func TestReadiness(t *testing.T) {
 		{"late, which is shown", late, nil, nil, 0, 200, "the most overdue is 1m30s late"},
 		{"late, which counts", late, nil, nil, time.Minute, 503, "the most overdue is 1m30s late"},
 		{"late, within the limit", late, nil, nil, 2 * time.Minute, 200, `"name":"schedules","ok":true`},
-		{"the clock was set back, which no other node cures", quiet, nil, nil, time.Minute, 200, `{"name":"clock","ok":false,"detail":"it was set back: planned times of schedules and checks of monitors are quiet until 2027-03-01T10:00:00Z"`},
+		{"the clock was set back, which no other node cures", quiet, nil, nil, time.Minute, 200, `{"name":"clock","ok":false,"detail":"it was set back: planned times of schedules and checks of monitors are quiet until 2027-03-01 10:00:00 UTC"`},
 		{"full", full, nil, nil, 0, 503, "its disk is full, and nothing can be written"},
 		{"standby", standby, nil, nil, 0, 503, "it takes no writes: it is a standby, or set to read only"},
 		{"the node says no", good, nil, errors.New("hunter2"), 0, 503, `{"name":"node","ok":false,"detail":"is not ready"}`},
