@@ -2,6 +2,7 @@ package views
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/belfry-run/belfry/store/base"
@@ -34,7 +35,7 @@ func (s *Store) Health(ctx context.Context) (h view.Health, err error) {
 		if oldest > 0 {
 			h.ScheduleLag = max(0, h.Now.Sub(base.Instant(oldest)))
 		}
-		if h.QuietUntil, err = quietUntil(ctx, tx, h.Now); err != nil {
+		if h.QuietUntil, err = s.quietUntil(ctx, tx, h.Now); err != nil {
 			return err
 		}
 		n, _, err := base.First(ctx, tx, base.ScanInt, `select count(*) from belfry.sessions where ended_at = 0 and expires_at > $1`, base.Micros(h.Now))
@@ -47,19 +48,46 @@ func (s *Store) Health(ctx context.Context) (h view.Health, err error) {
 // shownQuiet is how far the clock is behind a planned time that ran before that is reported.
 const shownQuiet = 10 * time.Second
 
-// quietUntil returns the last planned time that ran, if the clock was set back behind it; else zero. A clock that was never set
-// costs no look at the schedules. Those with a rule from the finish run before that time.
-func quietUntil(ctx context.Context, tx base.Tx, now time.Time) (time.Time, error) {
-	_, set, err := base.First(ctx, tx, base.ScanInt, `select shifts from belfry.clock where shifts > 0 or total <> 0`)
-	if err != nil || !set {
+// quietLook is the last look for planned times that are quiet. A look reads all schedules, so there is one after the clock was
+// set, and one a minute while there are such times. Until the clock is set again, no other time can come before them.
+type quietLook struct {
+	mu    sync.Mutex
+	set   [3]int64 // how the clock had been set: shifts, total, set_at; zero: there was no look
+	at    time.Time
+	until time.Time
+}
+
+const quietAgain = time.Minute
+
+// quietUntil returns the last planned time that ran, if the clock was set back behind it; else zero. Times of schedules with a
+// rule from the finish are not among them: those run before.
+func (s *Store) quietUntil(ctx context.Context, tx base.Tx, now time.Time) (time.Time, error) {
+	set, _, err := base.First(ctx, tx, func(rows base.Rows) (set [3]int64, err error) {
+		return set, rows.Scan(&set[0], &set[1], &set[2])
+	}, `select shifts, total, set_at from belfry.clock`)
+	if err != nil || set == [3]int64{} {
 		return time.Time{}, err
 	}
-	from := base.Micros(now)
-	until, _, err := base.First(ctx, tx, base.ScanInt, `
-		select coalesce(max(high_water), 0)
-		from belfry.schedules
-		where next_at > $1 and high_water > $2 and (finish_at = 0 or finish_at > high_water)`, from, from+shownQuiet.Microseconds())
-	return base.Instant(until), err
+	q := &s.quiet
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	behind := now.Add(shownQuiet).Before(q.until)
+	if q.set != set || behind && time.Since(q.at) >= quietAgain {
+		from := base.Micros(now)
+		until, _, err := base.First(ctx, tx, base.ScanInt, `
+			select coalesce(max(high_water), 0)
+			from belfry.schedules
+			where next_at > $1 and high_water > $2 and (finish_at = 0 or finish_at > high_water)`, from, from+shownQuiet.Microseconds())
+		if err != nil {
+			return time.Time{}, err
+		}
+		q.set, q.at, q.until = set, time.Now(), base.Instant(until)
+		behind = now.Add(shownQuiet).Before(q.until)
+	}
+	if !behind {
+		return time.Time{}, nil
+	}
+	return q.until, nil
 }
 
 // Alive reports a fault of this process that a restart can cure: on SQLite, that the file cannot be read. An unreachable

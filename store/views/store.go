@@ -37,6 +37,8 @@ type Store struct {
 	workers   *workers.Store
 	workflows *workflows.Store
 	zones     *zones.Store
+
+	quiet quietLook
 }
 
 // New is the part of a store that keeps them.
