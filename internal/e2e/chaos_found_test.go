@@ -44,7 +44,7 @@ func TestChaosFoundATransactionThatWasEndedIsAnOutage(t *testing.T) {
 		}
 		close(answers)
 	}()
-	const idle = `select count(*) from pg_stat_activity where application_name = 'frozen' and state = 'idle in transaction'`
+	const idle = `select count(*) from pg_stat_activity where application_name = 'frozen' and state = 'idle in transaction' and backend_xid is not null`
 	count := func() (n int) {
 		if err := db.QueryRow(t.Context(), idle).Scan(&n); err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func TestChaosFoundATransactionThatWasEndedIsAnOutage(t *testing.T) {
 	}
 	defer stop()
 	for range 5 { // the frozen transaction may be one of the node's own
-		eventually(t, patience, "the node is frozen in a transaction", func() (bool, string) {
+		eventually(t, patience, "the node is frozen in a transaction that writes", func() (bool, string) {
 			n.signal(syscall.SIGSTOP)
 			for range 5 { // lets the statements of the backends end
 				if count() > 0 {

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -361,21 +362,25 @@ func TestNoTransactionIsWithoutABound(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Migrated(t, postgres.Migrate)
 	st := openAt(t, dsn, postgres.Options{})
-	bound := func(tx base.Tx) error {
-		rows, err := tx.Query(t.Context(), "select 1 where current_setting('idle_in_transaction_session_timeout') = '5s'")
+	bound := func(tx base.Tx, want string) error {
+		rows, err := tx.Query(t.Context(), "select current_setting('idle_in_transaction_session_timeout')")
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
-		if !rows.Next() {
-			t.Error("a transaction has no bound")
+		var got string
+		if rows.Next() {
+			err = rows.Scan(&got)
 		}
-		return rows.Err()
+		if got != want {
+			t.Errorf("bound of a transaction: got %q, want %q", got, want)
+		}
+		return cmp.Or(err, rows.Err())
 	}
-	if err := st.DB().Read(t.Context(), bound); err != nil {
+	if err := st.DB().Read(t.Context(), func(tx base.Tx) error { return bound(tx, "1min") }); err != nil {
 		t.Fatal(err)
 	}
-	if err := st.DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) error { return bound(tx) }); err != nil {
+	if err := st.DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) error { return bound(tx, "5s") }); err != nil {
 		t.Fatal(err)
 	}
 

@@ -224,8 +224,12 @@ const (
 
 // beginRead begins a read without compiled plans. The planner prices a statement with a limit, or with a lookup of a lease by
 // value, as if it went through all rows. Compiling such a count took 100 ms, and the count itself 5 ms. A node that freezes in
-// a read prevents the removal of dead rows and of days of history, so the read is bounded as in [beginSQL].
-const beginRead = "begin isolation level repeatable read read only; set local jit = off; set local idle_in_transaction_session_timeout = " + frozenAfter
+// a read prevents the removal of dead rows and of days of history, so the read is bounded too.
+const beginRead = "begin isolation level repeatable read read only; set local jit = off; set local idle_in_transaction_session_timeout = " + readFrozenAfter
+
+// readFrozenAfter is the longest time between two statements of a read. It is longer than [frozenAfter], because a read locks
+// no rows, and work on large ones in between takes long on a busy machine: the plan of an apply with 26 MB of tasks took 15 s.
+const readFrozenAfter = "'1min'"
 
 // Read runs fn in a read-only transaction.
 func (db *DB) Read(ctx context.Context, fn func(tx base.Tx) error) error {

@@ -216,7 +216,7 @@ func (db *DB) begin(ctx context.Context, conn *pgxpool.Conn, ahead []base.Statem
 	return at, answers, nil
 }
 
-// frozenAfter is the longest time between two statements of a transaction.
+// frozenAfter is the longest time between two statements of a transaction that writes.
 const frozenAfter = "'5s'"
 
 // beginSQL draws the transaction's number, and then reads the clock and the values that [horizon] needs. It bounds the time
