@@ -35,7 +35,7 @@ func TestACommandGetsTheMessage(t *testing.T) {
 	dir := t.TempDir()
 	c := command(0, "sh", "-c", `cat > "$1/in" && env > "$1/env"`, "sh", dir)
 	for _, m := range messages {
-		if err := newSender(t).Send(t.Context(), c, m.Message); err != nil {
+		if err := newSender(t).Send(patient(t), c, m.Message); err != nil {
 			t.Fatal(err)
 		}
 		in, err := os.ReadFile(filepath.Join(dir, "in"))
@@ -63,10 +63,10 @@ func TestACommandGetsTheMessage(t *testing.T) {
 
 func TestAHugeMessageFitsACommand(t *testing.T) {
 	t.Parallel()
-	if err := newSender(t).Send(t.Context(), shell(0, "exec cat > /dev/null"), huge()); err != nil {
+	if err := newSender(t).Send(patient(t), shell(0, "exec cat > /dev/null"), huge()); err != nil {
 		t.Error(err)
 	}
-	if err := newSender(t).Send(t.Context(), shell(0, "exit 0"), huge()); err != nil { // it need not read
+	if err := newSender(t).Send(patient(t), shell(0, "exit 0"), huge()); err != nil { // it need not read
 		t.Error(err)
 	}
 }
@@ -76,7 +76,7 @@ func TestCommandsAreRefusedUnlessAllowed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ran")
 	s := notify.New(notify.Options{})
 	t.Cleanup(s.Close)
-	checkFault(t, "refused", s.Send(t.Context(), command(0, "touch", file), messages[0].Message), true, "--allow-commands")
+	checkFault(t, "refused", s.Send(patient(t), command(0, "touch", file), messages[0].Message), true, "--allow-commands")
 	if _, err := os.Stat(file); err == nil {
 		t.Error("it ran")
 	}
@@ -109,7 +109,7 @@ func TestCommandsThatFail(t *testing.T) {
 		"is empty":     {command(0), true, "no program"},
 		"has a zero":   {command(0, "sh", "a\x00b"), true, "zero byte"},
 	} {
-		checkFault(t, name, s.Send(t.Context(), c.channel, messages[0].Message), c.permanent, c.says)
+		checkFault(t, name, s.Send(patient(t), c.channel, messages[0].Message), c.permanent, c.says)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestACommandsWholeGroupIsKilledAtTheTimeout(t *testing.T) {
 			if c.ok {
 				timeout = time.Minute
 			}
-			err := newSender(t).Send(t.Context(), command(timeout, "sh", "-c", c.script, pipe), messages[0].Message)
+			err := newSender(t).Send(patient(t), command(timeout, "sh", "-c", c.script, pipe), messages[0].Message)
 			if c.ok && err != nil {
 				t.Error(err)
 			}

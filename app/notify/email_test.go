@@ -39,7 +39,7 @@ func TestMailArrivesHoweverItIsEncrypted(t *testing.T) {
 			server := newMailServer(t, c.setup)
 			s := newSender(t)
 			s.Trust(server.pool)
-			if err := s.Send(t.Context(), server.channel(c.way, "a@example.com", "B <b@example.com>", "a@example.com"), messages[0].Message); err != nil {
+			if err := s.Send(patient(t), server.channel(c.way, "a@example.com", "B <b@example.com>", "a@example.com"), messages[0].Message); err != nil {
 				t.Fatal(err)
 			}
 			got := server.take()
@@ -66,7 +66,7 @@ func TestMailServersAreVerified(t *testing.T) {
 			c := server.channel(way, "ops@example.com")
 			for name, ca := range map[string]string{"the system's": "", "another": pemOf(foreign)} {
 				c.Email.CA = ca
-				if err := s.Send(t.Context(), c, messages[0].Message); err == nil || !strings.Contains(err.Error(), "certificate") {
+				if err := s.Send(patient(t), c, messages[0].Message); err == nil || !strings.Contains(err.Error(), "certificate") {
 					t.Errorf("with authorities of %s: %v", name, err)
 				}
 			}
@@ -74,7 +74,7 @@ func TestMailServersAreVerified(t *testing.T) {
 				t.Errorf("something was said to a server that is not trusted: %v", got)
 			}
 			c.Email.CA = pemOf(server.config)
-			if err := s.Send(t.Context(), c, messages[0].Message); err != nil {
+			if err := s.Send(patient(t), c, messages[0].Message); err != nil {
 				t.Errorf("with its own authority: %v", err)
 			}
 			if got := server.take(); len(got) != 1 {
@@ -90,7 +90,7 @@ func TestMailHeadersAndParts(t *testing.T) {
 	s := newSender(t)
 	var all bytes.Buffer
 	for _, m := range messages[:len(messages)-1] { // the last has no key: its Message-ID is random
-		if err := s.Send(t.Context(), server.channel("none", "ops@example.com", `"Köln, Ops" <k@example.com>`), m.Message); err != nil {
+		if err := s.Send(patient(t), server.channel("none", "ops@example.com", `"Köln, Ops" <k@example.com>`), m.Message); err != nil {
 			t.Fatal(err)
 		}
 		got := server.take()
@@ -171,7 +171,7 @@ func readMail(t *testing.T, data string) (head string, parts []mailPart) {
 func TestAHugeMailIsCut(t *testing.T) {
 	t.Parallel()
 	server := newMailServer(t, mailSetup{noTLS: true})
-	if err := newSender(t).Send(t.Context(), server.channel("none"), huge()); err != nil {
+	if err := newSender(t).Send(patient(t), server.channel("none"), huge()); err != nil {
 		t.Fatal(err)
 	}
 	got := server.take()
@@ -220,7 +220,7 @@ func TestMailServersThatRefuse(t *testing.T) {
 			if c.setup.auth == "" {
 				channel.Email.User, channel.Email.Password = "", ""
 			}
-			err := s.Send(t.Context(), channel, messages[0].Message)
+			err := s.Send(patient(t), channel, messages[0].Message)
 			if c.setup.auth == "" {
 				err = hideMarker(err)
 			}
@@ -272,7 +272,7 @@ func TestAnAcceptedMailCountsAsSentAfterAnError(t *testing.T) {
 		server := newMailServer(t, setup)
 		s := newSender(t)
 		s.Trust(server.pool)
-		if err := s.Send(t.Context(), server.channel(""), messages[0].Message); err != nil {
+		if err := s.Send(patient(t), server.channel(""), messages[0].Message); err != nil {
 			t.Error(err)
 		}
 	}
@@ -285,19 +285,19 @@ func TestARefusedRecipientDoesNotKeepTheOthersFromTheirMail(t *testing.T) {
 	s := newSender(t)
 	all := []string{"a@example.com", "gone@example.com", "later@example.com", "b@example.com"}
 
-	err := s.Send(t.Context(), server.channel("none", all...), messages[0].Message)
+	err := s.Send(patient(t), server.channel("none", all...), messages[0].Message)
 	checkFault(t, "first", err, false, "sent to 2 of 4; recipient later@example.com: 450 greylisted; recipient gone@example.com: 550 5.1.1 no such user")
 	if got := server.take(); len(got) != 1 || len(got[0].to) != 2 {
 		t.Errorf("first try: got mails %+v, want one to 2 recipients", got)
 	}
 	// Another try: no recipient gets the mail twice.
-	err = s.Send(t.Context(), server.channel("none", all...), messages[0].Message)
+	err = s.Send(patient(t), server.channel("none", all...), messages[0].Message)
 	checkFault(t, "second", err, false, "sent to 2 of 4")
 	if got := server.take(); len(got) != 0 {
 		t.Errorf("second try: got mails %+v, want none", got)
 	}
 	// Another message goes to all again, and its error is permanent without the temporary refusal.
-	err = s.Send(t.Context(), server.channel("none", all[:2]...), messages[1].Message)
+	err = s.Send(patient(t), server.channel("none", all[:2]...), messages[1].Message)
 	checkFault(t, "third", err, true, "sent to 1 of 2; recipient gone@example.com")
 	if got := server.take(); len(got) != 1 {
 		t.Errorf("other message: got mails %+v, want one", got)
@@ -310,7 +310,7 @@ func TestAddressesInOtherScripts(t *testing.T) {
 	server := newMailServer(t, mailSetup{noTLS: true})
 	c := server.channel("none", "ops@müller.example", "jörg@example.com")
 	c.Email.From = "Übersicht <bell@müller.example>"
-	err := newSender(t).Send(t.Context(), c, messages[0].Message)
+	err := newSender(t).Send(patient(t), c, messages[0].Message)
 	checkFault(t, "without SMTPUTF8", err, true, "sent to 1 of 2; the server does not offer SMTPUTF8, which jörg@example.com needs")
 	got := server.take()
 	if len(got) != 1 || !strings.HasPrefix(got[0].from, "FROM:<bell@xn--mller-kva.example>") || !slices.Equal(got[0].to, []string{"TO:<ops@xn--mller-kva.example>"}) {
@@ -323,13 +323,13 @@ func TestAddressesInOtherScripts(t *testing.T) {
 	}
 
 	c.Email.From = "glöckner@example.com"
-	checkFault(t, "a sender", newSender(t).Send(t.Context(), c, messages[0].Message), true, "does not offer SMTPUTF8, which glöckner@example.com needs")
+	checkFault(t, "a sender", newSender(t).Send(patient(t), c, messages[0].Message), true, "does not offer SMTPUTF8, which glöckner@example.com needs")
 	if got := server.take(); len(got) != 0 {
 		t.Errorf("sender outside ASCII: got mails %+v, want none", got)
 	}
 
 	server = newMailServer(t, mailSetup{noTLS: true, utf8: true})
-	if err := newSender(t).Send(t.Context(), server.channel("none", "jörg@example.com"), messages[0].Message); err != nil {
+	if err := newSender(t).Send(patient(t), server.channel("none", "jörg@example.com"), messages[0].Message); err != nil {
 		t.Error(err)
 	}
 	if got := server.take(); len(got) != 1 || !strings.HasSuffix(got[0].from, " SMTPUTF8") || got[0].to[0] != "TO:<jörg@example.com>" {
@@ -342,22 +342,22 @@ func TestAPasswordIsNotShownToTheNetwork(t *testing.T) {
 	server := newMailServer(t, mailSetup{noTLS: true, auth: "PLAIN LOGIN"})
 	c := server.channel("none")
 	c.Email.Host = "localhost.example.com"
-	err := newSender(t).Send(t.Context(), c, messages[0].Message)
+	err := newSender(t).Send(patient(t), c, messages[0].Message)
 	if err == nil || server.heard("AUTH") { // it is not even reached here
 		t.Error(err)
 	}
 	c = newMailServer(t, mailSetup{noTLS: true, auth: "NTLM2"}).channel("none")
-	checkFault(t, "no way", newSender(t).Send(t.Context(), c, messages[0].Message), true, "no way to log in")
+	checkFault(t, "no way", newSender(t).Send(patient(t), c, messages[0].Message), true, "no way to log in")
 	c = newMailServer(t, mailSetup{noTLS: true}).channel("none")
 	c.Email.User, c.Email.Password = "ops", marker
-	checkFault(t, "no way at all", newSender(t).Send(t.Context(), c, messages[0].Message), false, "leave out user and password, or set another port")
+	checkFault(t, "no way at all", newSender(t).Send(patient(t), c, messages[0].Message), false, "leave out user and password, or set another port")
 }
 
 func TestMailServersWithAnotherHostsCertificateAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"starttls", "implicit"} {
 		server := newMailServer(t, mailSetup{implicit: way == "implicit", auth: "PLAIN"})
-		err := newSender(t).Send(t.Context(), server.channel(way), messages[0].Message)
+		err := newSender(t).Send(patient(t), server.channel(way), messages[0].Message)
 		checkFault(t, way, err, false, "certificate")
 		if server.heard("AUTH") {
 			t.Error("it showed the password")
@@ -384,9 +384,9 @@ func TestMailAddressesThatAreNone(t *testing.T) {
 	} {
 		e := good
 		change(&e)
-		checkFault(t, name, s.Send(t.Context(), alert.Channel{Email: &e}, messages[0].Message), true, "")
+		checkFault(t, name, s.Send(patient(t), alert.Channel{Email: &e}, messages[0].Message), true, "")
 	}
-	if notify.Permanent(s.Send(t.Context(), alert.Channel{Email: &good}, messages[0].Message)) {
+	if notify.Permanent(s.Send(patient(t), alert.Channel{Email: &good}, messages[0].Message)) {
 		t.Error("the good one is not")
 	}
 }

@@ -116,7 +116,7 @@ func TestFaultsOfReceivers(t *testing.T) {
 			r := newReceiver(t, f.answer)
 			s := newSender(t)
 			for name, c := range httpChannels(r.URL) {
-				err := s.Send(t.Context(), c, messages[0].Message)
+				err := s.Send(patient(t), c, messages[0].Message)
 				checkFault(t, name, err, f.permanent, f.says)
 				if got := notify.RetryAfter(err); got != f.after {
 					t.Errorf("%s: after %v, want %v", name, got, f.after)
@@ -167,7 +167,7 @@ func TestAChannelWhoseSecretsCannotBeOpenedIsTriedAgain(t *testing.T) {
 		if c = c.Redacted(); !c.Redacts() {
 			continue // it has no secret
 		}
-		checkFault(t, name, s.Send(t.Context(), c, messages[0].Message), false, "seal_key_file")
+		checkFault(t, name, s.Send(patient(t), c, messages[0].Message), false, "seal_key_file")
 	}
 	if n := len(r.take()); n != 0 {
 		t.Errorf("got %d requests, want none", n)

@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -36,6 +37,13 @@ func newSender(t testing.TB) *notify.Sender {
 	s := notify.New(notify.Options{Guard: guard.Options{Allow: allow}, AllowCommands: true, Version: "test"})
 	t.Cleanup(s.Close)
 	return s
+}
+
+// patient is a context of a try that a slow machine ends in time: without a deadline it ends after [notify.DefaultTimeout].
+func patient(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // marker is in every secret of the channels below, and in nothing else.

@@ -20,7 +20,7 @@ func TestEventsOfHooks(t *testing.T) {
 	r := newReceiver(t, nil)
 	h.URL = core.Secret(r.URL + "/in/" + marker)
 	s := newSender(t)
-	if err := s.Send(t.Context(), h.Channel(), m); err != nil {
+	if err := s.Send(patient(t), h.Channel(), m); err != nil {
 		t.Fatal(err)
 	}
 	got := r.take()[0]
@@ -33,7 +33,7 @@ func TestEventsOfHooks(t *testing.T) {
 	for code, gone := range map[int]bool{http.StatusGone: true, http.StatusNotFound: false, http.StatusInternalServerError: false, http.StatusFound: false} {
 		r := newReceiver(t, status(code))
 		h.URL = core.Secret(r.URL + "/in/" + marker)
-		err := s.Send(t.Context(), h.Channel(), m)
+		err := s.Send(patient(t), h.Channel(), m)
 		if err == nil || notify.Gone(err) != gone {
 			t.Errorf("%d: %v, gone %v", code, err, notify.Gone(err))
 		}

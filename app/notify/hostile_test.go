@@ -92,7 +92,7 @@ func mailChannels(address string) map[string]alert.Channel {
 func TestHostilePeersSwitchingProtocols(t *testing.T) {
 	t.Parallel()
 	s := hostile.Serve(t, hostile.HTTP[1])
-	err := newSender(t).Send(t.Context(), httpChannels("http://" + s.Address)["webhook"], messages[0].Message)
+	err := newSender(t).Send(patient(t), httpChannels("http://" + s.Address)["webhook"], messages[0].Message)
 	checkFault(t, "webhook", err, false, "it switched protocols (101 Switching Protocols) without being asked to")
 	s.Closed(t, "webhook")
 }

@@ -29,7 +29,7 @@ func TestNotificationRequestsOfEachService(t *testing.T) {
 	for name, c := range httpChannels(r.URL) {
 		var all bytes.Buffer
 		for _, m := range messages {
-			if err := s.Send(t.Context(), c, m.Message); err != nil {
+			if err := s.Send(patient(t), c, m.Message); err != nil {
 				t.Errorf("%s %s: %v", name, m.name, err)
 			}
 			for _, q := range r.take() {
@@ -60,7 +60,7 @@ func TestMessagesRepeatNoFact(t *testing.T) {
 	s := newSender(t)
 	server := newMailServer(t, mailSetup{noTLS: true})
 	shown := map[string]func(alert.Message) string{"email": func(m alert.Message) string {
-		if err := s.Send(t.Context(), server.channel("none", "ops@example.com"), m); err != nil {
+		if err := s.Send(patient(t), server.channel("none", "ops@example.com"), m); err != nil {
 			t.Fatal(err)
 		}
 		_, parts := readMail(t, server.take()[0].data)
@@ -71,7 +71,7 @@ func TestMessagesRepeatNoFact(t *testing.T) {
 			continue
 		}
 		shown[name] = func(m alert.Message) string {
-			if err := s.Send(t.Context(), c, m); err != nil {
+			if err := s.Send(patient(t), c, m); err != nil {
 				t.Fatal(err)
 			}
 			var body any
@@ -127,7 +127,7 @@ func TestHugeMessagesAreCut(t *testing.T) {
 	s := newSender(t)
 	m := huge()
 	for name, c := range httpChannels(r.URL) {
-		if err := s.Send(t.Context(), c, m); err != nil {
+		if err := s.Send(patient(t), c, m); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		got := r.take()
@@ -280,7 +280,7 @@ func TestWaitsThatStandInTheBody(t *testing.T) {
 	})
 	s := newSender(t)
 	for name, want := range map[string]time.Duration{"telegram": 31 * time.Second, "discord": 750 * time.Millisecond, "slack": 0} {
-		if got := notify.RetryAfter(s.Send(t.Context(), httpChannels(r.URL)[name], messages[0].Message)); got != want {
+		if got := notify.RetryAfter(s.Send(patient(t), httpChannels(r.URL)[name], messages[0].Message)); got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
@@ -290,7 +290,7 @@ func TestTelegramThatIsNotContent(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{`{"ok":false,"description":"` + marker + `"}`, "", "<html>", "null", "[]"} {
 		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })
-		err := newSender(t).Send(t.Context(), httpChannels(r.URL)["telegram"], messages[0].Message)
+		err := newSender(t).Send(patient(t), httpChannels(r.URL)["telegram"], messages[0].Message)
 		checkFault(t, body, err, false, "did not answer as Telegram does")
 	}
 }
@@ -304,7 +304,7 @@ func TestNotificationToAClosedPortFails(t *testing.T) {
 	_ = l.Close()
 	s := newSender(t)
 	for name, c := range httpChannels("http://" + l.Addr().String()) {
-		checkFault(t, name, s.Send(t.Context(), c, messages[0].Message), false, l.Addr().String())
+		checkFault(t, name, s.Send(patient(t), c, messages[0].Message), false, l.Addr().String())
 	}
 }
 
@@ -314,7 +314,7 @@ func TestATLSServerWithAnUnknownAuthorityIsRefused(t *testing.T) {
 	t.Cleanup(server.Close)
 	s := newSender(t)
 	for name, c := range httpChannels(server.URL) {
-		checkFault(t, name, s.Send(t.Context(), c, messages[0].Message), false, "certificate")
+		checkFault(t, name, s.Send(patient(t), c, messages[0].Message), false, "certificate")
 	}
 }
 
@@ -327,7 +327,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 			if c.PagerDuty != nil && address == "" || c.Telegram != nil && address == "" || c.Ntfy != nil && address == "" {
 				continue // these know where to
 			}
-			err := s.Send(t.Context(), c, messages[0].Message)
+			err := s.Send(patient(t), c, messages[0].Message)
 			checkFault(t, name+" "+address, err, !strings.Contains(address, "99999"), "")
 		}
 	}
@@ -340,7 +340,7 @@ func TestTheGuardHoldsForChannels(t *testing.T) {
 	t.Cleanup(strict.Close)
 	for _, address := range []string{r.URL, "http://169.254.169.254", "http://[fd00:ec2::254]", "http://10.0.0.1:8080", "http://localhost:1"} {
 		for name, c := range httpChannels(address) {
-			err := strict.Send(t.Context(), c, messages[0].Message)
+			err := strict.Send(patient(t), c, messages[0].Message)
 			checkFault(t, name, err, true, "may not reach it")
 			if !errors.As(err, new(*guard.Denied)) {
 				t.Errorf("%s %s: %v", name, address, err)
@@ -348,7 +348,7 @@ func TestTheGuardHoldsForChannels(t *testing.T) {
 		}
 	}
 	mail := alert.Channel{Email: &alert.EmailChannel{Host: "169.254.169.254", From: "a@example.com", To: []string{"b@example.com"}, Password: marker}}
-	checkFault(t, "mail", strict.Send(t.Context(), mail, messages[0].Message), true, "may not reach it")
+	checkFault(t, "mail", strict.Send(patient(t), mail, messages[0].Message), true, "may not reach it")
 	if len(r.take()) > 0 {
 		t.Error("the receiver was reached")
 	}
@@ -362,7 +362,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	})
 	s := newSender(t)
 	for name, c := range httpChannels(r.URL) {
-		checkFault(t, name, s.Send(t.Context(), c, messages[0].Message), true, "give the final one")
+		checkFault(t, name, s.Send(patient(t), c, messages[0].Message), true, "give the final one")
 	}
 	if len(target.take()) > 0 {
 		t.Error("a redirect was followed")
@@ -372,10 +372,10 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 func TestAChannelHasOneWay(t *testing.T) {
 	t.Parallel()
 	s := newSender(t)
-	checkFault(t, "none", s.Send(t.Context(), alert.Channel{Name: "x"}, alert.Message{}), true, "no way to tell")
+	checkFault(t, "none", s.Send(patient(t), alert.Channel{Name: "x"}, alert.Message{}), true, "no way to tell")
 	c := httpChannels("http://127.0.0.1:1")["slack"]
 	c.Command = &alert.CommandChannel{Argv: []string{"true"}}
-	checkFault(t, "two", s.Send(t.Context(), c, alert.Message{}), true, "several ways")
+	checkFault(t, "two", s.Send(patient(t), c, alert.Message{}), true, "several ways")
 }
 
 // failer is a test, or a try of a property.

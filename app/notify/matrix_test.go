@@ -16,9 +16,9 @@ func TestMatrixKeepsTheTransactionOverTries(t *testing.T) {
 		answers = answers[1:]
 	})
 	s, c := newSender(t), httpChannels(r.URL)["matrix"]
-	checkFault(t, "matrix", s.Send(t.Context(), c, messages[0].Message), false, "502")
+	checkFault(t, "matrix", s.Send(patient(t), c, messages[0].Message), false, "502")
 	for _, m := range messages[:2] {
-		if err := s.Send(t.Context(), c, m.Message); err != nil {
+		if err := s.Send(patient(t), c, m.Message); err != nil {
 			t.Fatal(err)
 		}
 	}

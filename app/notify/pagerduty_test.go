@@ -54,7 +54,7 @@ func TestPagerDutyEvents(t *testing.T) {
 		"what has no end": {[]alert.Notification{notification(alert.NotificationChanged, "a", 0), notification(alert.NotificationChanged, "a", 0)}, []string{"trigger ns/a/changed/k/0 info", "trigger ns/a/changed/k/1 info"}},
 	} {
 		m := alert.Message{Key: "k", Notifications: w.notifications}
-		if err := newSender(t).Send(t.Context(), c, m); err != nil {
+		if err := newSender(t).Send(patient(t), c, m); err != nil {
 			t.Error(err)
 		}
 		if got := events(t, r); !slices.Equal(got, w.want) {
@@ -65,7 +65,7 @@ func TestPagerDutyEvents(t *testing.T) {
 	over := long
 	over.Type = alert.NotificationUp
 	for _, n := range []alert.Notification{long, over} {
-		if err := newSender(t).Send(t.Context(), c, alert.Message{Notifications: []alert.Notification{n}}); err != nil {
+		if err := newSender(t).Send(patient(t), c, alert.Message{Notifications: []alert.Notification{n}}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -96,7 +96,7 @@ func TestPagerDutyGoesOnWhereItStopped(t *testing.T) {
 	for i, monitor := range []string{"a", "bad", "b", "c", "d"} {
 		m.Notifications = append(m.Notifications, notification(alert.NotificationDown, monitor, int64(i)))
 	}
-	err := s.Send(t.Context(), c, m)
+	err := s.Send(patient(t), c, m)
 	if notify.Permanent(err) || notify.RetryAfter(err).Seconds() != 9 {
 		t.Errorf("busy receiver: got %v, want a temporary error with Retry-After 9s", err)
 	}
@@ -104,7 +104,7 @@ func TestPagerDutyGoesOnWhereItStopped(t *testing.T) {
 		t.Errorf("%d events", got)
 	}
 	busy = false
-	checkFault(t, "second", s.Send(t.Context(), c, m), true, "400")
+	checkFault(t, "second", s.Send(patient(t), c, m), true, "400")
 	if got := events(t, r); !slices.Equal(got, []string{"trigger ns/bad/1 critical", "trigger ns/c/3 critical", "trigger ns/d/4 critical"}) {
 		t.Errorf("second try: got events %q, want the remaining three", got)
 	}

@@ -21,7 +21,7 @@ func TestASignedWebhookVerifies(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
 	c := httpChannels(r.URL)["webhook"]
-	if err := newSender(t).Send(t.Context(), c, messages[0].Message); err != nil {
+	if err := newSender(t).Send(patient(t), c, messages[0].Message); err != nil {
 		t.Fatal(err)
 	}
 	q := r.take()[0]
@@ -30,7 +30,7 @@ func TestASignedWebhookVerifies(t *testing.T) {
 	}
 	c.Webhook.Secret = ""
 	c.Webhook.Headers = map[string]core.Secret{"belfry-signature": "t=1,v1=00", "belfry-event": "up", "Content-Length": "3", "Host": "other.example"}
-	if err := newSender(t).Send(t.Context(), c, messages[0].Message); err != nil {
+	if err := newSender(t).Send(patient(t), c, messages[0].Message); err != nil {
 		t.Fatal(err)
 	}
 	q = r.take()[0]
@@ -45,7 +45,7 @@ func TestHeadersThatCannotBeSent(t *testing.T) {
 	for name, value := range map[string]core.Secret{"": "x", "a b": "x", "X-A": "x\r\nX-B: " + marker, "X-Ä": "x", "X\r\nY": marker} {
 		c := httpChannels(r.URL)["webhook"]
 		c.Webhook.Headers = map[string]core.Secret{name: value}
-		checkFault(t, name, newSender(t).Send(t.Context(), c, messages[0].Message), true, "cannot be sent")
+		checkFault(t, name, newSender(t).Send(patient(t), c, messages[0].Message), true, "cannot be sent")
 	}
 	if len(r.take()) > 0 {
 		t.Error("it was sent")

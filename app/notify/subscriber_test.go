@@ -27,7 +27,7 @@ func TestMailToASubscriberCanBeEndedByOneClick(t *testing.T) {
 	s.Trust(server.pool)
 	c := server.channel("", "ann@example.com")
 	c.Name = "subscriber/7"
-	if err := s.Send(t.Context(), c, forSubscriber("")); err != nil {
+	if err := s.Send(patient(t), c, forSubscriber("")); err != nil {
 		t.Fatal(err)
 	}
 	mail := server.take()[0].data
@@ -70,13 +70,13 @@ func TestAWebhookIsSubscribedByTheAnswerToItsChallenge(t *testing.T) {
 		s := notify.New(notify.Options{Strangers: guard.Options{Allow: allow}})
 		t.Cleanup(s.Close)
 		c := alert.Channel{Name: "subscriber/7", Webhook: &alert.WebhookChannel{URL: core.Secret(receiver.URL + "/hook")}}
-		if err := s.Send(t.Context(), c, forSubscriber("the-challenge")); (err == nil) != meets || err != nil && !notify.Permanent(err) {
+		if err := s.Send(patient(t), c, forSubscriber("the-challenge")); (err == nil) != meets || err != nil && !notify.Permanent(err) {
 			t.Errorf("%q: %v", answer, err)
 		}
 		if got := receiver.take(); len(got) != 1 || !strings.Contains(string(got[0].body), `"challenge":"the-challenge"`) {
 			t.Errorf("challenge: got requests %+v, want one with the challenge", got)
 		}
-		if err := s.Send(t.Context(), c, forSubscriber("")); err != nil {
+		if err := s.Send(patient(t), c, forSubscriber("")); err != nil {
 			t.Errorf("%q, later: %v", answer, err)
 		}
 	}
@@ -88,11 +88,11 @@ func TestStrangersReachThePublicInternetOnly(t *testing.T) {
 	receiver := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("the-challenge")) })
 	s := newSender(t) // may reach this machine
 	c := alert.Channel{Name: "subscriber/7", Webhook: &alert.WebhookChannel{URL: core.Secret(receiver.URL + "/hook")}}
-	if err := s.Send(t.Context(), c, forSubscriber("the-challenge")); err == nil || len(receiver.take()) > 0 {
+	if err := s.Send(patient(t), c, forSubscriber("the-challenge")); err == nil || len(receiver.take()) > 0 {
 		t.Errorf("a stranger reached this machine: %v", err)
 	}
 	c.Name = "ops"
-	if err := s.Send(t.Context(), c, forSubscriber("")); err != nil {
+	if err := s.Send(patient(t), c, forSubscriber("")); err != nil {
 		t.Error(err)
 	}
 }
