@@ -270,7 +270,7 @@ func TestPostgresFailoverToAnotherServer(t *testing.T) {
 	if f := p.finish(h.session, h.kept); !f.Stale {
 		t.Errorf("the finish of an attempt from before: %+v", f)
 	}
-	if n := number(t, p.st, `select count(*) from belfry.sessions where ended_at > 0 and lost = 2`); n != 1 {
+	if n := number(t, p.st, `select count(*) from belfry.sessions where ended_at > 0 and lost = 1`); n != 1 {
 		t.Errorf("%d sessions were lost", n)
 	}
 }

@@ -52,6 +52,7 @@ func init() {
 	add("a worker says that an attempt was cut off, and on_lost decides", caseAWorkerSaysThatAnAttemptWasCutOff)
 	add("more lost jobs than fit into one pass are all released", caseMoreLostJobsThanFitIntoOnePassAre)
 	add("a session that is closed with more jobs than fit into one pass hands all of them back", caseAClosedSessionHandsBackAllItsJobs)
+	add("all jobs of a lost session, however many, name what ended it", caseAllJobsOfALostSessionNameWhatEndedIt)
 	add("every job ends in exactly one way, and the live table forgets it", caseEveryJobEndsInExactlyOneWay)
 }
 
@@ -450,6 +451,36 @@ func caseAClosedSessionHandsBackAllItsJobs(b *bench) {
 	want(b, "claimed again", len(b.claim(s, n).Jobs), n)
 	b.sql(`update belfry.sessions set ended_at = $2 where id = $1`, s.ID, base.Micros(b.clock.Now())) // its node stopped after that
 	handedBack()
+}
+
+func caseAllJobsOfALostSessionNameWhatEndedIt(b *bench) {
+	b.task("t", func(t *task.Task) { t.Retry.OnLost = task.OnLostFail })
+	const n = 1100 // several passes
+	for why, lose := range map[string]func(token int64){
+		"its worker was lost: the session did not renew in time":                func(int64) { b.lose() },
+		"its worker was lost: the token of its session was revoked":             func(token int64) { ok(b, b.st.RevokeToken(b.ctx, token)) },
+		"its worker was lost: the node that it ran in has ended without a word": func(int64) { ok(b, b.st.TakeUp(b.ctx)) },
+	} {
+		w := job.WorkerInfo{Name: "tester", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"}, Queues: map[string]int{"default": n}}
+		if strings.Contains(why, "token") {
+			t, _, err := b.st.CreateToken(b.ctx, access.Token{Name: "worker", Scopes: []access.Scope{access.ScopeWorker}})
+			ok(b, err)
+			w.Token = t.ID
+		}
+		s := must(b.st.OpenSession(b.ctx, w))(b)
+		must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "t"}}, n)))(b)
+		for left := n; left > 0; {
+			got := len(b.claim(s, left).Jobs)
+			if left -= got; got == 0 {
+				b.Fatalf("%d jobs are not claimed", left)
+			}
+		}
+		lose(w.Token)
+		for more := true; more; {
+			more = must(b.st.ReleaseLost(b.ctx))(b).More
+		}
+		want(b, "jobs that say "+why, b.count(`select count(*) from belfry.jobs_done where error = '`+why+`'`), n)
+	}
 }
 
 func caseEveryJobEndsInExactlyOneWay(b *bench) {

@@ -152,7 +152,7 @@ func (s *Store) overviewLost(ctx context.Context, tx base.Tx, namespace string, 
 	}, `
 		select id, name, ended_at
 		from belfry.sessions s
-		where lost = 1 and ended_at >= $1 and ($2 = '*' or namespace in ('', '*', $2))
+		where lost > 1 and ended_at >= $1 and ($2 = '*' or namespace in ('', '*', $2))
 			and not exists (select 1 from belfry.sessions n where n.ended_at = 0 and n.name = s.name and n.namespace = s.namespace)
 		order by ended_at desc
 		limit `+strconv.Itoa(overviewRows), base.Micros(o.Now.Add(-lostWithin)), namespace)

@@ -57,19 +57,19 @@ func (c *Change) checkSessionLimit(token int64) error {
 // endSessionsOf ends the living sessions that a token opened, and settles the jobs that they hold. [Store.ReleaseLost] settles
 // the jobs beyond a bounded number.
 func (c *Change) endSessionsOf(token int64) error {
-	ended, err := base.Collect(c.Ctx, c.Tx, base.ScanString, `
+	all, err := base.Collect(c.Ctx, c.Tx, scanEnded, `
 		update belfry.sessions
-		set ended_at = $2, lost = 1
+		set ended_at = $2, lost = $3
 		where id in (select id from belfry.sessions where token = $1 and ended_at = 0`+c.SQL.ForUpdate("sessions")+`)
-		returning id`, token, base.Micros(c.Now))
+		returning id, renewed_at, lost`, token, base.Micros(c.Now), base.LostByToken)
 	if err != nil {
 		return err
 	}
-	for _, session := range ended {
-		if _, _, err := c.settleHeld(session, job.OutcomeLost, "its worker was lost: the token of its session was revoked"); err != nil {
+	for _, x := range all {
+		if _, _, err := c.settleHeld(x); err != nil {
 			return err
 		}
-		c.Wake(base.TopicSession(session))
+		c.Wake(base.TopicSession(x.session))
 	}
 	return nil
 }

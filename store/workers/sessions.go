@@ -262,12 +262,12 @@ func (s *Store) CloseSession(ctx context.Context, session string) error {
 		if err != nil || n == 0 {
 			return err
 		}
-		_, more, err = c.settleHeld(session, job.OutcomeHandedBack, whyClosed)
+		_, more, err = c.settleHeld(ended{session: session})
 		return err
 	})
 	for err == nil && more { // if this ends early, [Store.ReleaseLost] hands back the rest
 		err = s.write(ctx, "close session", func(c *Change) error {
-			_, more, err = c.settleHeld(session, job.OutcomeHandedBack, whyClosed)
+			_, more, err = c.settleHeld(ended{session: session})
 			return err
 		})
 	}
@@ -292,20 +292,20 @@ func (s *Store) ReleaseLost(ctx context.Context) (out job.Released, err error) {
 		}
 		n, err := c.Tx.Exec(ctx, `
 			update belfry.sessions
-			set ended_at = $1, lost = 1
+			set ended_at = $1, lost = $10
 			where id in (
 				select id
 				from belfry.sessions
 				where ended_at = 0 and expires_at < $2 and ttl <= $3 and (renewed_at <= $4 or renewed_at >= $5 or expires_at + $6 < $2)
 					and (remote = 0 or ttl <= $7 and expires_at <= $8 or expires_at < $9)`+s.SQL.SkipLocked("sessions")+`)`,
 			base.Micros(c.Now), base.Micros(c.Now.Add(-job.LostGrace)), c.watchedFor().Microseconds(), base.Micros(from), base.Micros(to), c.Clock.SetBy.Microseconds(),
-			heard.Until.Sub(heard.Since).Microseconds(), base.Micros(heard.Until), base.Micros(c.Now.Add(-job.UnheardFor)))
+			heard.Until.Sub(heard.Since).Microseconds(), base.Micros(heard.Until), base.Micros(c.Now.Add(-job.UnheardFor)), base.LostSilent)
 		if err != nil {
 			return err
 		}
 		out.Sessions = int(n)
 		c.Observe(func(o base.Observer) { o.Lost(out.Sessions) })
-		unsettled, err := base.Collect(ctx, c.Tx, scanUnsettled, `
+		unsettled, err := base.Collect(ctx, c.Tx, scanEnded, `
 			select id, renewed_at, lost
 			from belfry.sessions
 			where ended_at > 0 and settled = 0
@@ -314,7 +314,7 @@ func (s *Store) ReleaseLost(ctx context.Context) (out job.Released, err error) {
 			return err
 		}
 		for _, x := range unsettled {
-			n, more, err := c.settleHeld(x.session, x.outcome, x.why)
+			n, more, err := c.settleHeld(x)
 			if err != nil {
 				return err
 			}
@@ -336,17 +336,17 @@ func (s *Store) ReleaseLost(ctx context.Context) (out job.Released, err error) {
 // holds the lock of the file. Sessions of remote workers continue.
 func (s *Store) TakeUp(ctx context.Context) error {
 	return s.write(ctx, "take up", func(c *Change) error {
-		dead, err := base.Collect(ctx, c.Tx, scanSilent, `
+		dead, err := base.Collect(ctx, c.Tx, scanEnded, `
 			update belfry.sessions
-			set ended_at = $1, lost = 1
+			set ended_at = $1, lost = $2
 			where ended_at = 0 and remote = 0 and token = 0
-			returning id, renewed_at`, base.Micros(c.Now))
+			returning id, renewed_at, lost`, base.Micros(c.Now), base.LostByNode)
 		if err != nil || len(dead) == 0 {
 			return err
 		}
 		c.Observe(func(o base.Observer) { o.Lost(len(dead)) })
 		for _, x := range dead {
-			n, _, err := c.settleHeld(x.session, job.OutcomeLost, "its worker was lost: the node that it ran in has ended without a word")
+			n, _, err := c.settleHeld(x)
 			if err != nil {
 				return err
 			}
@@ -356,16 +356,6 @@ func (s *Store) TakeUp(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-// silent is a session that was given up.
-type silent struct {
-	session   string
-	renewedAt time.Time
-}
-
-func scanSilent(rows base.Rows) (x silent, err error) {
-	return x, rows.Scan(&x.session, base.ScanTime(&x.renewedAt))
 }
 
 // sight holds the time since which this process has looked for lost sessions without a gap.
@@ -403,7 +393,7 @@ func (c *Change) watchedFor() time.Duration {
 
 // settleHeld settles a bounded number of jobs of an ended session; more reports that jobs may be left. A session without jobs is
 // marked as settled and not looked at again.
-func (c *Change) settleHeld(session string, outcome job.Outcome, why string) (n int, more bool, err error) {
+func (c *Change) settleHeld(x ended) (n int, more bool, err error) {
 	refs, err := base.Collect(c.Ctx, c.Tx, func(r base.Rows) (ref job.Ref, err error) {
 		return ref, r.Scan(&ref.JobID, &ref.Lease)
 	}, `
@@ -411,22 +401,23 @@ func (c *Change) settleHeld(session string, outcome job.Outcome, why string) (n 
 		from belfry.running
 		where session = $1
 		order by number, job_id
-		limit $2 + 0`, session, releaseBatch)
+		limit $2 + 0`, x.session, releaseBatch)
 	if err != nil {
 		return 0, false, err
 	}
+	outcome, why := x.outcome()
 	fs := make([]job.Finish, len(refs))
 	for i, ref := range refs {
 		fs[i] = job.Finish{Ref: ref, Outcome: outcome, Error: why}
 	}
 	if more = len(refs) == releaseBatch; !more {
-		if _, err := c.Tx.Exec(c.Ctx, `update belfry.sessions set settled = 1 where id = $1`, session); err != nil {
+		if _, err := c.Tx.Exec(c.Ctx, `update belfry.sessions set settled = 1 where id = $1`, x.session); err != nil {
 			return 0, false, err
 		}
 	}
-	settled, err := c.jobs().SettleOther(session, fs)
+	settled, err := c.jobs().SettleOther(x.session, fs)
 	if err == nil && !more { // a pack may overstate its content
-		err = c.SQL.Unpack(c.Ctx, c.Tx, base.Packed{Session: session, Before: math.MaxInt64})
+		err = c.SQL.Unpack(c.Ctx, c.Tx, base.Packed{Session: x.session, Before: math.MaxInt64})
 	}
 	return len(settled), more, err
 }

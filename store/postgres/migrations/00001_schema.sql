@@ -437,7 +437,7 @@ create table belfry.sessions (
 create index sessions_living on belfry.sessions (expires_at) where ended_at = 0;
 create index sessions_of on belfry.sessions (token) where ended_at = 0 and token > 0;
 create index sessions_unsettled on belfry.sessions (id) where ended_at > 0 and settled = 0;
-create index sessions_lost on belfry.sessions (ended_at) where lost = 1;
+create index sessions_lost on belfry.sessions (ended_at) where lost > 1; -- a worker is missing: neither closed nor ended by an epoch
 
 -- Leases: a row per job that runs, so that a claim need not touch the row of the job. A job runs
 -- if and only if it has one here or in packs. A row leaves together with a change of its job's
