@@ -61,6 +61,7 @@ func (a *attempt) cancel(cause error) {
 
 // stopCause returns why the attempt must not start, or nil if it may.
 func (a *attempt) stopCause() error {
+	a.consumer.session.lease.Holds() // ends workCtx if not
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.cause != nil {

@@ -47,7 +47,11 @@ func (c *attemptContext) real() context.Context {
 
 func (c *attemptContext) Deadline() (time.Time, bool) { return c.real().Deadline() }
 func (c *attemptContext) Done() <-chan struct{}       { return c.real().Done() }
-func (c *attemptContext) Err() error                  { return c.real().Err() }
+
+func (c *attemptContext) Err() error {
+	c.run.until.Holds() // ends the attempts of the session if not
+	return c.real().Err()
+}
 
 func (c *attemptContext) Value(key any) any {
 	if key == (runKey{}) {

@@ -78,7 +78,6 @@ func (s *session) nudged() <-chan struct{} {
 
 func (s *session) renewOnce(ctx context.Context) error {
 	if !s.lease.Holds() { // a renewal would keep jobs with a session that has given them up
-		s.lease.Check()
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(s.ttl()/3, renewPatience))

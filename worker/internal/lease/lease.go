@@ -66,12 +66,20 @@ func (l *Lease) Until() (end time.Time, renewed <-chan struct{}) {
 	return l.at(stopPart), l.renewed
 }
 
-// Holds reports whether the session may act now. The timer alone is not enough:
-// a suspended process that continues may act before its timer fires.
+// Holds reports whether the session may act now, and takes the steps that are due.
+// The timer alone is not enough: a suspended process that continues may act before
+// its timer fires. Without a session (nil), it always may.
 func (l *Lease) Holds() bool {
+	if l == nil {
+		return true
+	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !l.over && time.Now().Before(l.at(workPart))
+	holds := !l.over && time.Now().Before(l.at(workPart))
+	l.mu.Unlock()
+	if !holds {
+		l.Check()
+	}
+	return holds
 }
 
 // Ended reports whether attempts had to stop because no renewal was accepted.
