@@ -25,15 +25,17 @@ type path interface {
 type plain struct{}
 
 func (plain) claim(c *claim, queues []job.Queue) (base.Answer, error) {
-	return c.take(queues, c.r.Want, func(q job.Queue, n int) (found, error) {
-		cond := c.runnable()
-		cond.And("queue = ?", q.Name)
-		rows, err := base.CollectInto(c.Ctx, c.Tx, nil, ScanReady(new(marks.Room)), SelectReady+`
-			where state = 'ready' and `+c.s.Unleased()+` and `+cond.Sql()+`
-			order by priority desc, turn, id
-			limit `+base.Placeholder(len(cond.Args)+1)+` + 0`+c.SQL.SkipLocked("jobs"), append(cond.Args, n)...)
-		return found{rows: rows, all: len(rows) < n}, err
-	})
+	return c.take(queues, c.r.Want, func(q job.Queue, n int) (found, error) { return c.first(c.runnable(), q, n) })
+}
+
+// first picks and locks the first n ready jobs of a queue that meet a condition.
+func (c *claim) first(cond *base.Where, q job.Queue, n int) (found, error) {
+	cond.And("queue = ?", q.Name)
+	rows, err := base.CollectInto(c.Ctx, c.Tx, nil, ScanReady(new(marks.Room)), SelectReady+`
+		where state = 'ready' and `+c.s.Unleased()+` and `+cond.Sql()+`
+		order by priority desc, turn, id
+		limit `+base.Placeholder(len(cond.Args)+1)+` + 0`+c.SQL.SkipLocked("jobs"), append(cond.Args, n)...)
+	return found{rows: rows, all: len(rows) < n}, err
 }
 
 // lease leases locked jobs to a session under one new number. The number is drawn after the rows were locked. An earlier claim of

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
@@ -65,7 +64,7 @@ func (c *claim) claimTickets() (out job.Claim, err error) {
 	return out, err
 }
 
-// leaseGood leases the jobs of good tickets that the session can run, as far as their queues allow.
+// leaseGood leases the jobs of good tickets that the session can run, as far as their queues and the bytes of their inputs allow.
 func (c *claim) leaseGood(good map[int64]presented) (out job.Claim, err error) {
 	want, ids := map[string]int{}, make([]int64, 0, len(good))
 	for id, s := range good {
@@ -81,22 +80,10 @@ func (c *claim) leaseGood(good map[int64]presented) (out job.Claim, err error) {
 	if c.met, err = c.tasks().MetBy(c.w); err != nil {
 		return out, err
 	}
-	cond := c.runnable()
-	cond.And(c.SQL.In("id", len(cond.Args)+1), c.SQL.List(ids))
-	all, err := base.CollectInto(c.Ctx, c.Tx, nil, ScanReady(nil), SelectReady+`
-		where state = 'ready' and `+c.s.Unleased()+` and `+cond.Sql()+`
-		order by priority desc, turn, id
-		limit `+strconv.Itoa(len(ids))+c.SQL.SkipLocked("jobs"), cond.Args...)
-	if err != nil {
-		return out, err
-	}
-	a, err := c.take(queues, want, func(q job.Queue, n int) (f found, err error) {
-		for _, j := range all {
-			if j.Queue == q.Name && len(f.rows) < n {
-				f.rows = append(f.rows, j)
-			}
-		}
-		return f, nil
+	a, err := c.take(queues, want, func(q job.Queue, n int) (found, error) {
+		cond := c.runnable()
+		cond.And(c.SQL.In("id", len(cond.Args)+1), c.SQL.List(ids))
+		return c.first(cond, q, n)
 	})
 	return a.Claim, err
 }

@@ -19,6 +19,7 @@ func init() {
 	add("a page of cycles is bounded by bytes, and has a cursor for the rest", caseAPageOfCyclesIsBoundedByBytes)
 	add("a claim leases no more jobs than the inputs of which have room, and loses none", caseAClaimIsBoundedByBytes)
 	add("a claim of many queues is bounded by the bytes of inputs, and brings the rest later", caseAClaimOfManyQueuesIsBoundedByBytes)
+	add("a claim with tickets is bounded by the bytes of inputs, and voids none of the others", caseAClaimWithTicketsIsBoundedByBytes)
 	add("due jobs under limits are admitted in parts whose inputs have room, in their order", caseDueJobsUnderLimitsAreAdmittedInParts)
 	add("a plan that would read too much is refused", caseAPlanThatWouldReadTooMuchIsRefused)
 }
@@ -107,6 +108,36 @@ func caseAClaimOfManyQueuesIsBoundedByBytes(b *bench) {
 		}
 		if len(c.Jobs) == 0 || size > 2*base.MaxPage {
 			b.Fatalf("after %d jobs a claim brought %d with %d bytes", len(seen), len(c.Jobs), size)
+		}
+	}
+}
+
+func caseAClaimWithTicketsIsBoundedByBytes(b *bench) {
+	must(b.st.SaveQueue(b.ctx, job.Queue{Name: "full", GlobalLimit: 1}))(b)
+	b.task("t")
+	b.task("u", func(t *task.Task) { t.Queue = "full" })
+	s := must(b.st.OpenSession(b.ctx, job.WorkerInfo{
+		Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t", "u"}, Queues: map[string]int{"default": 100, "full": 100},
+	}))(b)
+	const n = job.MaxTickets - 20
+	must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "t", Input: bulky}}, n)))(b)
+	must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "u", Input: bulky, Priority: new(9)}}, 20)))(b) // they do not take the room of others
+	ts := append(must(b.st.MakeTickets(b.ctx, "default", n))(b), must(b.st.MakeTickets(b.ctx, "full", 20))(b)...)
+	want(b, "tickets", len(ts), n+20)
+	want(b, "jobs of the full queue", len(must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Tickets: ts[n : n+1], Want: map[string]int{"full": 1}}))(b).Jobs), 1)
+	ts = slices.Delete(ts, n, n+1)
+	for left := n; left > 0; {
+		c := must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Tickets: ts, Want: map[string]int{"default": n, "full": 20}}))(b)
+		size := 0
+		for _, j := range c.Jobs {
+			size += len(j.Job.Input)
+			want(b, "input", len(j.Job.Input), len(bulky))
+			want(b, "outcome", b.finish(s, j, job.OutcomeOK).Stale, false)
+			ts = slices.DeleteFunc(ts, func(t job.Ticket) bool { return t.JobID == j.Job.ID })
+		}
+		want(b, "void tickets", len(c.VoidTickets), 0)
+		if left -= len(c.Jobs); len(c.Jobs) == 0 || size > base.MaxPage {
+			b.Fatalf("with %d jobs left a claim brought %d with %d bytes", left, len(c.Jobs), size)
 		}
 	}
 }
