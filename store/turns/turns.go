@@ -273,7 +273,7 @@ func (c *Change) setAside(special map[string]job.Queue, es []*Entry) (placed []*
 	c.Wake(base.TopicEngine)
 	_, err = c.Tx.Exec(c.Ctx, `
 		update belfry.jobs
-		set state = 'scheduled', ready_at = 0, turn = 0, due_at = $2
+		set state = 'scheduled', ready_at = 0, turn = 0, due_at = case when due_at > $2 then $2 else due_at end
 		where `+c.SQL.In("id", 1), c.SQL.List(late), base.Micros(c.Now))
 	return placed, err
 }
