@@ -7,14 +7,8 @@ type Epochal interface {
 	OnEpoch(fn func())
 }
 
-// Values of the column lost of a session: how it ended. From LostSilent on, a worker is missing.
-const (
-	Closed      = iota // by its worker
-	LostByEpoch        // with its epoch
-	LostSilent         // it did not renew in time
-	LostByToken        // the token that opened it was revoked
-	LostByNode         // the process in which it ran has ended
-)
+// LostByEpoch is the value of the column lost of a session that ended with its epoch.
+const LostByEpoch = 1
 
 // forget drops the caches of this process for a new epoch: they may come from a lost history.
 func (s *Store) forget() {

@@ -61,7 +61,7 @@ func (c *Change) endSessionsOf(token int64) error {
 		update belfry.sessions
 		set ended_at = $2, lost = $3
 		where id in (select id from belfry.sessions where token = $1 and ended_at = 0`+c.SQL.ForUpdate("sessions")+`)
-		returning id, renewed_at, lost`, token, base.Micros(c.Now), base.LostByToken)
+		returning id, renewed_at, lost`, token, base.Micros(c.Now), lostByToken)
 	if err != nil {
 		return err
 	}

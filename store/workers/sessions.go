@@ -299,7 +299,7 @@ func (s *Store) ReleaseLost(ctx context.Context) (out job.Released, err error) {
 				where ended_at = 0 and expires_at < $2 and ttl <= $3 and (renewed_at <= $4 or renewed_at >= $5 or expires_at + $6 < $2)
 					and (remote = 0 or ttl <= $7 and expires_at <= $8 or expires_at < $9)`+s.SQL.SkipLocked("sessions")+`)`,
 			base.Micros(c.Now), base.Micros(c.Now.Add(-job.LostGrace)), c.watchedFor().Microseconds(), base.Micros(from), base.Micros(to), c.Clock.SetBy.Microseconds(),
-			heard.Until.Sub(heard.Since).Microseconds(), base.Micros(heard.Until), base.Micros(c.Now.Add(-job.UnheardFor)), base.LostSilent)
+			heard.Until.Sub(heard.Since).Microseconds(), base.Micros(heard.Until), base.Micros(c.Now.Add(-job.UnheardFor)), lostSilent)
 		if err != nil {
 			return err
 		}
@@ -340,7 +340,7 @@ func (s *Store) TakeUp(ctx context.Context) error {
 			update belfry.sessions
 			set ended_at = $1, lost = $2
 			where ended_at = 0 and remote = 0 and token = 0
-			returning id, renewed_at, lost`, base.Micros(c.Now), base.LostByNode)
+			returning id, renewed_at, lost`, base.Micros(c.Now), lostByNode)
 		if err != nil || len(dead) == 0 {
 			return err
 		}
