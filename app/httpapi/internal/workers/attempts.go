@@ -46,18 +46,23 @@ func (s *server) renewTokens(ctx context.Context, session string, holding []job.
 	if len(due) == 0 {
 		return
 	}
+	err := s.createTokens(ctx, session, due, out)
+	s.tokensMu.Lock()
+	defer s.tokensMu.Unlock()
+	s.tokens.Saw(err)
+}
+
+func (s *server) createTokens(ctx context.Context, session string, due []job.Ref, out *job.Renewal) error {
 	running, err := s.Signing.From.RunningPrograms(ctx, session, due)
+	if err != nil {
+		return err
+	}
 	for _, ref := range due {
-		var token string
-		namespace, runs := running[ref]
-		if err == nil && runs {
-			token, err = s.Signing.Token(ctx, attempttoken.Right{Ref: ref, Session: session, Namespace: namespace})
-		}
-		if err != nil {
-			s.Options.Logger.Warn("cannot create new tokens for attempts", "session", session, "error", err)
-			return
-		}
-		if token != "" {
+		if namespace, runs := running[ref]; runs {
+			token, err := s.Signing.Token(ctx, attempttoken.Right{Ref: ref, Session: session, Namespace: namespace})
+			if err != nil {
+				return err
+			}
 			if out.Tokens == nil {
 				out.Tokens = map[int64]string{}
 			}
@@ -65,6 +70,7 @@ func (s *server) renewTokens(ctx context.Context, session string, holding []job.
 		}
 		s.Signing.Note(session, ref)
 	}
+	return nil
 }
 
 // attemptOf names an attempt in a path.

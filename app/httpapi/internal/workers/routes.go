@@ -4,8 +4,10 @@ package workers
 
 import (
 	"context"
+	"sync"
 
 	"github.com/belfry-run/belfry/app/httpapi/internal/api"
+	"github.com/belfry-run/belfry/internal/patience"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -31,12 +33,16 @@ type server struct {
 	service  Service
 	byTicket []string
 	sessions sessionOwners
+
+	tokensMu sync.Mutex
+	tokens   patience.Outage // of the tokens that renewals bring
 }
 
 // Routes registers the routes of this package. Jobs of the queues in byTicket are claimed
 // only with tickets.
 func Routes(a *api.API, s Service, byTicket []string) {
 	r := &server{API: a, service: s, byTicket: byTicket}
+	r.tokens = patience.Outage{Log: a.Options.Logger, What: "tokens of attempts cannot be renewed"}
 	r.queueRoutes()
 	r.workerRoutes()
 	r.sessionRoutes()

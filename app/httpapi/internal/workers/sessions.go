@@ -110,7 +110,9 @@ func (s *server) leaseRoutes() {
 			}
 		}
 		out, err := s.service.Renew(ctx, in.ID, has)
-		s.renewTokens(ctx, in.ID, has.Attempts, &out)
+		if err == nil {
+			s.renewTokens(ctx, in.ID, has.Attempts, &out)
+		}
 		return out, err
 	})
 }
