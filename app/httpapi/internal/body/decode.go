@@ -48,24 +48,40 @@ func decode(data []byte, v any, texts bool) error {
 			return core.Errorf(core.TooLarge, "the body has too many entries: they would take more than %s of memory", core.SizeText(maxHeld)).WithHint("send less at once")
 		}
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(v)
-	if err == nil {
-		if _, err = dec.Token(); errors.Is(err, io.EOF) {
-			return checkStrictly(data, reflect.TypeOf(v).Elem(), texts)
+	t := reflect.TypeOf(v).Elem()
+	more, err := plainly(data, v)
+	if err != nil && json.Valid(data) {
+		if whole := asIntegers(data, t); !bytes.Equal(whole, data) {
+			data = whole
+			reflect.ValueOf(v).Elem().SetZero()
+			more, err = plainly(data, v)
 		}
-		return core.Errorf(core.Invalid, "the body goes on after its JSON value")
 	}
-	if !json.Valid(data) {
+	switch {
+	case err == nil && more:
+		return core.Errorf(core.Invalid, "the body goes on after its JSON value")
+	case err == nil:
+		return checkStrictly(data, t, texts)
+	case !json.Valid(data):
 		return syntaxError(data)
 	}
 	var f faults
-	f.value("", reflect.TypeOf(v).Elem(), data)
+	f.value("", t, data)
 	if len(f) == 0 { // the walk accepts something that the decoder refuses
 		return core.Errorf(core.Invalid, "the body does not fit: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return &core.Error{Code: core.Invalid, Message: "invalid body", Fields: f}
+}
+
+// plainly decodes the first JSON value of data, and reports whether there is more.
+func plainly(data []byte, v any) (more bool, err error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return false, err
+	}
+	_, err = dec.Token()
+	return !errors.Is(err, io.EOF), nil
 }
 
 // syntaxError returns an error with the place of a syntax error.

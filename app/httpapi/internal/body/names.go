@@ -34,6 +34,7 @@ type strictWalk struct {
 	faults faults
 	sizes  bool // estimates the memory of values instead of looking for faults
 	held   int
+	whole  []span // numbers of integer fields that are not written as integers; noted with sizes
 }
 
 // step is one step of a path: a field or a list item.
@@ -90,7 +91,11 @@ func (n *strictWalk) value(t reflect.Type) {
 			n.faults.add(n.here(), unsaid, "contains a NUL character", "leave it out")
 		}
 	default:
+		from := n.at
 		n.word()
+		if n.sizes && isInteger(t) {
+			n.noteWhole(span{from: from, to: n.at})
+		}
 	}
 }
 
