@@ -226,6 +226,17 @@ func Agree(field, outer, inner string) (string, error) {
 	return inner, nil
 }
 
+// oneKey refuses a header Idempotency-Key without a key or with several: which of them holds would be a guess.
+func oneKey(keys []string) error {
+	switch {
+	case len(keys) > 1:
+		return core.InvalidField("Idempotency-Key", wire.Shorten(strings.Join(keys, ", ")), "must be one header", "send it once")
+	case len(keys) == 1 && strings.TrimSpace(keys[0]) == "":
+		return core.InvalidField("Idempotency-Key", "", "must not be empty", "send a key, or leave the header out")
+	}
+	return nil
+}
+
 // authorizeJoin admits a request with any bearer token. The transaction that
 // counts the use of a join token checks it.
 func (a *API) authorizeJoin(ctx context.Context, r *http.Request, _ access.Scope) (context.Context, error) {

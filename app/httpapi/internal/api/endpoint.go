@@ -341,6 +341,9 @@ func (a *API) entry(e Endpoint) func(huma.Context, func(huma.Context)) {
 		if e.Also != "" && core.CodeOf(err) == core.Forbidden && Allow(CallOf(ctx).Token, e.Also) == nil {
 			err = nil
 		}
+		if err == nil {
+			err = oneKey(r.Header.Values("Idempotency-Key"))
+		}
 		if err == nil && e.Scope != access.ScopeWorker && e.Also != access.ScopeWorker && !isInProcess(ctx) {
 			err = a.counted(ctx)
 		}
