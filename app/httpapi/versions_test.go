@@ -10,6 +10,7 @@ import (
 
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -87,6 +88,12 @@ func TestConditionsAreNeverIgnored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := s.CreateTask(ctx, task.Task{Name: "t"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CreateSchedule(ctx, schedule.Schedule{Name: "s", Task: "t", Rules: []schedule.Rule{{Cron: "30 * * * *"}}}); err != nil {
+		t.Fatal(err)
+	}
 	for _, step := range []struct {
 		method, path, body, match, fresh string
 		status                           int
@@ -96,6 +103,15 @@ func TestConditionsAreNeverIgnored(t *testing.T) {
 		{"PUT", "queues/q", `{"concurrency":2}`, "", `"0-old"`, 422},
 		{"PUT", "queues/q", `{"concurrency":2}`, "*", "*", 422},
 		{"PUT", "calendars/c", `{"description":"x"}`, `"0-old"`, "", 409},
+		{"PUT", "calendars/c", `{"description":"x","generation":2}`, "", "", 409},
+		{"PUT", "calendars/d", `{"closings":[{"dates":"12-24"}]}`, "", "", 200},
+		{"PUT", "calendars/d", `{"closings":[{"dates":"12-25"}],"generation":7}`, "", "", 409},
+		{"PUT", "calendars/d", `{"closings":[{"dates":"12-25"}],"generation":1}`, "", "", 200},
+		{"PUT", "calendars/d", `{"closings":[{"dates":"12-26"}],"generation":1}`, "", "", 409},
+		{"PUT", "tasks/t", `{"description":"mine","generation":2}`, "", "", 409},
+		{"PUT", "tasks/t", `{"description":"mine","generation":1}`, "", "", 200},
+		{"PUT", "schedules/s", `{"task":"t","rules":[{"cron":"0 * * * *"}],"generation":2}`, "", "", 409},
+		{"PUT", "schedules/s", `{"task":"t","rules":[{"cron":"0 * * * *"}],"generation":1}`, "", "", 200},
 		{"PUT", "namespaces/n", `{"max_priority":1}`, "", "*", 200},
 		{"PUT", "namespaces/n", `{"max_priority":2}`, "", "*", 409},
 		{"PUT", "namespaces/n", `{"max_priority":2}`, `"0-old"`, "", 409},
@@ -124,6 +140,45 @@ func TestConditionsAreNeverIgnored(t *testing.T) {
 		_ = answer.Body.Close()
 		if answer.StatusCode != step.status {
 			t.Errorf("%s %s with If-Match %q and If-None-Match %q: %d, want %d: %s", step.method, step.path, step.match, step.fresh, answer.StatusCode, step.status, text)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// An idempotency key that says nothing, or two things, is refused: without a key a repeat would make a second job.
+func TestIdempotencyKeysThatSayNothingAreRefused(t *testing.T) {
+	t.Parallel()
+	ctx, s := t.Context(), newScene(t, true)
+	if _, err := s.CreateTask(ctx, task.Task{Name: "t"}); err != nil {
+		t.Fatal(err)
+	}
+	_, secret, err := s.store.CreateToken(ctx, access.Token{Name: "raw", Namespace: core.AnyNamespace, Scopes: access.Scopes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		keys   []string
+		status int
+		says   string
+	}{
+		{nil, 201, ""}, {[]string{"k"}, 201, ""}, {[]string{"k"}, 200, ""},
+		{[]string{""}, 422, "must not be empty"}, {[]string{"  "}, 422, "leave the header out"}, {[]string{"a", "b"}, 422, "send it once"}, {[]string{"a", "a"}, 422, "Idempotency-Key"},
+	} {
+		r, err := http.NewRequestWithContext(ctx, "POST", s.url+"/v1/jobs", strings.NewReader(`{"task":"t"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+secret)
+		r.Header.Set("Content-Type", "application/json")
+		r.Header["Idempotency-Key"] = step.keys
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if answer.StatusCode != step.status || !strings.Contains(string(text), step.says) {
+			t.Errorf("keys %q: %d %s, want %d", step.keys, answer.StatusCode, text, step.status)
 		}
 	}
 	http.DefaultClient.CloseIdleConnections()

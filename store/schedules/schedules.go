@@ -192,6 +192,10 @@ func (c *Change) UpdateSchedule(sc schedule.Schedule) (schedule.Schedule, error)
 			return sc, err
 		}
 	}
+	if sc.Generation > old.Generation { // an older one is of before a pause, which is no edit
+		return sc, core.Errorf(core.Conflict, "schedule %q has generation %d, and your edit is of generation %d", sc.Name, old.Generation, sc.Generation).
+			WithHint("read it again, and make your change there, or leave generation out")
+	}
 	if err := CheckSchedule(sc, c.asOf(sc, old.Schedule)); err != nil {
 		return sc, err
 	}
