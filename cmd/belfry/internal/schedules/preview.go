@@ -53,7 +53,13 @@ func (f *previewFlags) verb(c *cli.CLI, draw func(w io.Writer, l schedule.Look, 
 			return err
 		}
 		if !is {
-			return saved(cmd, args)
+			nickname := "@" + args[0]
+			err := saved(cmd, args)
+			if _, fault := cron.Parse(nickname, cron.Options{}); core.CodeOf(err) != core.NotFound || fault != nil {
+				return err
+			}
+			fmt.Fprintf(c.Stderr, "schedule %q not found; these are the times of the rule %s\n", args[0], nickname)
+			rule.Cron = nickname
 		}
 		if err := c.CheckOutput(); err != nil {
 			return err
