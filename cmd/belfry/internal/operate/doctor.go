@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -107,8 +108,49 @@ func examine(ctx context.Context, s *cli.Conn) []finding {
 		answer = finding{Check: room}
 	}
 	answer.Took = took
-	return append([]finding{server, answer, schemaFinding(h), clockFinding(h, begun, took), nodeClock(h), zonesFinding(h), wakeupFinding(h), lagFinding(h), workerFinding(h)},
+	return append([]finding{server, answer, schemaFinding(h), clockFinding(h, begun, took), nodeClock(h), zonesFinding(h), wakeupFinding(h), lagFinding(h), workerFinding(h), waitingFinding(ctx, s)},
 		append(databaseFindings(ctx, s), artifactsFinding(ctx, s))...)
+}
+
+// Bounds of the look for jobs that no worker can run.
+const (
+	lookedAt = 200 // newest ready jobs of a queue; what no worker runs stays, while others leave
+	askedFor = 20  // tasks, over all queues
+)
+
+// waitingFinding finds ready jobs that no worker can run, however short they have waited.
+func waitingFinding(ctx context.Context, s *cli.Conn) finding {
+	const name = "waiting jobs"
+	queues, err := s.Queues(ctx)
+	if err != nil {
+		return bad(name, "see the server's log", "%s", err)
+	}
+	asked := map[string]bool{}
+	for _, q := range queues {
+		if q.Ready == 0 || !q.PausedAt.IsZero() {
+			continue
+		}
+		page, err := s.Jobs(ctx, job.Filter{Namespace: s.NS, Queue: q.Name, States: []job.State{job.Ready}, Paging: core.Paging{Limit: lookedAt}})
+		if err != nil {
+			return bad(name, "see the server's log", "%s", err)
+		}
+		for _, j := range page.Items {
+			kind := j.Namespace + "/" + j.Task + " " + q.Name
+			if asked[kind] || len(asked) == askedFor {
+				continue
+			}
+			asked[kind] = true
+			why, err := s.Why(ctx, j.Namespace, j.ID)
+			if err != nil { // it may have ended and left meanwhile
+				continue
+			}
+			if is := slices.IndexFunc(why.Checks, func(c core.Check) bool { return !c.OK }); is >= 0 && strings.HasPrefix(why.Checks[is].Name, "a worker ") {
+				return warning(name, why.Next, "no worker can run job %d of task %s in queue %s: %s", j.ID, j.Task, q.Name,
+					strings.TrimSuffix(strings.TrimPrefix(why.Summary, "Waiting: "), "."))
+			}
+		}
+	}
+	return good(name, "none lacks a worker")
 }
 
 // artifactsFinding tries whether artifacts can be stored.
@@ -278,8 +320,12 @@ func canaryFinding(name string, k app.Canary) finding {
 // tell shows the diagnosis. The exit code reports whether all findings are good.
 func tell(c *cli.CLI, d diagnosis) error {
 	d.OK = true
+	notes := 0
 	for _, f := range d.Checks {
 		d.OK = d.OK && f.OK
+		if f.OK && f.Warning {
+			notes++
+		}
 	}
 	err := c.Emit(d, func(w io.Writer) {
 		paint := c.Painter()
@@ -296,8 +342,11 @@ func tell(c *cli.CLI, d diagnosis) error {
 				fmt.Fprintf(w, "      try: %s\n", f.Fix)
 			}
 		}
-		if d.OK {
+		switch {
+		case d.OK && notes == 0:
 			fmt.Fprintln(w, "all is well")
+		case d.OK:
+			fmt.Fprintf(w, "no fault, notes: %d\n", notes)
 		}
 	})
 	if err == nil && !d.OK {
