@@ -22,6 +22,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
+	"github.com/belfry-run/belfry/workflow"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -210,20 +211,32 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 			do   func() error
 			code core.Code
 			asks int64
+			hint string // after a lost answer
 		}{
-			"read":           {func() error { _, err := c.Queue(ctx, "q"); return err }, core.Unavailable, 3},
-			"create":         {func() error { _, err := c.CreateTask(ctx, task.Task{Name: "t"}); return err }, core.Unknown, 1},
-			"enqueue":        {func() error { _, err := c.Enqueue(ctx, make([]job.NewJob, 1)); return err }, core.Unknown, 1},
-			"enqueue by key": {func() error { _, err := c.Enqueue(ctx, []job.NewJob{{Key: "a"}}); return err }, core.Unknown, 3},
-			"finish":         {func() error { _, err := c.Finish(ctx, "s", make([]job.Finish, 1)); return err }, core.Unknown, 3},
+			"read":           {func() error { _, err := c.Queue(ctx, "q"); return err }, core.Unavailable, 3, ""},
+			"create":         {func() error { _, err := c.CreateTask(ctx, task.Task{Name: "t"}); return err }, core.Unknown, 1, "look whether it was before you repeat the request"},
+			"update":         {func() error { _, err := c.UpdateTask(ctx, task.Task{Name: "t"}); return err }, core.Unknown, 1, "repeat the same request"},
+			"delete":         {func() error { return c.DeleteTask(ctx, "default", "t") }, core.Unknown, 1, "what is not found then is deleted"},
+			"enqueue":        {func() error { _, err := c.Enqueue(ctx, make([]job.NewJob, 1)); return err }, core.Unknown, 1, "look whether it was before you repeat the request"},
+			"enqueue by key": {func() error { _, err := c.Enqueue(ctx, []job.NewJob{{Key: "a"}}); return err }, core.Unknown, 3, "repeat the same request"},
+			"signal":         {func() error { _, err := c.SendSignal(ctx, "default", 7, workflow.Signal{Name: "go"}); return err }, core.Unknown, 1, "look whether it was before you repeat the request"},
+			"signal with id": {func() error { _, err := c.SendSignal(ctx, "default", 7, workflow.Signal{Name: "go", ID: "a"}); return err }, core.Unknown, 3, "repeat the same request"},
+			"finish":         {func() error { _, err := c.Finish(ctx, "s", make([]job.Finish, 1)); return err }, core.Unknown, 3, "repeat the same request"},
 		} {
-			if at == nobody {
-				want.code, want.asks = core.Unavailable, 0
+			switch at {
+			case nobody:
+				want.code, want.asks, want.hint = core.Unavailable, 0, ""
+			case gateway.URL:
+				want.hint = ""
 			}
 			asked.Store(0)
 			err := want.do()
 			if core.CodeOf(err) != want.code {
 				t.Errorf("%s, %s: %v, code %s, want %s", name, call, err, core.CodeOf(err), want.code)
+			}
+			var e *core.Error
+			if !errors.As(err, &e) || !strings.Contains(e.Hint, want.hint) {
+				t.Errorf("%s, %s: %v, want the hint %q", name, call, err, want.hint)
 			}
 			if n := asked.Load(); n < want.asks || want.asks == 1 && n > 1 {
 				t.Errorf("%s, %s: asked %d times, want %d", name, call, n, want.asks)

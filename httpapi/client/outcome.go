@@ -23,9 +23,20 @@ func (a ask) unanswered(err error) error {
 	return &core.Error{
 		Code:    core.Unknown,
 		Message: "the outcome is unknown: " + e.Message,
-		Hint:    "the change may have been made; look whether it was, or repeat it with the same idempotency key",
+		Hint:    "the change may have been made; " + a.wayOn(),
 		Err:     e,
 	}
+}
+
+// wayOn says how to go on after the answer was lost.
+func (a ask) wayOn() string {
+	switch {
+	case a.again || a.method == http.MethodPut:
+		return "repeat the same request: the change is made once"
+	case a.method == http.MethodDelete:
+		return "repeat the request: what is not found then is deleted"
+	}
+	return "look whether it was before you repeat the request; one with an idempotency key can be repeated"
 }
 
 // watchConnection returns a context for one call, and a function that reports

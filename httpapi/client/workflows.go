@@ -22,9 +22,10 @@ func (c WorkflowCalls) WorkflowItems(ctx context.Context, namespace string, id i
 	return get[core.Page[workflow.Item]](ctx, c.server, numbered("workflow-runs", id, "items"), paged(p, words("namespace", namespace, "step", step)))
 }
 
-// SendSignal implements [httpapi.Workflows].
-func (c WorkflowCalls) SendSignal(ctx context.Context, namespace string, id int64, s workflow.Signal) (workflow.Sent, error) {
-	return put[workflow.Sent](ctx, c.server, http.MethodPost, numbered("workflow-runs", id, "signals"), words("namespace", namespace), s)
+// SendSignal implements [httpapi.Workflows]. If the server cannot be reached, it is repeated if the signal has an ID.
+func (c WorkflowCalls) SendSignal(ctx context.Context, namespace string, id int64, s workflow.Signal) (sent workflow.Sent, err error) {
+	err = c.server.do(ctx, ask{method: http.MethodPost, path: numbered("workflow-runs", id, "signals"), query: words("namespace", namespace), body: s, again: s.ID != ""}, &sent)
+	return sent, err
 }
 
 // MakeLink implements [httpapi.Workflows].
