@@ -22,8 +22,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
-	"github.com/belfry-run/belfry/workflow"
 	"github.com/belfry-run/belfry/view"
+	"github.com/belfry-run/belfry/workflow"
 )
 
 // dial returns a client of a server.
@@ -220,8 +220,11 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 			"enqueue":        {func() error { _, err := c.Enqueue(ctx, make([]job.NewJob, 1)); return err }, core.Unknown, 1, "look whether it was before you repeat the request"},
 			"enqueue by key": {func() error { _, err := c.Enqueue(ctx, []job.NewJob{{Key: "a"}}); return err }, core.Unknown, 3, "repeat the same request"},
 			"signal":         {func() error { _, err := c.SendSignal(ctx, "default", 7, workflow.Signal{Name: "go"}); return err }, core.Unknown, 1, "look whether it was before you repeat the request"},
-			"signal with id": {func() error { _, err := c.SendSignal(ctx, "default", 7, workflow.Signal{Name: "go", ID: "a"}); return err }, core.Unknown, 3, "repeat the same request"},
-			"finish":         {func() error { _, err := c.Finish(ctx, "s", make([]job.Finish, 1)); return err }, core.Unknown, 3, "repeat the same request"},
+			"signal with id": {func() error {
+				_, err := c.SendSignal(ctx, "default", 7, workflow.Signal{Name: "go", ID: "a"})
+				return err
+			}, core.Unknown, 3, "repeat the same request"},
+			"finish": {func() error { _, err := c.Finish(ctx, "s", make([]job.Finish, 1)); return err }, core.Unknown, 3, "repeat the same request"},
 		} {
 			switch at {
 			case nobody:
