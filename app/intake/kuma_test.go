@@ -201,3 +201,18 @@ func TestKumaFaultsOfTheFile(t *testing.T) {
 		}
 	}
 }
+
+// A name that Belfry does not take is the title of what it became.
+func TestKumaNamesAreTitles(t *testing.T) {
+	for name, want := range map[string][3]string{
+		"shop":             {"shop", "", "what it is"},
+		"Shop (EU)":        {"shop-eu", "Shop (EU)", "what it is"},
+		"Магазин":          {"x.example.com", "Магазин", "what it is"},
+		"a \u202e b\n\x01": {"a-b", "a  b", "what it is"},
+	} {
+		m := read(t, intake.Kuma, kumaMonitor(t, "http", asJSON(map[string]any{"name": name, "description": "what it is"})[1:len(asJSON(map[string]any{"name": name, "description": "what it is"}))-1])).Manifest.Monitors[0]
+		if got := [3]string{m.Name, m.Title, m.Description}; got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+}

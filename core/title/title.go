@@ -71,6 +71,23 @@ func visible(r rune) rune {
 	return r
 }
 
+// Of makes a title of a text from elsewhere, without what a title cannot have, and cut at [Max]. It returns "" if nothing is left.
+func Of(text string) string {
+	text, _ = core.CleanText(strings.TrimSpace(strings.Map(printed, core.OneLine(text))), Max)
+	text = strings.TrimSpace(text)
+	if fault, _ := faultOf(text); fault != "" {
+		return ""
+	}
+	return text
+}
+
+func printed(r rune) rune {
+	if unicode.Is(unicode.Cc, r) || r == utf8.RuneError {
+		return -1
+	}
+	return visible(r)
+}
+
 // Fold returns text in a form for searches that ignore case.
 func Fold(text string) string { return strings.ToLower(strings.ToUpper(text)) }
 

@@ -68,6 +68,24 @@ func TestAcceptedTitlesStayOnTheirLine(t *testing.T) {
 	})
 }
 
+// Whatever a text is, a title is made of it that is accepted, or none.
+func TestTitlesOfForeignTexts(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"Shop": "Shop", " Магазин\n(EU) ": "Магазин (EU)", "a\u202eb\x00\x1b[31m": "ab [31m", "a\xffb": "ab", "\u200b": "", " ": "", "": "",
+		strings.Repeat("é", 150): strings.Repeat("é", 100), strings.Repeat("a", 199) + " b": strings.Repeat("a", 199),
+	} {
+		if got := title.Of(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		if text := title.Of(rapid.String().Draw(t, "text")); check(text) != nil {
+			t.Fatalf("%q: %v", text, check(text))
+		}
+	})
+}
+
 func TestNamed(t *testing.T) {
 	t.Parallel()
 	if got := title.Named("", "shop-00"); got != "shop-00" {

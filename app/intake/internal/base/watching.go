@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/app/intake/internal/tree"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/core/title"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/task"
 )
@@ -257,16 +258,12 @@ func Tags(texts ...string) []string {
 	return list
 }
 
-// DescribeName is a description for a monitor whose name could not stay as it
-// was.
-func DescribeName(made, was, more string) string {
+// TitleOf is the display title of a definition whose name could not stay as it was.
+func TitleOf(made, was string) string {
 	if made == was {
-		return more
+		return ""
 	}
-	if more == "" || more == was {
-		return was
-	}
-	return was + ": " + more
+	return title.Of(was)
 }
 
 // SplitUser takes the user and password out of a URL, where a monitor may not

@@ -89,7 +89,7 @@ func (g *gatus) endpoint(t *tree.Tree) {
 		Name: g.MonitorName(name, group, base.Stem(base.HostOf(target), "endpoint")),
 		Tags: base.Tags(group), Check: check, Every: g.span(e, t.Get("interval"), "interval"),
 	}
-	m.Description = base.DescribeName(m.Name, name, "")
+	m.Title = base.TitleOf(m.Name, name)
 	told := g.alerts(e, t, group, &m)
 	g.disabled(e, t, &m)
 	e.Leave(t, "", "enabled", "name", "group", "url", "method", "conditions", "interval", "graphql", "body", "headers", "dns", "ssh", "alerts", "maintenance-windows", "client", "ui")
@@ -116,7 +116,7 @@ func (g *gatus) externalEndpoint(t *tree.Tree) {
 		Name: g.MonitorName(name, group, "endpoint"), Tags: base.Tags(group), Heartbeat: &monitor.Heartbeat{},
 		Every: g.span(e, t.Get("heartbeat", "interval"), "heartbeat.interval"),
 	}
-	m.Description = base.DescribeName(m.Name, name, "")
+	m.Title = base.TitleOf(m.Name, name)
 	told := g.alerts(e, t, group, &m)
 	g.disabled(e, t, &m)
 	if m.Every == 0 {

@@ -71,7 +71,7 @@ func (g *gatus) alerts(e *base.Entry, t *tree.Tree, group string, m *monitor.Mon
 		passes[g.count(e, path+".success-threshold", l.get("success-threshold"), 2)] = true
 		list = append(list, receiver{name, g.about(l), g.reminder(e, path, l)})
 		if text := g.text(e, l.get("description"), path+".description"); text != "" {
-			m.Description = base.DescribeName(m.Name, t.Get("name").Text, text)
+			m.Description = text
 		}
 	}
 	m.Confirm.Failures = g.threshold(e, "failure-threshold", failures)

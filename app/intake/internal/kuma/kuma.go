@@ -118,7 +118,7 @@ func (k *kuma) monitor(t *tree.Tree) {
 		group = groups[0]
 	}
 	m.Name = k.MonitorName(name, group, base.Stem(base.HostOf(target), "monitor"))
-	m.Description = base.DescribeName(m.Name, name, t.Get("description").Text)
+	m.Title, m.Description = base.TitleOf(m.Name, name), t.Get("description").Text
 	k.policy(e, t, &m)
 	if kind == "push" {
 		m.Heartbeat = &monitor.Heartbeat{}

@@ -24,7 +24,7 @@ func (k *kuma) notifications(t *tree.Tree) {
 		kind := settings.Get("type").Text
 		e := base.NewEntry(n.At, "notification "+base.OrWord(base.Clip(name), "without a name"), "notification "+base.Clip(name)+": "+base.Clip(kind))
 		c := alert.Channel{Name: k.Channels.Free(base.Stem(name, base.Stem(kind, "channel")))}
-		c.Description = base.DescribeName(c.Name, name, "")
+		c.Title = base.TitleOf(c.Name, name)
 		k.fill(e, &c, kind, settings)
 		id := n.Get("id").Text
 		if off := n.Get("active"); off.Kind == tree.Scalar && !base.IsTrue(off) {
