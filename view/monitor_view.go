@@ -165,8 +165,7 @@ type TakenAlert struct {
 	Tries   int // earlier attempts
 	// Until is the end of the claim.
 	Until time.Time
-	// Of events: the hook as it was defined at the claim.
-	Hook, Generation int64
+	Hook  int64 // of events
 }
 
 // DeliveryResult is the result of an attempt to send a message.

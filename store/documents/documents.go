@@ -49,8 +49,10 @@ type Kind[T Document] struct {
 	Check, Free func(c *base.Change, d T) error
 	// Touch schedules another look at everything in a namespace that a change may concern. It may be nil.
 	Touch func(c *base.Change, namespace string) error
-	// Saved and Deleted write the rows that belong to a saved or deleted document. They may be nil.
-	Saved, Deleted func(c *base.Change, d T) error
+	// Saved and Deleted write the rows that belong to a saved or deleted document. They may be nil. Saved gets the previous
+	// document too, which is empty for a new one.
+	Saved   func(c *base.Change, d, old T) error
+	Deleted func(c *base.Change, d T) error
 }
 
 // Head points to the fields of a document that the store sets, and to its title.
@@ -194,7 +196,7 @@ func (k Kind[T]) save(c *base.Change, d T) (saved, old T, err error) {
 	if isNew {
 		saved, err = k.insert(c, d)
 		if err == nil && k.Saved != nil {
-			err = k.Saved(c, saved)
+			err = k.Saved(c, saved, old)
 		}
 		return saved, old, err
 	}
@@ -211,7 +213,7 @@ func (k Kind[T]) save(c *base.Change, d T) (saved, old T, err error) {
 		return d, old, err
 	}
 	if k.Saved != nil {
-		if err := k.Saved(c, d); err != nil {
+		if err := k.Saved(c, d, old); err != nil {
 			return d, old, err
 		}
 	}

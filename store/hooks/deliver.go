@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -118,7 +119,7 @@ func (c *Change) takeHook(h hookRow, out *view.TakenAlerts) error {
 		return err
 	}
 	until := c.Now.Add(view.AlertTaken)
-	t := view.TakenAlert{Channel: d.Channel(), Tries: int(h.tries), Until: until, Hook: h.id, Generation: d.Generation}
+	t := view.TakenAlert{Channel: d.Channel(), Tries: int(h.tries), Until: until, Hook: h.id}
 	var events []hook.Event
 	size := 0
 	for _, r := range rows {
@@ -169,14 +170,12 @@ func (s *Store) SettleEvents(ctx context.Context, t view.TakenAlert, r view.Deli
 		if h.taken != base.Micros(t.Until) { // the delivery took so long that another node delivers
 			return nil
 		}
-		// The hook was saved during the delivery: a failure with the old definition says nothing about the new one.
-		var now int64
-		var named string
-		if _, _, err := base.First(ctx, c.Tx, func(r base.Rows) (struct{}, error) { return struct{}{}, r.Scan(&now, &named) },
-			`select generation, title from belfry.documents where noun = 'hook' and id = $1`, h.id); err != nil {
+		d, _, err := base.First(ctx, c.Tx, Docs.Scan, `select `+documents.Columns+` from belfry.documents where noun = 'hook' and id = $1`, h.id)
+		if err != nil {
 			return err
 		}
-		if now != t.Generation {
+		// The receiver was changed during the delivery: a failure of the old one says nothing about the new one.
+		if !reflect.DeepEqual(Docs.Open(s.Store, d).Channel(), t.Channel) {
 			_, err := c.Tx.Exec(ctx, `update belfry.hooks set taken_until = 0 where id = $1`, h.id)
 			return err
 		}
@@ -197,8 +196,8 @@ func (s *Store) SettleEvents(ctx context.Context, t view.TakenAlert, r view.Deli
 		}
 		c.Observe(func(o base.Observer) { o.Delivered("disabled", len(t.Alerts)) })
 		return s.alerts.In(c.Change).TellHook(alert.Notification{
-			Type: alert.NotificationHookDisabled, At: c.Now, Namespace: h.namespace, DisplayTitle: named,
-			Title: fmt.Sprintf("Hook %s is disabled after %s", title.Named(named, h.name), tried(int(h.tries)+1)),
+			Type: alert.NotificationHookDisabled, At: c.Now, Namespace: h.namespace, DisplayTitle: d.Title,
+			Title: fmt.Sprintf("Hook %s is disabled after %s", title.Named(d.Title, h.name), tried(int(h.tries)+1)),
 			Text:  "Its events wait, for 3 days, until the hook is resumed: belfry hook resume " + h.name + "\n" + r.Error,
 		})
 	})

@@ -103,7 +103,7 @@ var Docs = documents.Kind[hook.Hook]{
 		}
 		return err
 	},
-	Saved: enable,
+	Saved: saved,
 	Deleted: func(c *base.Change, d hook.Hook) error {
 		if _, err := c.Tx.Exec(c.Ctx, `delete from belfry.hooks where id = $1`, d.ID); err != nil {
 			return err
@@ -135,13 +135,14 @@ func changed(c *base.Change) error {
 	return nil
 }
 
-// enable resets the delivery state of a hook that is saved or resumed, because the cause of its failures may be fixed.
-func enable(c *base.Change, d hook.Hook) error {
+// saved writes the delivery state of a saved hook. A change resets it, because it may fix the cause of the failures. Texts for
+// people fix nothing.
+func saved(c *base.Change, d, old hook.Hook) error {
 	n, err := c.Tx.Exec(c.Ctx, `
 		insert into belfry.hooks (id, namespace, name, paused, pull)
 		values ($1, $2, $3, $4, $5)
 		on conflict (id) do update
-		set paused = excluded.paused, due_at = 0, tries = 0, disabled_at = 0, reason = ''
+		set paused = excluded.paused
 		where belfry.hooks.pull = excluded.pull`, d.ID, d.Namespace, d.Name, base.Bit(d.Paused), base.Bit(d.Pull))
 	if err != nil {
 		return err
@@ -149,11 +150,26 @@ func enable(c *base.Change, d hook.Hook) error {
 	if n == 0 {
 		return pullStays()
 	}
+	old.Title, old.Description, old.Generation, old.UpdatedAt = d.Title, d.Description, d.Generation, d.UpdatedAt
+	if base.Text(old) != base.Text(d) {
+		if _, err := enable(c, d); err != nil {
+			return err
+		}
+	}
 	c.Wake(topic)
 	if d.Pull {
 		c.Wake(pullTopic(d.ID))
 	}
 	return changed(c)
+}
+
+// enable makes a hook due at once that is disabled or waits after a failure, and reports whether it was.
+func enable(c *base.Change, d hook.Hook) (bool, error) {
+	n, err := c.Tx.Exec(c.Ctx, `
+		update belfry.hooks
+		set due_at = 0, tries = 0, disabled_at = 0, reason = ''
+		where id = $1 and (tries > 0 or disabled_at > 0)`, d.ID)
+	return n > 0, err
 }
 
 // SaveHook creates or replaces a hook. If a secret is [core.Redacted], the stored secret is kept. The deliveries of a disabled
@@ -213,13 +229,10 @@ func (s *Store) PauseHook(ctx context.Context, namespace, name string, paused bo
 	return out.Redacted(), err
 }
 
-// resume makes a hook due at once that is disabled or waits after a failure. Its definition stays.
+// resume enables a hook whose definition stays.
 func (c *Change) resume(d hook.Hook) error {
-	n, err := c.Tx.Exec(c.Ctx, `
-		update belfry.hooks
-		set due_at = 0, tries = 0, disabled_at = 0, reason = ''
-		where id = $1 and (tries > 0 or disabled_at > 0)`, d.ID)
-	if err != nil || n == 0 {
+	was, err := enable(c.Change, d)
+	if err != nil || !was {
 		return err
 	}
 	c.Wake(topic)

@@ -19,6 +19,7 @@ func init() {
 	add("receivers that fail hold up no other hook, however often events are taken", caseAFailingHookHoldsUpNoOther)
 	add("hooks that always have events take turns", caseHooksTakeTurns)
 	add("a delivery to what a hook was before says nothing of what it is", caseAFailureOfBeforeDisablesNoHook)
+	add("texts of a hook are for people: with others it waits for its next try, and stays disabled", caseTextsOfAHookEnableNothing)
 	add("a namespace has a bound of hooks, and all of them get the ends of many jobs", caseANamespaceHasABoundOfHooks)
 	add("a hook is disabled after a day of failures or by 410 Gone, with an alert, and its events wait", caseAHookIsDisabled)
 	add("a paused hook keeps its events until it is resumed", caseAPausedHookKeepsItsEvents)
@@ -155,6 +156,41 @@ func caseAFailureOfBeforeDisablesNoHook(b *bench) {
 	got := must(b.st.HookStatus(b.ctx, "default", "all"))(b)
 	want(b, "state", got.State, hook.Active)
 	want(b, "delivered again at once", len(h.deliver(view.DeliveryResult{})), 1)
+}
+
+// A save of a title or description fixes no receiver, so failures go on being counted.
+func caseTextsOfAHookEnableNothing(b *bench) {
+	h := hooked{b}
+	h.hook("all")
+	b.task("t")
+	b.cancel(b.enqueue(job.NewJob{Task: "t"}).ID)
+	h.deliver(view.DeliveryResult{Error: "answered 500"})
+	before := must(b.st.HookStatus(b.ctx, "default", "all"))(b)
+	want(b, "tries", before.Tries, 1)
+	texts := 0
+	rename := func() {
+		b.Helper()
+		texts++
+		h.hook("all", func(d *hook.Hook) { d.Title, d.Description = fmt.Sprint("Фактури ", texts), "for people" })
+	}
+	rename()
+	after := must(b.st.HookStatus(b.ctx, "default", "all"))(b)
+	want(b, "state", after.State, hook.Failing)
+	want(b, "tries of the hook with a title", after.Tries, 1)
+	want(b, "next try", after.NextTryAt, before.NextTryAt)
+	want(b, "deliveries before the next try", len(must(b.st.TakeEvents(b.ctx, 32))(b).Messages), 0)
+	b.clock.Move(5 * time.Second)
+	again := must(b.st.TakeEvents(b.ctx, 32))(b).Messages[0]
+	rename() // during a delivery, whose failure counts
+	ok(b, b.st.SettleEvents(b.ctx, again, view.DeliveryResult{Error: "answered 500"}))
+	want(b, "tries", must(b.st.HookStatus(b.ctx, "default", "all"))(b).Tries, 2)
+	b.clock.Move(time.Hour)
+	h.deliver(view.DeliveryResult{Error: "answered 410 Gone", Gone: true})
+	rename()
+	want(b, "state", must(b.st.HookStatus(b.ctx, "default", "all"))(b).State, hook.Disabled)
+	h.hook("all", func(d *hook.Hook) { d.On = []string{"job.*"} })
+	want(b, "state of the hook with other events", must(b.st.HookStatus(b.ctx, "default", "all"))(b).State, hook.Active)
+	want(b, "hooks", len(h.deliver(view.DeliveryResult{})), 1)
 }
 
 func caseANamespaceHasABoundOfHooks(b *bench) {
