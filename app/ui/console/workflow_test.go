@@ -1,11 +1,13 @@
 package console_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/belfry-run/belfry/app/config"
+	"github.com/belfry-run/belfry/app/ui/internal/browser"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
@@ -77,6 +79,7 @@ func TestWorkflowIsFollowedAndApproved(t *testing.T) {
 	picture(b, "task-workflow")
 	b.Layout()
 	b.Axe()
+	s.graphs(b)
 
 	at(runs[1], is("sure"))
 	// A link lets a person without a token answer. It is shown once.
@@ -105,4 +108,37 @@ func TestWorkflowIsFollowedAndApproved(t *testing.T) {
 			t.Errorf("%s by a reader: %d", do, status)
 		}
 	}
+}
+
+// graphs looks at drawings of several widths: one of five steps fits, and a wider one fades at its end and follows the keyboard.
+func (s *site) graphs(b *browser.Tab) {
+	s.Helper()
+	for _, n := range []int{5, 8} {
+		w := task.Task{Name: fmt.Sprint("chain-", n), Workflow: &task.Workflow{}}
+		for i := range n {
+			step := task.Step{Name: fmt.Sprint("step", i), Task: "work"}
+			if i > 0 {
+				step.Needs = []string{fmt.Sprint("step", i-1)}
+			}
+			w.Workflow.Steps = append(w.Workflow.Steps, step)
+		}
+		must(s.CreateTask(s.Context(), w))(s)
+		b.Window("light", 1280, 900)
+		b.Visit(s.url + "/tasks/" + w.Name)
+		var of struct {
+			Over  float64
+			Fades bool
+			Stop  int
+		}
+		b.Eval(`(e => ({over: e.scrollWidth - e.clientWidth, fades: getComputedStyle(e).maskImage.includes('gradient'), stop: e.tabIndex}))(document.querySelector('.graph').parentElement)`, &of)
+		if of.Over > 0 != (n > 5) || !of.Fades || of.Stop != 0 {
+			s.Errorf("the drawing of %d steps: %+v", n, of)
+		}
+	}
+	var moved float64
+	b.Eval(`(e => { e.querySelector('a:last-of-type').focus(); return e.parentElement.scrollLeft; })(document.querySelector('.graph'))`, &moved)
+	if moved <= 0 {
+		s.Error("the last step is not brought into view")
+	}
+	b.Layout()
 }

@@ -17,8 +17,9 @@ const Most = 80
 // Measures of a drawing, in pixels. The template of parts has those of a node too.
 const (
 	nodeWidth, nodeHeight = 168, 44
-	nodeRight, nodeBelow  = 48, 16 // the space to the right and below
+	nodeRight, nodeBelow  = 36, 16 // the space to the right and below: five columns fit a window of 1,280 pixels
 	margin                = 4
+	fade                  = 28 // at the right: a drawing that scrolls fades there, as jobs.css says
 )
 
 // Drawing is a workflow as a graph: the steps in columns, each behind all that it needs.
@@ -57,7 +58,7 @@ func Draw(w task.Workflow, path []int, node func(i int) Node) *Drawing {
 			n := node(i)
 			n.Name, n.Critical = w.Steps[i].Name, slices.Contains(path, i)
 			n.X, n.Y = margin+x*(nodeWidth+nodeRight), margin+y*(nodeHeight+nodeBelow)
-			d.Width, d.Height = max(d.Width, n.X+nodeWidth+margin), max(d.Height, n.Y+nodeHeight+margin)
+			d.Width, d.Height = max(d.Width, n.X+nodeWidth+margin+fade), max(d.Height, n.Y+nodeHeight+margin)
 			d.Nodes[i] = n
 		}
 	}

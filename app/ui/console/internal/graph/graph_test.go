@@ -68,3 +68,14 @@ func TestDrawingHasTheCriticalPathAbove(t *testing.T) {
 		}
 	}
 }
+
+// Five steps one after another fit the pages at 1,280 pixels, beside the navigation.
+func TestFiveColumnsFit(t *testing.T) {
+	w := task.Workflow{Steps: []task.Step{{Name: "a"}}}
+	for _, name := range []string{"b", "c", "d", "e"} {
+		w.Steps = append(w.Steps, task.Step{Name: name, Needs: []string{w.Steps[len(w.Steps)-1].Name}})
+	}
+	if d := Draw(w, nil, func(int) Node { return Node{} }); d.Width > 1024 {
+		t.Errorf("the drawing is %d pixels wide", d.Width)
+	}
+}
