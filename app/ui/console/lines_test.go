@@ -2,6 +2,8 @@ package console_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,4 +115,88 @@ func TestDegradedMonitorsAreToldApartInTheList(t *testing.T) {
 	}
 	b.Layout()
 	b.Quiet(s.url)
+}
+
+// Incidents are one line each in windows of all widths beside the navigation, and say their cause once.
+func TestIncidentsAreOneLineEachAndSayTheirCauseOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.down("shop")
+	for i, message := range []string{"expected status 200-299, got 500 Internal Server Error", strings.Repeat("condition body contains 'x' ", 20) + "\nand more", ""} {
+		name := fmt.Sprintf("search-of-the-shop-with-a-long-name-%d", i)
+		must(s.CreateMonitor(t.Context(), monitor.Monitor{Name: name, Confirm: monitor.Confirm{Failures: 1}, Check: task.Task{HTTP: &task.HTTP{URL: "http://localhost/"}}}))(s)
+		s.check(name, task.CheckResult{Outcome: task.CheckFail, Code: task.CodeStatus, Message: message})
+	}
+	must(s.AssignIncident(t.Context(), "default", 1, "Ann Lee of the second line of support"))(s)
+	must(s.AcknowledgeIncident(t.Context(), "default", 1, ""))(s)
+	b := s.at("/incidents")
+	for _, width := range []int{1280, 1100, 880} {
+		b.Emulate("light", width)
+		var of struct{ Rows, Most float64 }
+		b.Eval(`(() => { const all = [...document.querySelectorAll('.incidents tbody tr')].map(r => r.getBoundingClientRect().height); return {rows: all.length, most: Math.max(...all)}; })()`, &of)
+		if of.Rows != 4 || of.Most > 36 {
+			t.Errorf("at %d pixels: %+v", width, of)
+		}
+		b.Layout()
+	}
+	b.Emulate("light", 1280)
+	var causes []string
+	b.Eval(`[...document.querySelectorAll('.incidents td[data-th=Cause]')].map(e => e.textContent.slice(0, 54))`, &causes)
+	if want := []string{"unexpected status", "condition body contains 'x' condition body contains 'x", "expected status 200-299, got 500 Internal Server Error", "nothing listens there"}; !slices.Equal(causes, want) {
+		t.Errorf("got %q, want %q", causes, want)
+	}
+	var cut int
+	if b.Eval(`document.querySelectorAll('.incidents td.lasts').forEach(e => e.textContent = '23 h 59 min'), [...document.querySelectorAll('.incidents :is(th, .number, .began, .lasts)')].filter(e => e.scrollWidth > e.clientWidth).length`, &cut); cut > 0 {
+		t.Errorf("%d heads, numbers and times are cut", cut)
+	}
+	b.Emulate("light", 390)
+	b.Layout()
+	b.Axe()
+	b.Visit(s.url + "/incidents/3")
+	says(b, ".facts", "Causecondition body")
+	b.Quiet(s.url)
+}
+
+// Workers are one line each at 1,280 pixels, and their slots are told apart by queue.
+func TestWorkersAreOneLineEach(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for i := range 3 {
+		must(s.OpenSession(t.Context(), job.WorkerInfo{Name: fmt.Sprintf("builder-%d.eu-central-1.example.com", i), Kinds: []task.Kind{task.KindFunc, task.KindHTTP}, Version: "v1.2.3-44-g0123456",
+			Queues: map[string]int{"default": 10, task.ChecksQueue: 200, "system": 2}, Has: task.Has{OS: "linux", Arch: "amd64", Isolation: task.IsolationNamespaces, Labels: map[string]string{"gpu": "true", "region": "eu-central-1"}}}))(s)
+	}
+	b := s.at("/workers")
+	for _, width := range []int{1440, 1280, 1100, 880} {
+		b.Emulate("light", width)
+		var most, cut float64
+		b.Eval(`Math.max(...[...document.querySelectorAll('.workers tbody tr')].map(r => r.getBoundingClientRect().height))`, &most)
+		b.Eval(`(e => e.scrollWidth - e.clientWidth)(document.querySelector('.workers td.rest'))`, &cut)
+		if most < 20 || most > 36 || width == 1280 && cut > 0 {
+			t.Errorf("at %d pixels a line is %v high, and %v of its slots are cut", width, most, cut)
+		}
+		b.Layout()
+	}
+	says(b, ".workers td.rest", "default 0 of 10 · system 0 of 2 · checks 0 of 200")
+	b.Emulate("light", 390)
+	b.Layout()
+	b.Axe()
+	b.Quiet(s.url)
+}
+
+// The card of a young monitor has its figures in one line.
+func TestCardsOfYoungMonitorsHaveOneLineOfFigures(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	must(s.CreateMonitor(t.Context(), monitor.Monitor{Name: "shop", Check: task.Task{HTTP: &task.HTTP{URL: "http://localhost/"}}}))(s)
+	s.check("shop", task.CheckResult{Outcome: task.CheckOK, Latency: core.Duration(1234 * time.Millisecond)})
+	b := s.at("/monitors?view=grid")
+	for _, width := range []int{1280, 1024, 390} {
+		b.Emulate("light", width)
+		var high float64
+		b.Eval(`(e => { e.lastElementChild.textContent = '59 min ago'; return e.getBoundingClientRect().height; })(document.querySelector('.grid .last'))`, &high)
+		if high > 30 {
+			t.Errorf("at %d pixels the figures are %v high", width, high)
+		}
+		b.Layout()
+	}
 }

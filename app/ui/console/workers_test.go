@@ -13,9 +13,9 @@ func TestWorkerIsDrained(t *testing.T) {
 	w := must(s.OpenSession(t.Context(), job.WorkerInfo{Name: "gpu-1", Kinds: []task.Kind{task.KindProgram}, Queues: map[string]int{"default": 4}, Version: "test",
 		TTL: job.MaxSessionTTL, Has: task.Has{Labels: map[string]string{"gpu": "true"}, OS: "linux", Arch: "arm64", Isolation: task.IsolationConfined}}))(s)
 	b := s.at("/workers")
-	b.Shows("gpu-1", "linux/arm64", "gpu=true", "confined")
+	b.Shows("gpu-1", "gpu=true", "confined", "default 0 of 4")
 	b.Follow("#worker-" + w.ID + " a")
-	b.Shows("gpu-1", "active", "Slots by queue", "0 of 4", "Landlock and seccomp", "Nothing at the moment.")
+	b.Shows("gpu-1", "active", "linux/arm64", "Slots by queue", "0 of 4", "Landlock and seccomp", "Nothing at the moment.")
 	b.Until(`document.getElementById('live').dataset.state === 'on'`)
 	opens(b, "drain")
 	b.Shows("Drain gpu-1?")

@@ -57,4 +57,5 @@ var funcs = template.FuncMap{
 	"target":        targetText,
 	"shortTarget":   shortTarget,
 	"uptimeStats":   uptimeStats,
+	"why":           why,
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry/alert"
@@ -116,7 +117,12 @@ func (p *page) IncidentsCommand(d incidentsData) parts.Command {
 	return p.Command("GET", p.APIPath("/v1/incidents", query...), "", cli...)
 }
 
-// incidentRow is an incident for the part "incident-rows".
+// incidentRows is the part "incident-rows".
+type incidentRows struct {
+	Rows     []incidentRow
+	Response bool // some incident of the page is acknowledged or assigned
+}
+
 type incidentRow struct {
 	I                 monitor.Incident
 	Title             string // of the monitor; empty: none
@@ -125,23 +131,33 @@ type incidentRow struct {
 	State, Lasted     string
 	Began             parts.Moment
 	Cause             string
+	Response          string // who acknowledged it, and whose it is
 	AssigneeLink      string // all of the person it is assigned to; empty: no one
 }
 
-// IncidentRows are incidents in a table.
-func (p *page) IncidentRows(all []monitor.Incident, titles view.Titles) (rows []incidentRow) {
-	for _, i := range all {
+// IncidentRows are incidents in a table. All tables of the page have the same columns.
+func (p *page) IncidentRows(d incidentsData, some []monitor.Incident) (rows incidentRows) {
+	for _, i := range slices.Concat(d.Open.Items, d.Past.Items) {
+		rows.Response = rows.Response || i.Acknowledged != nil || i.Assignee() != ""
+	}
+	for _, i := range some {
 		r := incidentRow{
-			I: i, Title: titles.Monitor(i.Monitor), Link: p.LinkIn(i.Namespace, "incidents", i.ID), MonitorLink: p.LinkIn(i.Namespace, "monitors", i.Monitor),
-			State: incidentState(i), Lasted: p.Lasted(i), Began: p.When(i.StartedAt), Cause: cause(i.Code),
+			I: i, Title: d.Titles.Monitor(i.Monitor), Link: p.LinkIn(i.Namespace, "incidents", i.ID), MonitorLink: p.LinkIn(i.Namespace, "monitors", i.Monitor),
+			State: incidentState(i), Lasted: incidentSpan(i, p.Now), Began: p.When(i.StartedAt), Cause: parts.Short(300, parts.FirstLine(why(i.Code, i.Message))),
 		}
+		var response []string
 		if to := i.Assignee(); to != "" {
 			r.AssigneeLink = p.With(p.Link("incidents"), "assigned", to)
+			response = append(response, "assigned to "+to)
 		}
+		if i.Acknowledged != nil {
+			response = append(response, "acknowledged by "+i.Acknowledged.By)
+		}
+		r.Response = strings.Join(response, ", ")
 		if p.Namespace == core.AnyNamespace {
 			r.In = i.Namespace
 		}
-		rows = append(rows, r)
+		rows.Rows = append(rows.Rows, r)
 	}
 	return rows
 }
@@ -158,7 +174,14 @@ func (p *page) AlertCount(d incidentData) string {
 // Lasted is how long an incident lasted, or lasts so far.
 func (p *page) Lasted(i monitor.Incident) string {
 	if i.EndedAt.IsZero() {
-		return core.SpanText(max(0, p.Now.Sub(i.StartedAt))) + " so far"
+		return incidentSpan(i, p.Now) + " so far"
+	}
+	return incidentSpan(i, p.Now)
+}
+
+func incidentSpan(i monitor.Incident, now time.Time) string {
+	if i.EndedAt.IsZero() {
+		return core.SpanText(max(0, now.Sub(i.StartedAt)))
 	}
 	return core.SpanText(i.EndedAt.Sub(i.StartedAt))
 }

@@ -70,6 +70,14 @@ func cause(code task.CheckCode) string {
 	return parts.Words(code)
 }
 
+// why is why a check failed, said once: its message, which tells more than the code, or the code in words.
+func why(code task.CheckCode, message string) string {
+	if message != "" || code == "" {
+		return message
+	}
+	return cause(code)
+}
+
 var causes = map[task.CheckCode]string{
 	task.CodeDNSNotFound: "DNS name not found", task.CodeDNSTimeout: "DNS timeout", task.CodeDNSFailed: "DNS lookup failed",
 	task.CodeConnectRefused: "connection refused", task.CodeConnectTimeout: "connection timeout", task.CodeConnectFailed: "connection failed",

@@ -44,7 +44,5 @@ var funcs = template.FuncMap{
 	"offeredMemory": offeredMemory,
 	"workerMachine": workerMachine,
 	"workerLacks":   workerLacks,
-	"workerSlots":   workerSlots,
-	"slotUse":       slotUse,
-	"queueUse":      queueUse,
+	"slotsText":     slotsText,
 }

@@ -28,15 +28,22 @@ var workerRoutes = routes{
 	"POST /workers/{session}/drain": drainWorker,
 }
 
-// workerJobs is how many jobs a worker's page shows of each list.
-const workerJobs = 20
+const (
+	workerJobs  = 20  // of each list, on the page of a worker
+	runningJobs = 500 // of all workers, to count them by queue
+	slotsListed = 8   // queues of a worker, in the list
+)
 
 type workersData struct {
 	Workers []job.WorkerState
-	Ended   bool // they are shown too
-	Slots   map[string]int
+	Ended   bool           // they are shown too
+	Usual   map[string]int // slots of each queue on a worker without its own
+	Holds   core.Page[job.Job]
 	Lanes   lanes
 }
+
+// Slots are those of a worker.
+func (d workersData) Slots(w job.WorkerState) []slotsOf { return queueSlots(w, d.Usual, d.Holds.Items) }
 
 func workerList(p *page) error {
 	d := workersData{Ended: p.Query("ended") != ""}
@@ -44,7 +51,10 @@ func workerList(p *page) error {
 	err := frame.Together(
 		frame.Get(&jobs, func() (core.Page[job.Job], error) { return p.lanesJobs("") }),
 		frame.Get(&d.Workers, func() ([]job.WorkerState, error) { return p.api.Workers(p.R.Context(), d.Ended) }),
-		frame.Get(&d.Slots, p.queueSlots),
+		frame.Get(&d.Usual, p.usualSlots),
+		frame.Get(&d.Holds, func() (core.Page[job.Job], error) {
+			return p.api.Jobs(p.R.Context(), job.Filter{Namespace: p.Namespace, States: []job.State{job.Running}, Paging: core.Paging{Limit: runningJobs}})
+		}),
 	)
 	if err != nil {
 		return err
@@ -57,9 +67,12 @@ type workerData struct {
 	job.WorkerState
 	Holds core.Page[job.Job]
 	Ran   core.Page[job.Job]
-	Slots map[string]int
+	Usual map[string]int
 	Lanes lanes
 }
+
+// Slots are those of the worker.
+func (d workerData) Slots() []slotsOf { return queueSlots(d.WorkerState, d.Usual, d.Holds.Items) }
 
 // lanesJobs are the newest jobs that ran or run, of a session or of all.
 func (p *page) lanesJobs(session string) (core.Page[job.Job], error) {
@@ -69,8 +82,8 @@ func (p *page) lanesJobs(session string) (core.Page[job.Job], error) {
 	})
 }
 
-// queueSlots are the slots of each queue on a worker without slots of its own.
-func (p *page) queueSlots() (map[string]int, error) {
+// usualSlots are the slots of each queue on a worker without slots of its own.
+func (p *page) usualSlots() (map[string]int, error) {
 	all, err := p.api.Queues(p.R.Context())
 	slots := map[string]int{}
 	for _, q := range all {
@@ -91,7 +104,7 @@ func workerPage(p *page) error {
 	}
 	err := frame.Together(
 		frame.Get(&all, func() ([]job.WorkerState, error) { return p.api.Workers(ctx, true) }),
-		frame.Get(&d.Slots, p.queueSlots),
+		frame.Get(&d.Usual, p.usualSlots),
 		frame.Get(&d.Holds, jobs(job.Running)),
 		frame.Get(&d.Ran, jobs(job.Succeeded, job.Failed, job.Canceled)),
 		frame.Get(&latest, func() (core.Page[job.Job], error) { return p.lanesJobs(session) }),
@@ -116,58 +129,59 @@ func drainWorker(p *page) error {
 	return p.Done(p.Link("workers", session), "The worker finishes what it runs and claims no more.")
 }
 
-// workerSlots lists the first queues of a worker, at most so many, with its slots in each: its own, or those
-// that the queue has.
-func workerSlots(w job.WorkerState, usual map[string]int, most int) string {
+// slotsOf are the slots of a worker in a queue.
+type slotsOf struct {
+	Queue string
+	Use   *parts.Bar // nil: its jobs or slots are not known
+	Text  string
+}
+
+// queueSlots are the slots of a worker by queue: its own, or those that the queue has. Checks come last. Their use is known if
+// holds has all of its jobs.
+func queueSlots(w job.WorkerState, usual map[string]int, holds []job.Job) (all []slotsOf) {
+	runs, held := map[string]int{}, 0
+	for _, j := range holds {
+		if j.Session == w.Session {
+			runs[j.Queue]++
+			held++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Queues)) {
+		s := slotsOf{Queue: name}
+		if n := cmp.Or(w.Queues[name], usual[name]); n > 0 {
+			s.Text = parts.NumberText(n)
+			if w.EndedAt.IsZero() && held == w.Running {
+				s.Use = useOf("Slots in queue "+name, runs[name], n)
+				s.Text = s.Use.Text
+			}
+		}
+		all = append(all, s)
+	}
+	slices.SortStableFunc(all, func(a, b slotsOf) int {
+		switch {
+		case a.Queue == b.Queue:
+			return 0
+		case a.Queue == task.ChecksQueue:
+			return 1
+		case b.Queue == task.ChecksQueue:
+			return -1
+		}
+		return 0
+	})
+	return all
+}
+
+// slotsText is the slots in a line of a list, which is cut where it does not fit.
+func slotsText(all []slotsOf) string {
 	var pieces []string
-	for i, name := range slices.Sorted(maps.Keys(w.Queues)) {
-		if i == most {
-			pieces = append(pieces, parts.Plural(len(w.Queues)-most, "more queue", "more queues"))
+	for i, s := range all {
+		if i == slotsListed {
+			pieces = append(pieces, parts.Plural(len(all)-i, "more queue", "more queues"))
 			break
 		}
-		text := name
-		if n := cmp.Or(w.Queues[name], usual[name]); n > 0 {
-			text += " " + parts.NumberText(n)
-		}
-		pieces = append(pieces, text)
+		pieces = append(pieces, strings.TrimSpace(s.Queue+" "+s.Text))
 	}
 	return strings.Join(pieces, " · ")
-}
-
-// slotUse is the used and all slots of a worker; nil if the number of its slots is unknown.
-func slotUse(w job.WorkerState, usual map[string]int) *parts.Bar {
-	slots := 0
-	for name, own := range w.Queues {
-		n := cmp.Or(own, usual[name])
-		if n == 0 {
-			return nil
-		}
-		slots += n
-	}
-	if slots == 0 {
-		return nil
-	}
-	return useOf("Slots of "+w.Name, w.Running, slots)
-}
-
-// queueUse is that of each queue by name, where all its jobs and the slots of all its queues are known.
-func queueUse(w job.WorkerState, usual map[string]int, holds []job.Job) map[string]*parts.Bar {
-	all := map[string]*parts.Bar{}
-	if len(holds) != w.Running {
-		return all
-	}
-	runs := map[string]int{}
-	for _, j := range holds {
-		runs[j.Queue]++
-	}
-	for name, own := range w.Queues {
-		n := cmp.Or(own, usual[name])
-		if n == 0 {
-			return nil
-		}
-		all[name] = useOf("Slots in queue "+name, runs[name], n)
-	}
-	return all
 }
 
 // useOf is the use of slots by n jobs. A worker of short jobs holds more than it runs.
