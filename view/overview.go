@@ -175,13 +175,14 @@ type TaskDaysFound struct {
 
 // Overview is the state of the whole system on one page.
 type Overview struct {
-	Now      time.Time          `json:"now"`
-	Running  []job.RunningJob   `json:"running" doc:"Those that run longest, of the oldest 1000"`
-	Runs     core.Counted       `json:"runs" doc:"How many run"`
-	Failed   []job.FailedJob    `json:"failed" doc:"Failed within 24 hours, newest first"`
-	Failures int64              `json:"failures" doc:"How many failed within 24 hours; in a minute in which more than 10,000 jobs end, up to the minute before"`
-	Queues   []job.QueueLoad    `json:"queues" doc:"Those that fall behind first, then by name; at most 100"`
-	Minutes  []job.MinuteTotals `json:"minutes" doc:"What ended in each minute of the last hour, oldest first; empty minutes are left out"`
+	Now        time.Time          `json:"now"`
+	QuietUntil time.Time          `json:"quiet_until,omitzero" doc:"The clock was set back: planned times of schedules and checks of monitors are quiet until it shows this time; absent: none are"`
+	Running    []job.RunningJob   `json:"running" doc:"Those that run longest, of the oldest 1000"`
+	Runs       core.Counted       `json:"runs" doc:"How many run"`
+	Failed     []job.FailedJob    `json:"failed" doc:"Failed within 24 hours, newest first"`
+	Failures   int64              `json:"failures" doc:"How many failed within 24 hours; in a minute in which more than 10,000 jobs end, up to the minute before"`
+	Queues     []job.QueueLoad    `json:"queues" doc:"Those that fall behind first, then by name; at most 100"`
+	Minutes    []job.MinuteTotals `json:"minutes" doc:"What ended in each minute of the last hour, oldest first; empty minutes are left out"`
 
 	Day     []job.MinuteTotals `json:"day" doc:"What ended in each half hour of the last 24 hours, oldest first; empty ones are left out"`
 	Failing []Failing          `json:"failing" doc:"Tasks whose jobs failed within 24 hours and have not succeeded since, the latest failure first, of the newest 1000 failed jobs; checks of monitors are left out"`

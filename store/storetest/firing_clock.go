@@ -36,6 +36,7 @@ func caseAClockSetBackByAnHourFiresNothing(b *bench) {
 	want(b, "released", b.release(), 0)
 	want(b, "fired at once", b.fire().Jobs, 0)
 	want(b, "quiet", must(b.st.Health(b.ctx))(b).QuietUntil, Epoch)
+	want(b, "quiet in the overview", must(b.st.Overview(b.ctx, "default"))(b).QuietUntil, Epoch)
 	b.clock.Move(time.Minute)
 	want(b, "the retry's delay", b.promote(), 1)
 	b.clock.Move(4 * time.Minute)

@@ -38,7 +38,7 @@ func (s *Store) Overview(ctx context.Context, namespace string) (o view.Overview
 	}
 	namespace = base.NamespaceOr(namespace)
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
-		o = view.Overview{Now: h.Now}
+		o = view.Overview{Now: h.Now, QuietUntil: h.QuietUntil}
 		var err error
 		if o.ScheduleLag, err = s.scheduleLag(ctx, tx, namespace, h.Now); err != nil {
 			return err

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/task"
 )
 
 // What Home says is what was done: two tasks fail, one of them three times, a
@@ -78,4 +81,40 @@ func TestHomeWithEightNeedsFitsAWindow(t *testing.T) {
 	b.Emulate("light", 360)
 	b.Layout()
 	picture(b, "home-eight-needs-360")
+}
+
+// While the clock is behind what ran, Home and About say until when schedules and checks are quiet.
+func TestHomeSaysThatChecksAreQuiet(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	must(s.CreateTask(t.Context(), task.Task{Name: "hello", Kind: task.KindFunc}))(s)
+	must(s.CreateSchedule(t.Context(), schedule.Schedule{Name: "hourly", Task: "hello", Rules: []schedule.Rule{{Cron: "0 * * * *"}}}))(s)
+	v := s.visitor(s.admin)
+	if _, body := v.get("/"); strings.Contains(body, "clock was set back") {
+		t.Error("it is quiet with a clock that was never set")
+	}
+	until := time.Now().UTC().Truncate(time.Minute).Add(90 * time.Minute)
+	must(true, s.node.Store().DB().Write(t.Context(), func(tx base.Tx, _ base.Moment) error {
+		if _, err := tx.Exec(t.Context(), `update belfry.clock set shifts = shifts + 1, set_at = 1`); err != nil {
+			return err
+		}
+		_, err := tx.Exec(t.Context(), `update belfry.schedules set high_water = $1, next_at = $2 where name = 'hourly'`, until.UnixMicro(), until.Add(time.Hour).UnixMicro())
+		return err
+	}))(s)
+	b := s.at("/")
+	b.Window("light", 1280, 900)
+	says(b, "#quiet", "Schedules and checks", "Quiet until ", until.Format("15:04")+" UTC: the clock was set back")
+	if title := strings.TrimSpace(b.Text("h1")); !strings.HasSuffix(title, "1 thing needs you") {
+		t.Errorf("the title is %q", title)
+	}
+	b.Layout()
+	b.Axe()
+	b.Follow("#quiet .name a")
+	b.Shows("It was set back: planned times of schedules and checks of monitors are quiet until ", until.Format("15:04"))
+	b.Layout()
+	b.Quiet(s.url)
+	own, _ := s.token("team", "default", "read")
+	if _, body := s.visitor(own).get("/"); strings.Contains(body, "clock was set back") {
+		t.Error("a token of one namespace sees a time of all")
+	}
 }

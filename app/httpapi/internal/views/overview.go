@@ -29,7 +29,7 @@ func (s *server) historyRoutes() {
 		}
 		o, err := s.service.Overview(ctx, ns)
 		if !api.EveryFigure(c.Token) {
-			o.Runs.Looked = 0
+			o.Runs.Looked, o.QuietUntil = 0, time.Time{}
 		}
 		o.Workers = api.OwnWorkers(c.Token, o.Workers)
 		o.Running, o.Failed, o.Queues, o.Minutes = api.List(o.Running), api.List(o.Failed), api.List(o.Queues), api.List(o.Minutes)

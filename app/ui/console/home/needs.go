@@ -51,6 +51,10 @@ func (p *page) needs(d homeData) (all []need) {
 	if len(d.Workers) == 0 && waiting > 0 {
 		add(need{ID: "no-worker", Tone: "bad", Name: "No worker", Link: p.Link("workers"), What: parts.Plural(waiting, "job waits", "jobs wait") + ", and no worker is there", Kind: "workers"})
 	}
+	if !d.QuietUntil.IsZero() {
+		until := p.When(d.QuietUntil)
+		add(need{ID: "quiet", Tone: "warn", Name: "Schedules and checks", Link: p.Link("settings"), What: "Quiet until " + until.Text() + " " + until.Zone() + ": the clock was set back", Kind: "clock"})
+	}
 	for _, i := range d.Incidents {
 		if i.Maintenance {
 			continue
