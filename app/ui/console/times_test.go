@@ -8,6 +8,8 @@ import (
 
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Times are shown as the browser has chosen, by the server and on all pages.
@@ -139,6 +141,25 @@ func TestRelativeTimesAreWrittenAlike(t *testing.T) {
 			return new Promise(done => { const look = () => { if (e.textContent) { e.remove(); done(e.textContent); } else setTimeout(look, 20); }; look(); }); })()`, row.ago.Milliseconds()), &got)
 		if want := parts.NewMoment(now.Add(-row.ago), now, time.UTC, true).Rel(); got != row.want || want != row.want {
 			t.Errorf("%s: %q by the script, %q by the server, want %q", row.ago, got, want, row.want)
+		}
+	}
+}
+
+// The forecast begins in the zone in which the reader sees times, and has one zone: that of its form.
+func TestTheForecastHasOneZone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	must(s.CreateTask(t.Context(), task.Task{Name: "hello", Kind: task.KindFunc}))(s)
+	for _, name := range []string{"a", "b"} {
+		must(s.CreateSchedule(t.Context(), schedule.Schedule{Name: name, Task: "hello", Rules: []schedule.Rule{{Cron: "0 12 * * *"}}}))(s)
+	}
+	v := s.visitor(s.admin)
+	v.post("/times", "times", "mine", "zone", "Asia/Tokyo", "next", "/")
+	for asked, want := range map[string][2]string{"": {"Asia/Tokyo", "21:00"}, "?zone=Asia/Kolkata": {"Asia/Kolkata", "17:30"}, "?zone=UTC": {"UTC", "12:00"}} {
+		_, body := v.get("/forecast" + asked)
+		_, busiest, _ := strings.Cut(body, `id="minutes"`)
+		if !strings.Contains(body, "Hours are those of "+want[0]) || !strings.Contains(busiest, want[1]+` <span class="zone">`+want[0]) || strings.Count(busiest, "<tr data-key") != 1 {
+			t.Errorf("%s: %s", asked, busiest)
 		}
 	}
 }

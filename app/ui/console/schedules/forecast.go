@@ -32,14 +32,16 @@ type forecastData struct {
 	Hours   heat
 	Quiet   []quietHours
 	Top     []loadRow
+	Busiest int // minutes that Top is of
 	Partial bool
 	Until   parts.Moment // how far it reaches when it is partial
 }
 
-// loadRow is one of the busiest minutes.
+// loadRow is those of the busiest minutes in which the same starts.
 type loadRow struct {
-	When      parts.Moment
-	Starts    int
+	When      parts.Moment // the first
+	Minutes   int
+	Starts    int // in each
 	Schedules []named
 	More      bool // there are more than are named
 }
@@ -50,7 +52,7 @@ type named struct{ Title, Name, Link string }
 func forecastPage(p *page) error {
 	d := forecastData{Zone: strings.TrimSpace(p.Query("zone")), Checks: p.Query("checks") == "true"}
 	if d.Zone == "" {
-		d.Zone = "UTC"
+		d.Zone = p.Times.Zone.String()
 	}
 	zone, err := cron.LoadZone(d.Zone)
 	if err != nil {
@@ -65,7 +67,7 @@ func forecastPage(p *page) error {
 		d.Total += h.Starts
 	}
 	if d.Partial = f.Partial; f.Partial {
-		d.Until = p.WhenIn(zone.String(), f.Until)
+		d.Until = parts.NewMoment(f.Until, p.Now, zone, false)
 	}
 	d.Hours = hourHeat(f, p.Now, zone)
 	d.Quiet = quietest(f, zone)
@@ -79,17 +81,34 @@ func forecastPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	for _, l := range f.Busiest {
-		if l.Starts < 2 { // no other start in its minute
-			continue
-		}
-		row := loadRow{When: p.WhenIn(zone.String(), l.Minute), Starts: l.Starts, More: len(l.Schedules) == 10}
+	for _, of := range alike(f.Busiest) {
+		l := of[0]
+		row := loadRow{When: parts.NewMoment(l.Minute, p.Now, zone, false), Minutes: len(of), Starts: l.Starts, More: len(l.Schedules) == 10}
 		for _, name := range l.Schedules {
 			row.Schedules = append(row.Schedules, p.scheduleNamed(name, titles))
 		}
-		d.Top = append(d.Top, row)
+		d.Top, d.Busiest = append(d.Top, row), d.Busiest+len(of)
 	}
 	return p.Show("forecast", d)
+}
+
+// alike are the busiest minutes in which several runs start, those together in which the same schedules start as much: a
+// schedule of each night fills the list otherwise.
+func alike(busiest []schedule.Load) (all [][]schedule.Load) {
+	at := map[string]int{}
+	for _, l := range busiest {
+		if l.Starts < 2 {
+			continue
+		}
+		key := fmt.Sprint(l.Starts, l.Schedules)
+		i, known := at[key]
+		if !known {
+			i, at[key] = len(all), len(all)
+			all = append(all, nil)
+		}
+		all[i] = append(all[i], l)
+	}
+	return all
 }
 
 // quietHours is a part of the day in which little starts, on any day of the forecast.

@@ -53,3 +53,18 @@ func TestQuietHours(t *testing.T) {
 		t.Error("of starts that were not all counted it says which hours are quiet")
 	}
 }
+
+// A minute that comes back each night is one row, however often it is among the busiest.
+func TestBusiestMinutesWithTheSameStartsAreOneRow(t *testing.T) {
+	day := func(n, starts int, schedules ...string) schedule.Load {
+		return schedule.Load{Minute: time.Date(2026, 11, n, 3, 30, 0, 0, time.UTC), Starts: starts, Schedules: schedules}
+	}
+	all := alike([]schedule.Load{day(1, 4, "a", "b"), day(2, 4, "a", "b"), day(3, 3, "a", "b"), day(4, 3, "a", "c"), day(5, 3, "a", "b"), day(6, 1, "a")})
+	var got []string
+	for _, of := range all {
+		got = append(got, fmt.Sprint(of[0].Minute.Day(), "x", len(of), " ", of[0].Starts, of[0].Schedules))
+	}
+	if text := fmt.Sprint(got); text != "[1x2 4 [a b] 3x2 3 [a b] 4x1 3 [a c]]" {
+		t.Error(text)
+	}
+}
