@@ -36,8 +36,14 @@ func TestASampleIsLoadedAndRemoved(t *testing.T) {
 			if _, body := v.get("/?namespace=team"); !strings.Contains(body, "Load a sample") {
 				t.Errorf("an empty Home offers no sample: %s", body)
 			}
+			if _, body := v.get("/tour"); !strings.Contains(body, "Load the sample") {
+				t.Errorf("the tour does not offer its sample: %s", body)
+			}
 			if status, body := v.post("/-sample"); status != 200 || !strings.Contains(body, "The sample is loaded") || !strings.Contains(body, "Remove the sample") {
 				t.Fatalf("%d %s", status, body)
+			}
+			if _, body := v.get("/tour"); !strings.Contains(body, "which is loaded") || strings.Contains(body, "Load the sample") {
+				t.Errorf("the tour does not say that its sample is loaded: %s", body)
 			}
 			got := must(s.Schedules(t.Context(), schedule.Filter{Namespace: "default"}))(s)
 			if len(got.Items) != test.schedules {

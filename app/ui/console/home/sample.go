@@ -25,9 +25,18 @@ type sampleAPI interface {
 }
 
 var sampleRoutes = routes{
-	"GET /tour":            func(p *page) error { return p.Show("tour", nil) },
+	"GET /tour":            tour,
 	"POST /-sample":        loadSample,
 	"POST /-sample/remove": removeSample,
+}
+
+// tour shows what is special, by the sample, which can be loaded there: Home offers it only while it is empty.
+func tour(p *page) error {
+	loaded, err := p.hasSample()
+	if err != nil {
+		return err
+	}
+	return p.Show("tour", struct{ Sample bool }{loaded})
 }
 
 // sampleMark is the monitor that says that the sample is there. Nothing uses it, so it can be deleted last, and a removal
