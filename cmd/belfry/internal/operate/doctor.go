@@ -25,6 +25,7 @@ type finding struct {
 	core.Check
 	Warning bool          `json:"warning,omitempty"`
 	Took    time.Duration `json:"took_ns,omitempty"`
+	unwell  bool          // no fault of the installation, and yet something does not go on
 }
 
 type diagnosis struct {
@@ -145,8 +146,10 @@ func waitingFinding(ctx context.Context, s *cli.Conn) finding {
 				continue
 			}
 			if is := slices.IndexFunc(why.Checks, func(c core.Check) bool { return !c.OK }); is >= 0 && strings.HasPrefix(why.Checks[is].Name, "a worker ") {
-				return warning(name, why.Next, "no worker can run job %d of task %s in queue %s: %s", j.ID, j.Task, q.Name,
+				f := warning(name, why.Next, "no worker can run job %d of task %s in queue %s: %s", j.ID, j.Task, q.Name,
 					strings.TrimSuffix(strings.TrimPrefix(why.Summary, "Waiting: "), "."))
+				f.unwell = true
+				return f
 			}
 		}
 	}
@@ -320,12 +323,9 @@ func canaryFinding(name string, k app.Canary) finding {
 // tell shows the diagnosis. The exit code reports whether all findings are good.
 func tell(c *cli.CLI, d diagnosis) error {
 	d.OK = true
-	notes := 0
+	unwell := false
 	for _, f := range d.Checks {
-		d.OK = d.OK && f.OK
-		if f.OK && f.Warning {
-			notes++
-		}
+		d.OK, unwell = d.OK && f.OK, unwell || f.unwell
 	}
 	err := c.Emit(d, func(w io.Writer) {
 		paint := c.Painter()
@@ -343,10 +343,10 @@ func tell(c *cli.CLI, d diagnosis) error {
 			}
 		}
 		switch {
-		case d.OK && notes == 0:
-			fmt.Fprintln(w, "all is well")
+		case d.OK && unwell:
+			fmt.Fprintln(w, "no fault was found, but jobs wait that no worker can run")
 		case d.OK:
-			fmt.Fprintf(w, "no fault, notes: %d\n", notes)
+			fmt.Fprintln(w, "all is well")
 		}
 	})
 	if err == nil && !d.OK {
