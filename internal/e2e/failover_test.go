@@ -203,7 +203,7 @@ func checkEpoch(t *testing.T, s *pgtest.Server) {
 	defer db.Close(context.Background()) //nolint:errcheck // a connection without a transaction
 	var living, ended, late int
 	if err := db.QueryRow(t.Context(), `
-		select count(*) filter (where ended_at = 0 and started_at <= e.number), count(*) filter (where lost = 2),
+		select count(*) filter (where ended_at = 0 and started_at <= e.number), count(*) filter (where lost = 1),
 			(select count(*) from belfry.attempts as a, belfry.epoch as since where a.ended_at > since.number and a.lease < $1)
 		from belfry.sessions, belfry.epoch as e`, int64(skippedLeases)).Scan(&living, &ended, &late); err != nil {
 		t.Fatal(err)
