@@ -292,7 +292,7 @@ func TestCheckIsTriedBeforeItIsSaved(t *testing.T) {
 	b.Type("#f-name", "site")
 	b.Type("#f-check-http-url", target.URL)
 	b.Type("#f-check-conditions", "status == 204\nbody contains \"EUR\"")
-	s.sends(b, "button[value=try]", "Failed, status 200", "status == 204", `body contains "EUR"`, "condition failed", "Nothing is stored")
+	s.sends(b, "button[value=try]", "Failed, status 200", "status == 204", `body contains "EUR"`, "condition status == 204 does not hold (status = 200)", "Nothing is stored")
 	picture(b, "monitor-tried")
 	b.Axe()
 	if name := value(b, "#f-name"); name != "site" {
