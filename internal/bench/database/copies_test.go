@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -123,7 +124,8 @@ func TestACopiedFinishedJobIsLikeARealOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		real, copied := times(grown(empty, sampled), copies), grown(sampled, benchtest.Rows(t, s, st))
-		if real = strings.ReplaceAll(real, fmt.Sprintf("schedules+%d ", 4*copies), ""); real != copied {
+		real = strings.ReplaceAll(real, fmt.Sprintf("schedules+%d ", 4*copies), "")
+		if real = ofTheClock.ReplaceAllString(real, ""); real != copied {
 			t.Errorf("rows of copied jobs: got %[2]q, want those of real jobs, %[1]q", real, copied)
 		}
 		all := finished(t, st)
@@ -154,6 +156,9 @@ func TestACopiedFinishedJobIsLikeARealOne(t *testing.T) {
 		}
 	})
 }
+
+// ofTheClock are rows that a node adds as time passes, which a slow machine has more of.
+var ofTheClock = regexp.MustCompile(`(queue_samples|sampled)\+[0-9]+ `)
 
 // finished lists jobs by id.
 func finished(t *testing.T, st *store.Store) []job.Job {
