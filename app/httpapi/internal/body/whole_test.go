@@ -2,6 +2,7 @@ package body
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -66,7 +67,7 @@ func TestNumbersOfIntegerFieldsAreTakenHoweverTheyAreWritten(t *testing.T) {
 func said(err error) string {
 	var e *core.Error
 	text := err.Error()
-	if e, _ = err.(*core.Error); e != nil {
+	if errors.As(err, &e) {
 		for _, f := range e.Fields {
 			text += "; " + f.Field + ": " + f.Message
 		}
