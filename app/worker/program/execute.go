@@ -125,6 +125,8 @@ func (e *Executor) spec(r *worker.Run, f *folder) (sandbox.Spec, error) {
 		Min:      least,
 		ReadOnly: []sandbox.Mount{program},
 		Writable: []sandbox.Mount{output},
+		// The program of a worker that hangs must not run beside the next attempt.
+		Until: r.Until,
 	}
 	if text := stdin(r); text != "" {
 		s.Stdin = strings.NewReader(text)
@@ -174,7 +176,6 @@ func (n *running) runProgram(ctx context.Context, spec sandbox.Spec) error {
 	life, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
 	begun := time.Now()
-	spec.Until, _ = n.Until()
 	run, err := n.executor.sandbox.Start(life, spec)
 	if err != nil {
 		return err
@@ -184,7 +185,6 @@ func (n *running) runProgram(ctx context.Context, spec sandbox.Spec) error {
 		defer close(done)
 		n.endInTime(ctx, run, kill)
 	}()
-	go n.extendDeadline(run)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
@@ -209,24 +209,6 @@ func (n *running) runProgram(ctx context.Context, spec sandbox.Spec) error {
 		n.capture.note("not everything of this run could be cleared away: %v", err)
 	}
 	return nil
-}
-
-// extendDeadline lets the program run as long as the worker's session is valid. The
-// sandbox enforces the time, so that the program of a worker that hangs does not
-// run beside the next attempt.
-func (n *running) extendDeadline(run *sandbox.Run) {
-	for {
-		until, later := n.Until()
-		if until.IsZero() {
-			return
-		}
-		run.KeepUntil(until)
-		select {
-		case <-run.Done():
-			return
-		case <-later:
-		}
-	}
 }
 
 // awaitLoss waits until this process notices the end of the session that killed the program: the process may have been

@@ -75,8 +75,8 @@ func (b *setup) describe(trial bool) error {
 		Network: b.spec.Network, Cgroups: len(b.groups.Dirs), Name: name,
 		TmpSize: max(b.spec.Limits.Tmp, 0), Trial: trial,
 	}
-	if !b.spec.Until.IsZero() {
-		b.setup.Until = monotime.At(b.spec.Until)
+	if end, _ := b.spec.until(); !end.IsZero() {
+		b.setup.Until = monotime.At(end)
 	}
 	b.setTmpVariables()
 	b.describeUser()
@@ -237,6 +237,8 @@ func (b *setup) launch(ctx context.Context) (child.Message, error) {
 	b.run = r
 	ends.closeTheirs() // otherwise the end of a pipe is not noticed
 	_, err = r.control.Write(append(config, '\n'))
+	// Not after the setup: that may take longer than a lease on a busy machine, and the lease is renewed meanwhile.
+	go r.followUntil(b.spec)
 	said, err := readSetupMessages(ends.faults, child.IgnoreBroken(err))
 	_ = ends.faults.Close()
 	if err == nil && said.Applied == nil {
@@ -246,6 +248,9 @@ func (b *setup) launch(ctx context.Context) (child.Message, error) {
 		in.drop() // the end of the command waits for it
 		r.Kill()
 		<-r.done
+		if err != nil && r.result.Expired {
+			err = &Fault{Step: "set up", Text: "its time passed before it was ready"}
+		}
 		return said, errors.Join(ctx.Err(), b.withReason(err))
 	}
 	in.pass()

@@ -133,9 +133,20 @@ func (r *Run) Signal(s syscall.Signal) error {
 	return child.IgnoreBroken(err)
 }
 
-// KeepUntil replaces the time of [Spec.Until]. After that time has passed it does nothing.
-func (r *Run) KeepUntil(t time.Time) {
-	_, _ = r.control.Write(child.UntilMessage(t)) // if the init does not read it, it keeps its previous time
+// followUntil tells the init each new time of [Spec.Until]. After a time has passed, the init ignores later ones.
+func (r *Run) followUntil(s Spec) {
+	for {
+		end, moved := s.until()
+		if end.IsZero() {
+			return
+		}
+		_, _ = r.control.Write(child.UntilMessage(end)) // if the init does not read it, it keeps its previous time
+		select {
+		case <-r.done:
+			return
+		case <-moved:
+		}
+	}
 }
 
 // Kill kills all processes of the run at once. It does not wait for their end.

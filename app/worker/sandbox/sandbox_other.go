@@ -65,8 +65,5 @@ func (r *Run) Done() <-chan struct{} {
 	return done
 }
 
-// KeepUntil does nothing.
-func (r *Run) KeepUntil(time.Time) {}
-
 // Kill does nothing.
 func (r *Run) Kill() {}

@@ -62,9 +62,10 @@ type Spec struct {
 	// Unguarded lets the program reach all addresses that the machine reaches:
 	// loopback, neighbours, and a cloud's metadata service with credentials.
 	Unguarded bool
-	// Until is the time at which the run is killed, unless [Run.KeepUntil] extends
-	// it. The init of the run enforces it, also if the worker hangs or is stopped. Default: never.
-	Until time.Time
+	// Until returns the time at which the run is killed, and a channel that is closed when
+	// that time has moved: then it is called again, from before the program is set up until the run ends.
+	// The init of the run enforces the time, also if the worker hangs or is stopped. Default, and a zero time: never.
+	Until func() (end time.Time, moved <-chan struct{})
 	// Min is the tier below which the run is refused.
 	Min Tier
 	// Need are further layers that the run requires, such as LayerMemory.
@@ -74,6 +75,14 @@ type Spec struct {
 	// program sees no other files; below, all that are readable for everyone. A
 	// writable folder belongs to the program's user during the run.
 	ReadOnly, Writable []Mount
+}
+
+// until returns the time at which the run is killed, or zero, and a channel that is closed when that time has moved.
+func (s Spec) until() (end time.Time, moved <-chan struct{}) {
+	if s.Until == nil {
+		return time.Time{}, nil
+	}
+	return s.Until()
 }
 
 // withDefaults returns the spec with defaults, or its fault.
