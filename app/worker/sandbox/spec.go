@@ -65,7 +65,7 @@ type Spec struct {
 	// Until returns the time at which the run is killed, and a channel that is closed when
 	// that time has moved: then it is called again, from before the program is set up until the run ends.
 	// The init of the run enforces the time, also if the worker hangs or is stopped. Default, and a zero time: never.
-	Until func() (end time.Time, moved <-chan struct{})
+	Until func() (end time.Time, moved <-chan struct{}) `json:"-"`
 	// Min is the tier below which the run is refused.
 	Min Tier
 	// Need are further layers that the run requires, such as LayerMemory.
