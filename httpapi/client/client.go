@@ -98,8 +98,9 @@ func New(base, token string, o Options) (*Client, error) {
 		renews: &http.Client{Transport: bounded.Transport{RoundTripper: renews}, CheckRedirect: refuseRedirect},
 		keyed:  gather.New(true), unkeyed: gather.New(true),
 	}
-	s.keyed.Most, s.unkeyed.Most = sharedInput, sharedInput
-	s.keyed.Rallies, s.unkeyed.Rallies = true, true
+	for _, calls := range []*gather.Calls{&s.keyed, &s.unkeyed} {
+		calls.Most, calls.Rallies, calls.Detached, calls.Patience = sharedInput, true, true, sharePatience
+	}
 	return &Client{s, TaskCalls{s}, ScheduleCalls{s}, CycleCalls{s}, WorkflowCalls{s}, JobCalls{s}, WorkerCalls{s}, MonitorCalls{s}, AnnouncementCalls{s}, AlertCalls{s}, HookCalls{s}, AccessCalls{s}, ViewCalls{s}}, nil
 }
 

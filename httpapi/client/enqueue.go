@@ -45,41 +45,25 @@ func (c JobCalls) Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued,
 	if keyed {
 		calls = &c.server.keyed
 	}
-	type answer struct {
-		out []job.Enqueued
-		err error
-	}
-	done := make(chan answer, 1)
 	ns = slices.Clone(ns)
 	for i := range ns { // copied, because a caller that has given up may change its jobs
 		ns[i].Input = slices.Clone(ns[i].Input)
 	}
-	go func() { // goes on for the other callers if this one gives up, and ends with the request
-		patient, stop := context.WithTimeout(ctx, sharePatience)
-		defer stop()
-		out, err := calls.Do(patient, "", ns, func(_ context.Context, together []*gather.Call) {
-			ctx := ctx
-			if len(together) > 1 || &together[0].Jobs[0] != &ns[0] { // the only call may be that of another caller
-				ctx = context.WithoutCancel(ctx)
-			}
-			var all []job.NewJob
-			for _, a := range together {
-				all = append(all, a.Jobs...)
-			}
-			out, err := c.enqueue(ctx, all, keyed)
-			gather.Share(together, out, err, func(jobs []job.NewJob) ([]job.Enqueued, error) { return c.enqueue(ctx, jobs, keyed) })
-		})
-		if errors.As(err, new(gather.Left)) && ctx.Err() == nil {
-			out, err = c.enqueue(ctx, ns, keyed)
+	out, err := calls.Do(ctx, "", ns, func(ctx context.Context, together []*gather.Call) {
+		var all []job.NewJob
+		for _, a := range together {
+			all = append(all, a.Jobs...)
 		}
-		done <- answer{out, err}
-	}()
-	select {
-	case a := <-done:
-		return a.out, a.err
-	case <-ctx.Done():
+		out, err := c.enqueue(ctx, all, keyed)
+		gather.Share(together, out, err, func(jobs []job.NewJob) ([]job.Enqueued, error) { return c.enqueue(ctx, jobs, keyed) })
+	})
+	switch {
+	case !errors.As(err, new(gather.Left)):
+		return out, err
+	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}
+	return c.enqueue(ctx, ns, keyed)
 }
 
 func (c JobCalls) enqueue(ctx context.Context, ns []job.NewJob, keyed bool) ([]job.Enqueued, error) {

@@ -3,6 +3,7 @@ package gather
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -19,6 +20,12 @@ type Calls struct {
 	slots   int  // batches that may be carried out at the same time
 	Late    bool // calls can still join a batch when its transaction begins
 	Rallies bool // a batch waits for callers that have just been answered: see [Calls.rally]
+
+	// Detached are the calls of a client: the end of a caller's context ends its wait, also for an answer. Each batch is carried
+	// out by a goroutine of its own.
+	Detached bool
+	Patience time.Duration // how long a call waits for its batch to begin, before it ends with [Left]; 0: as long as its context
+
 	mu      sync.Mutex
 	running int // batches being carried out
 	waiting []*Call
@@ -79,23 +86,71 @@ func (l Left) Unwrap() error { return l.Err }
 
 const maxGathered = core.MaxBatch // jobs in a batch
 
+// ErrPatience is the error of a call that waited longer than [Calls.Patience].
+var ErrPatience = errors.New("the batches before it take too long")
+
 // Do carries out a call: in a batch of its own caller, or in the batch of another caller. If ctx ends before the call has begun,
 // the call ends with [Left].
 func (g *Calls) Do(ctx context.Context, actor string, jobs []job.NewJob, together func(ctx context.Context, calls []*Call)) ([]job.Enqueued, error) {
 	a := NewCall(actor, jobs)
 	if !g.join(a) {
-		select {
-		case <-a.done:
-			g.leave(a) // passes on the turn, which the call may have got just before
-			return a.out, a.err
-		case <-ctx.Done():
-			if g.leave(a) {
-				return nil, Left{ctx.Err()}
-			}
-			return a.Wait() // the call has begun, and its answer says whether the jobs were made
-		case <-a.lead:
+		begun, left := g.awaitTurn(ctx, a)
+		if left != nil {
+			return nil, Left{left}
+		}
+		if begun {
+			return g.answer(ctx, a)
 		}
 	}
+	if g.Detached {
+		go g.carryOut(ctx, a, together)
+	} else {
+		g.carryOut(ctx, a, together)
+	}
+	return g.answer(ctx, a)
+}
+
+// awaitTurn waits until a call has begun in the batch of another caller (begun), or has to lead the next batch. If the wait
+// ends before, it returns why.
+func (g *Calls) awaitTurn(ctx context.Context, a *Call) (begun bool, left error) {
+	var late <-chan time.Time
+	if g.Patience > 0 {
+		timer := time.NewTimer(g.Patience)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-a.done:
+		g.leave(a) // passes on the turn, which the call may have got just before
+		return true, nil
+	case <-a.lead:
+		return false, nil
+	case <-ctx.Done():
+		left = ctx.Err()
+	case <-late:
+		left = ErrPatience
+	}
+	if g.leave(a) {
+		return false, left
+	}
+	return true, nil // its answer says whether the jobs were made
+}
+
+// answer waits for the answer of a call that has begun.
+func (g *Calls) answer(ctx context.Context, a *Call) ([]job.Enqueued, error) {
+	if !g.Detached {
+		return a.Wait()
+	}
+	select {
+	case <-a.done:
+		return a.out, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// carryOut carries out the next batch, which the caller of a leads.
+func (g *Calls) carryOut(ctx context.Context, a *Call, together func(ctx context.Context, calls []*Call)) {
 	g.rally(ctx)
 	if calls := g.take(); len(calls) > 0 {
 		if len(calls) > 1 || calls[0] != a { // the end of this caller's context must not end the calls of others
@@ -106,7 +161,6 @@ func (g *Calls) Do(ctx context.Context, actor string, jobs []job.NewJob, togethe
 		g.noteAnswered(len(calls), time.Since(begun))
 	}
 	g.pass()
-	return a.Wait()
 }
 
 // join adds a call, and reports whether its caller has to carry out a batch at once.

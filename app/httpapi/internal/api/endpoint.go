@@ -130,8 +130,17 @@ func newAPI(mux *http.ServeMux, version string) huma.API {
 		Formats:                      map[string]huma.Format{"application/json": format, "json": format},
 		DefaultFormat:                "application/json",
 		RejectUnknownQueryParameters: true,
-		Transformers:                 []huma.Transformer{ownErrors, body.FullArrays},
+		Transformers:                 []huma.Transformer{ownErrors, body.FullArrays, inForm},
 	})
+}
+
+// inForm replaces an answer that has several forms by the right one. Marshalling itself instead would cost a second pass over
+// its JSON.
+func inForm(_ huma.Context, _ string, v any) (any, error) {
+	if a, is := v.(interface{ Answer() any }); is {
+		return a.Answer(), nil
+	}
+	return v, nil
 }
 
 // durationText describes a duration in the OpenAPI document.

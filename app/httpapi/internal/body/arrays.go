@@ -3,6 +3,7 @@ package body
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -54,13 +55,22 @@ func looksForArrays(t reflect.Type) bool {
 	case reflect.Struct:
 		may := false
 		for i := range t.NumField() {
-			if f := t.Field(i); f.IsExported() || f.Anonymous {
+			switch f := t.Field(i); {
+			case !f.IsExported() && !f.Anonymous:
+			case leftOut(f):
+				may = mayHoldArrays(f.Type.Elem()) || may
+			default:
 				may = mayHoldArrays(f.Type) || may
 			}
 		}
 		return may
 	}
 	return false
+}
+
+// leftOut reports a list that is left out of the JSON while it is empty. It does not matter whether it is nil.
+func leftOut(f reflect.StructField) bool {
+	return f.Type.Kind() == reflect.Slice && strings.Contains(f.Tag.Get("json"), ",omitempty")
 }
 
 // fullValue returns v with empty slices for nil ones, and whether that differs
@@ -130,7 +140,8 @@ func fullEntries(v reflect.Value) (out reflect.Value, changed bool) {
 func fullFields(v reflect.Value) (out reflect.Value, changed bool) {
 	out = v
 	for i := range v.NumField() {
-		if !v.Type().Field(i).IsExported() {
+		f := v.Type().Field(i)
+		if !f.IsExported() || leftOut(f) && v.Field(i).IsNil() {
 			continue
 		}
 		if field, other := fullValue(v.Field(i)); other {

@@ -40,8 +40,19 @@ func TestArraysAreFilledInACopy(t *testing.T) {
 	if now, _ := json.Marshal(v); string(now) != string(was) {
 		t.Errorf("the value itself was changed: %s", now)
 	}
-	whole := inner{Names: []string{}, Left: []string{}}
+	whole := struct {
+		inner
+		Inner []inner `json:"inner,omitempty"`
+	}{inner: inner{Names: []string{}}, Inner: []inner{{Names: []string{}}}} // Left is left out, nil or empty
 	if same, _ := FullArrays(nil, "200", &whole); same != any(&whole) {
 		t.Error("a whole value is copied")
+	}
+	whole.Inner[0].Names = nil
+	full, err = FullArrays(nil, "200", &whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err = json.Marshal(full); err != nil || string(got) != `{"names":[],"inner":[{"names":[]}]}` {
+		t.Errorf("got %s, %v", got, err)
 	}
 }

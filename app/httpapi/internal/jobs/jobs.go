@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -77,17 +76,12 @@ func (enqueued) Schema(r huma.Registry) *huma.Schema {
 	return eitherOf[job.Enqueued, wire.EnqueuedBatch](r)
 }
 
-// MarshalJSON writes one item for one job, and a list for a list.
-func (e enqueued) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
+// Answer is one item for one job, and a list for a list.
+func (e enqueued) Answer() any {
 	if !e.batch && len(e.Jobs) == 1 {
-		err := enc.Encode(e.Jobs[0])
-		return b.Bytes(), err
+		return e.Jobs[0]
 	}
-	err := enc.Encode(wire.EnqueuedBatch{Jobs: api.List(e.Jobs)})
-	return b.Bytes(), err
+	return wire.EnqueuedBatch{Jobs: api.List(e.Jobs)}
 }
 
 // Made reports whether at least one job was created.
