@@ -99,7 +99,7 @@ func New(base, token string, o Options) (*Client, error) {
 		keyed:  gather.New(true), unkeyed: gather.New(true),
 	}
 	for _, calls := range []*gather.Calls{&s.keyed, &s.unkeyed} {
-		calls.Most, calls.Rallies, calls.Detached, calls.Patience = sharedInput, true, true, sharePatience
+		calls.Most, calls.Rallies, calls.Detached, calls.Beside, calls.Patience = sharedInput, true, true, shareBeside, sharePatience
 	}
 	return &Client{s, TaskCalls{s}, ScheduleCalls{s}, CycleCalls{s}, WorkflowCalls{s}, JobCalls{s}, WorkerCalls{s}, MonitorCalls{s}, AnnouncementCalls{s}, AlertCalls{s}, HookCalls{s}, AccessCalls{s}, ViewCalls{s}}, nil
 }

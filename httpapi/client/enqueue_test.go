@@ -91,7 +91,7 @@ func numberedJobs(n int) (all []job.NewJob) {
 	return all
 }
 
-// Calls that are made while two requests are under way share a request, and each gets its own job.
+// Calls that are made while a request is under way share the next one, and each gets its own job.
 func TestCallsThatComeMeanwhileShareARequest(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -100,13 +100,13 @@ func TestCallsThatComeMeanwhileShareARequest(t *testing.T) {
 		change  func(all []job.NewJob)
 		want    int // number of requests
 	}{
-		{"together", Options{}, func([]job.NewJob) {}, 3},
+		{"together", Options{}, func([]job.NewJob) {}, 2},
 		{"apart", Options{Apart: true}, func([]job.NewJob) {}, 20},
 		{"keys are repeated, and others are not", Options{}, func(all []job.NewJob) {
 			for i := range 10 {
 				all[i].Key = "key"
 			}
-		}, 6},
+		}, 4},
 		{"large inputs", Options{}, func(all []job.NewJob) {
 			for i := range all {
 				all[i].Input = slices.Repeat([]byte("1"), smallInput+1)
@@ -154,7 +154,7 @@ func TestACallThatIsRefusedHarmsNoOther(t *testing.T) {
 				t.Errorf("call %d: job %d, %v", i, ids[i], err)
 			}
 		}
-		if want := 2 + 1 + 6; len(b.batches) != want {
+		if want := 1 + 1 + 7; len(b.batches) != want {
 			t.Errorf("requests: %v, want %d", b.batches, want)
 		}
 	})
@@ -177,15 +177,18 @@ func TestACallerThatLeavesHarmsNoOther(t *testing.T) {
 		}
 		ctx, leave := context.WithCancel(t.Context())
 		call(t.Context(), "1", nil)
+		time.Sleep(shareBeside)
 		call(ctx, "2", context.Canceled) // sent alone: it is cut off and frees its place
 		call(ctx, "3", context.Canceled) // waits, and is not sent
 		call(t.Context(), "4", nil)
 		leave()
+		time.Sleep(shareBeside)
 		synctest.Wait()
 		another, leave := context.WithCancel(t.Context())
 		call(another, "5", context.Canceled)
 		call(t.Context(), "6", nil)
 		b.ring <- struct{}{} // 5 and 6 are sent together
+		time.Sleep(shareBeside)
 		synctest.Wait()
 		leave()
 		synctest.Wait()
@@ -211,15 +214,15 @@ func TestAnAnswerWithoutTheJobs(t *testing.T) {
 	})
 }
 
-// Two connections may be dead. A call that is made meanwhile goes alone after a while, once.
+// A second request begins beside one that takes long. Both connections may be dead: a call that is made meanwhile goes alone
+// after a while, once.
 func TestACallDoesNotWaitForOthersForLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bell{t: t, ring: make(chan struct{})}
 		c := dialPipes(t, b.ServeHTTP, Options{})
-		all := numberedJobs(3)
 		var each sync.WaitGroup
-		for _, n := range all {
+		call := func(n job.NewJob) {
 			each.Go(func() {
 				if out, err := c.Enqueue(t.Context(), []job.NewJob{n}); err != nil || fmt.Sprint(out[0].Job.ID) != n.Task {
 					t.Errorf("%s: %+v, %v", n.Task, out, err)
@@ -227,6 +230,17 @@ func TestACallDoesNotWaitForOthersForLong(t *testing.T) {
 			})
 			synctest.Wait()
 		}
+		all := numberedJobs(3)
+		call(all[0])
+		call(all[1])
+		time.Sleep(shareBeside - time.Millisecond)
+		synctest.Wait()
+		if got := fmt.Sprint(b.batches); got != "[[0]]" {
+			t.Error("at once: ", got)
+		}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		call(all[2])
 		time.Sleep(sharePatience - time.Millisecond)
 		synctest.Wait()
 		if got := fmt.Sprint(b.batches); got != "[[0] [1]]" {

@@ -24,10 +24,12 @@ type Calls struct {
 	// Detached are the calls of a client: the end of a caller's context ends its wait, also for an answer. Each batch is carried
 	// out by a goroutine of its own.
 	Detached bool
+	Beside   time.Duration // a second batch begins only so long after the one under way; 0: at once
 	Patience time.Duration // how long a call waits for its batch to begin, before it ends with [Left]; 0: as long as its context
 
 	mu      sync.Mutex
-	running int // batches being carried out
+	running int       // batches being carried out
+	begun   time.Time // when the last of them began
 	waiting []*Call
 
 	answered int           // calls in the last batch
@@ -153,6 +155,9 @@ func (g *Calls) answer(ctx context.Context, a *Call) ([]job.Enqueued, error) {
 func (g *Calls) carryOut(ctx context.Context, a *Call, together func(ctx context.Context, calls []*Call)) {
 	g.rally(ctx)
 	if calls := g.take(); len(calls) > 0 {
+		if g.Beside > 0 {
+			time.AfterFunc(g.Beside, g.offer) // not stopped: this batch may end while the one before it goes on
+		}
 		if len(calls) > 1 || calls[0] != a { // the end of this caller's context must not end the calls of others
 			ctx = context.WithoutCancel(ctx)
 		}
@@ -167,7 +172,7 @@ func (g *Calls) carryOut(ctx context.Context, a *Call, together func(ctx context
 func (g *Calls) join(a *Call) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.running >= g.slots || g.rallying != nil {
+	if !g.free() {
 		g.waiting = append(g.waiting, a)
 		g.rung()
 		return false
@@ -249,9 +254,20 @@ func (g *Calls) pass() {
 	g.next()
 }
 
-// next gives a free place to the first waiting call. During a rally it does nothing: the caller that rallies takes the calls.
+// free reports whether a batch may begin. During a rally none may: the caller that rallies takes the calls.
+func (g *Calls) free() bool {
+	switch {
+	case g.rallying != nil || g.running >= g.slots:
+		return false
+	case g.running == 0 || g.Beside == 0:
+		return true
+	}
+	return time.Since(g.begun) >= g.Beside
+}
+
+// next gives a free place to the first waiting call.
 func (g *Calls) next() {
-	if g.running >= g.slots || g.rallying != nil {
+	if !g.free() {
 		return
 	}
 	for _, next := range g.waiting {
@@ -265,11 +281,19 @@ func (g *Calls) next() {
 	}
 }
 
+// offer gives a place that is free by now to the first waiting call.
+func (g *Calls) offer() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.next()
+}
+
 // take returns the next batch: calls of one actor, in their order.
 func (g *Calls) take() []*Call {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	calls := g.more(nil)
+	g.begun = time.Now()
 	g.next() // of the calls that did not fit
 	return calls
 }
