@@ -111,7 +111,7 @@ func TestChaosFoundAClockThatIsSetBackStallsNothing(t *testing.T) {
 	for _, database := range []string{"sqlite", "postgres"} {
 		t.Run(database, func(t *testing.T) {
 			t.Parallel()
-			if c := beforeAStep(t, database, sessionTTL); c != nil {
+			if c := beforeAStep(t, database, usualTTL); c != nil {
 				waiting := c.someWaiting()
 				c.setClock(-time.Hour)
 				c.goesOn(waiting)
@@ -124,7 +124,7 @@ func TestChaosFoundAClockThatIsSetBackStallsNothing(t *testing.T) {
 // start of a machine without a battery for its clock.
 func TestChaosFoundAClockThatIsSetBackBetweenTwoStartsStallsNothing(t *testing.T) {
 	t.Parallel()
-	if c := beforeAStep(t, "sqlite", sessionTTL); c != nil {
+	if c := beforeAStep(t, "sqlite", usualTTL); c != nil {
 		waiting := c.someWaiting()
 		c.kill(c.places[0])
 		c.setClock(-time.Hour)

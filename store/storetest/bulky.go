@@ -27,6 +27,16 @@ func init() {
 // bulky is an input of nearly the largest size.
 var bulky = json.RawMessage(`"` + strings.Repeat("x", core.MaxInput-2) + `"`)
 
+// enqueueBulky enqueues n jobs with bulky inputs, in parts that a machine under load also sends within the few seconds that
+// PostgreSQL waits for the next statement of a write.
+func (b *bench) enqueueBulky(n int, j job.NewJob) {
+	b.Helper()
+	j.Input = bulky
+	for part := range slices.Chunk(slices.Repeat([]job.NewJob{j}, n), 8) {
+		must(b.st.Enqueue(b.ctx, part))(b)
+	}
+}
+
 func caseAPageOfCyclesIsBoundedByBytes(b *bench) {
 	b.task("t")
 	for i := range base.MaxPage/len(bulky) + 8 {
@@ -54,17 +64,11 @@ func caseAClaimIsBoundedByBytes(b *bench) {
 	s := b.session("t")
 	fit := base.MaxPage / len(bulky)
 	large, small := 2*fit+fit/2, 3*fit
-	var ns []job.NewJob
-	for range large {
-		ns = append(ns, job.NewJob{Task: "t", Input: bulky})
-	}
-	for range small {
-		ns = append(ns, job.NewJob{Task: "t", Input: json.RawMessage(`"y"`)})
-	}
-	must(b.st.Enqueue(b.ctx, ns))(b)
+	b.enqueueBulky(large, job.NewJob{Task: "t"})
+	must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "t", Input: json.RawMessage(`"y"`)}}, small)))(b)
 	seen, last := map[int64]bool{}, int64(0)
-	for round := 0; len(seen) < len(ns); round++ {
-		c := b.claim(s, len(ns))
+	for round := 0; len(seen) < large+small; round++ {
+		c := b.claim(s, large+small)
 		size := 0
 		for _, j := range c.Jobs {
 			size += len(j.Job.Input)
@@ -78,27 +82,24 @@ func caseAClaimIsBoundedByBytes(b *bench) {
 			b.Fatalf("claim %d brought %d jobs with %d bytes", round, len(c.Jobs), size)
 		}
 	}
-	want(b, "left", len(b.claim(s, len(ns)).Jobs), 0)
+	want(b, "left", len(b.claim(s, large+small).Jobs), 0)
 }
 
 func caseAClaimOfManyQueuesIsBoundedByBytes(b *bench) {
+	const of = base.MaxPage/core.MaxInput + 1 // jobs of each queue
 	queues := map[string]int{}
-	var ns []job.NewJob
 	for i := range 6 {
 		name := fmt.Sprintf("q%d", i)
 		must(b.st.SaveQueue(b.ctx, job.Queue{Name: name}))(b)
 		queues[name] = 100
 		b.task(name, func(t *task.Task) { t.Queue = name })
-		for range base.MaxPage/len(bulky) + 1 {
-			ns = append(ns, job.NewJob{Task: name, Input: bulky})
-		}
+		b.enqueueBulky(of, job.NewJob{Task: name})
 	}
-	must(b.st.Enqueue(b.ctx, ns))(b)
 	s := must(b.st.OpenSession(b.ctx, job.WorkerInfo{
 		Name: "many", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"q0", "q1", "q2", "q3", "q4", "q5"}, Queues: queues,
 	}))(b)
 	seen := map[int64]bool{}
-	for len(seen) < len(ns) {
+	for len(seen) < of*len(queues) {
 		c := must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: queues}))(b)
 		size := 0
 		for _, j := range c.Jobs {
@@ -120,8 +121,8 @@ func caseAClaimWithTicketsIsBoundedByBytes(b *bench) {
 		Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t", "u"}, Queues: map[string]int{"default": 100, "full": 100},
 	}))(b)
 	const n = job.MaxTickets - 20
-	must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "t", Input: bulky}}, n)))(b)
-	must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "u", Input: bulky, Priority: new(9)}}, 20)))(b) // they do not take the room of others
+	b.enqueueBulky(n, job.NewJob{Task: "t"})
+	b.enqueueBulky(20, job.NewJob{Task: "u", Priority: new(9)}) // they do not take the room of others
 	ts := append(must(b.st.MakeTickets(b.ctx, "default", n))(b), must(b.st.MakeTickets(b.ctx, "full", 20))(b)...)
 	want(b, "tickets", len(ts), n+20)
 	want(b, "jobs of the full queue", len(must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Tickets: ts[n : n+1], Want: map[string]int{"full": 1}}))(b).Jobs), 1)
@@ -146,7 +147,7 @@ func caseDueJobsUnderLimitsAreAdmittedInParts(b *bench) {
 	b.task("t", limited(flow.Limit{Key: "input.customer", Running: 1000}))
 	fit := base.MaxPage/len(bulky) + 1
 	n := 2*fit + 2
-	must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "t", Input: bulky, Delay: core.Duration(time.Minute)}}, n)))(b)
+	b.enqueueBulky(n, job.NewJob{Task: "t", Delay: core.Duration(time.Minute)})
 	b.clock.Move(2 * time.Minute)
 	ready := int64(0)
 	for passes := 1; ready < int64(n); passes++ {
