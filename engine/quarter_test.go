@@ -216,8 +216,12 @@ func (s *station) check(name string, h *history, pauses []during, now time.Time)
 		s.Fatal(err)
 	}
 	for _, got := range report.Spans {
-		span := map[string]time.Duration{"24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour, "30d": 30 * 24 * time.Hour, "90d": 90 * 24 * time.Hour, "1y": 365 * 24 * time.Hour}[got.Name]
-		want := s.world.uptime(h, pauses, now.Add(-span), now)
+		// 48 half hours of the clock, or so many days of UTC; the present one is the last.
+		from := now.Truncate(30 * time.Minute).Add(-47 * 30 * time.Minute)
+		if days := map[string]int{"7d": 7, "30d": 30, "90d": 90, "1y": 365}[got.Name]; days > 0 {
+			from = now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-days)
+		}
+		want := s.world.uptime(h, pauses, from, now)
 		close := func(a, b core.Duration) bool { return max(a-b, b-a) <= core.Duration(time.Second) }
 		if !close(got.Up, want.Up) || !close(got.Down, want.Down) || !close(got.Maintenance, want.Maintenance) ||
 			!close(got.Paused, want.Paused) || !close(got.Unknown, want.Unknown) || got.Outages != want.Outages || max(got.Coverage-want.Coverage, want.Coverage-got.Coverage) > 1e-5 {
