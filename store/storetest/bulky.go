@@ -29,7 +29,7 @@ var bulky = json.RawMessage(`"` + strings.Repeat("x", core.MaxInput-2) + `"`)
 
 // enqueueBulky enqueues n jobs with bulky inputs, in parts that a machine under load also sends within the few seconds that
 // PostgreSQL waits for the next statement of a write.
-func (b *bench) enqueueBulky(n int, j job.NewJob) {
+func enqueueBulky(b *bench, n int, j job.NewJob) {
 	b.Helper()
 	j.Input = bulky
 	for part := range slices.Chunk(slices.Repeat([]job.NewJob{j}, n), 8) {
@@ -64,7 +64,7 @@ func caseAClaimIsBoundedByBytes(b *bench) {
 	s := b.session("t")
 	fit := base.MaxPage / len(bulky)
 	large, small := 2*fit+fit/2, 3*fit
-	b.enqueueBulky(large, job.NewJob{Task: "t"})
+	enqueueBulky(b, large, job.NewJob{Task: "t"})
 	must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "t", Input: json.RawMessage(`"y"`)}}, small)))(b)
 	seen, last := map[int64]bool{}, int64(0)
 	for round := 0; len(seen) < large+small; round++ {
@@ -93,7 +93,7 @@ func caseAClaimOfManyQueuesIsBoundedByBytes(b *bench) {
 		must(b.st.SaveQueue(b.ctx, job.Queue{Name: name}))(b)
 		queues[name] = 100
 		b.task(name, func(t *task.Task) { t.Queue = name })
-		b.enqueueBulky(of, job.NewJob{Task: name})
+		enqueueBulky(b, of, job.NewJob{Task: name})
 	}
 	s := must(b.st.OpenSession(b.ctx, job.WorkerInfo{
 		Name: "many", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"q0", "q1", "q2", "q3", "q4", "q5"}, Queues: queues,
@@ -121,8 +121,8 @@ func caseAClaimWithTicketsIsBoundedByBytes(b *bench) {
 		Name: "w", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t", "u"}, Queues: map[string]int{"default": 100, "full": 100},
 	}))(b)
 	const n = job.MaxTickets - 20
-	b.enqueueBulky(n, job.NewJob{Task: "t"})
-	b.enqueueBulky(20, job.NewJob{Task: "u", Priority: new(9)}) // they do not take the room of others
+	enqueueBulky(b, n, job.NewJob{Task: "t"})
+	enqueueBulky(b, 20, job.NewJob{Task: "u", Priority: new(9)}) // they do not take the room of others
 	ts := append(must(b.st.MakeTickets(b.ctx, "default", n))(b), must(b.st.MakeTickets(b.ctx, "full", 20))(b)...)
 	want(b, "tickets", len(ts), n+20)
 	want(b, "jobs of the full queue", len(must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Tickets: ts[n : n+1], Want: map[string]int{"full": 1}}))(b).Jobs), 1)
@@ -147,7 +147,7 @@ func caseDueJobsUnderLimitsAreAdmittedInParts(b *bench) {
 	b.task("t", limited(flow.Limit{Key: "input.customer", Running: 1000}))
 	fit := base.MaxPage/len(bulky) + 1
 	n := 2*fit + 2
-	b.enqueueBulky(n, job.NewJob{Task: "t", Delay: core.Duration(time.Minute)})
+	enqueueBulky(b, n, job.NewJob{Task: "t", Delay: core.Duration(time.Minute)})
 	b.clock.Move(2 * time.Minute)
 	ready := int64(0)
 	for passes := 1; ready < int64(n); passes++ {
