@@ -19,8 +19,9 @@ const (
 	smallInput = 64 << 10
 	// sharedInput is the largest total input of a shared request, in bytes. By default proxies refuse bodies over 1 MiB.
 	sharedInput = 512 << 10
-	// shareBeside is how long a request is under way before a second one begins beside it. On a near server more calls share one
-	// request; on one machine that costs a quarter less for each. Beyond a far one, calls do not wait for a whole round trip.
+	// shareBeside is how long a request is under way before a second one begins beside it. To a near server more calls share
+	// one request, which costs each a quarter less CPU where both run on one machine. To a far one, no call waits for a whole
+	// round trip.
 	shareBeside = 50 * time.Millisecond
 	// sharePatience is how long a call waits for requests under way before it goes alone, because a connection may be dead.
 	sharePatience = time.Second
