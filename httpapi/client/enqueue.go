@@ -31,9 +31,8 @@ const (
 // key.
 //
 // Calls with small inputs that are made while a request is under way share the next one, which begins with the answer, or
-// beside that request if it takes longer than 50 ms. Each gets its own answer;
-// if the request is refused, each is sent alone. A request waits up to 5 ms for as many callers as the last one had.
-// [Options.Apart] turns sharing off.
+// beside that request if it takes longer than 50 ms. Each gets its own answer; if the request is refused, each is sent alone. A
+// request waits up to 5 ms for as many callers as the last one had. [Options.Apart] turns sharing off.
 func (c JobCalls) Enqueue(ctx context.Context, ns []job.NewJob) ([]job.Enqueued, error) {
 	if len(ns) == 0 {
 		return nil, nil

@@ -88,8 +88,8 @@ func (l Left) Unwrap() error { return l.Err }
 
 const maxGathered = core.MaxBatch // jobs in a batch
 
-// ErrPatience is the error of a call that waited longer than [Calls.Patience].
-var ErrPatience = errors.New("the batches before it take too long")
+// errPatience is the error of a call that waited longer than [Calls.Patience].
+var errPatience = errors.New("the batches before it take too long")
 
 // Do carries out a call: in a batch of its own caller, or in the batch of another caller. If ctx ends before the call has begun,
 // the call ends with [Left].
@@ -130,7 +130,7 @@ func (g *Calls) awaitTurn(ctx context.Context, a *Call) (begun bool, left error)
 	case <-ctx.Done():
 		left = ctx.Err()
 	case <-late:
-		left = ErrPatience
+		left = errPatience
 	}
 	if g.leave(a) {
 		return false, left
@@ -177,7 +177,7 @@ func (g *Calls) join(a *Call) bool {
 		g.rung()
 		return false
 	}
-	g.running++
+	g.begin()
 	g.waiting = append([]*Call{a}, g.waiting...)
 	return true
 }
@@ -265,6 +265,13 @@ func (g *Calls) free() bool {
 	return time.Since(g.begun) >= g.Beside
 }
 
+// begin takes a free place. The batch counts as begun although its caller has not taken the calls yet: another call that comes
+// in between belongs to it.
+func (g *Calls) begin() {
+	g.running++
+	g.begun = time.Now()
+}
+
 // next gives a free place to the first waiting call.
 func (g *Calls) next() {
 	if !g.free() {
@@ -275,7 +282,7 @@ func (g *Calls) next() {
 		case <-next.lead: // this call leads the next batch already
 		default:
 			close(next.lead)
-			g.running++
+			g.begin()
 			return
 		}
 	}
