@@ -353,7 +353,7 @@ func TestNodesWakeEachOther(t *testing.T) {
 		}
 		seen := make(chan int, 1)
 		go func() {
-			events, _, _ := z.Events(t.Context(), "default", cursor, 30*time.Second)
+			events, _, _ := z.Events(t.Context(), "default", cursor, time.Hour)
 			seen <- len(events)
 		}()
 		if _, err := a.PauseQueue(t.Context(), "checks", ""); err != nil {

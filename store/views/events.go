@@ -91,7 +91,7 @@ func (s *Store) Events(ctx context.Context, namespace, cursor string, wait time.
 // then with their events, which need no read.
 func (s *Store) awaitEvents(ctx context.Context, namespace string, from *seen, woken <-chan struct{}, again, ends <-chan time.Time) (events []view.Event, over bool) {
 	for {
-		woken := s.Hub.On(base.TopicJudged)
+		judged := s.Hub.On(base.TopicJudged)
 		if events = s.monitors.JudgedSince(namespace, &from.life, &from.judged); len(events) > 0 {
 			pause := time.NewTimer(judgedPause)
 			defer pause.Stop()
@@ -102,7 +102,7 @@ func (s *Store) awaitEvents(ctx context.Context, namespace string, from *seen, w
 			return append(events, s.monitors.JudgedSince(namespace, &from.life, &from.judged)...), false
 		}
 		select {
-		case <-woken:
+		case <-judged:
 		case <-woken:
 			return nil, false
 		case <-again:
