@@ -2,8 +2,11 @@ package pgtest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 func TestDeadlocksAreCounted(t *testing.T) {
@@ -37,7 +40,16 @@ func TestDeadlocksAreCounted(t *testing.T) {
 	for Deadlocks(s) == 0 {
 		deadlock()
 	}
-	if n, err := deadlocks(t.Context(), url); err != nil || n == 0 {
-		t.Errorf("deadlocks: got %d, error %v", n, err)
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := s.deadlocks(cfg.Database, 0); len(all) != 1 || !strings.Contains(all[0], "update rooms set n = n where n = 1") {
+		t.Errorf("deadlocks of the database: got %q, want one with its statement", all)
+	}
+	for what, all := range map[string][]string{"another database": s.deadlocks("another", 0), "after it": s.deadlocks(cfg.Database, s.logSize())} {
+		if len(all) > 0 {
+			t.Errorf("deadlocks of %s: got %q, want none", what, all)
+		}
 	}
 }

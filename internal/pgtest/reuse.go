@@ -4,6 +4,7 @@ package pgtest
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -23,21 +24,35 @@ type Reused struct {
 }
 
 type reused struct {
-	name string
-	pool *pgxpool.Pool
-	uses int64 // of the pool, up to the end of the last test
+	name  string
+	pools []*pgxpool.Pool
+	uses  int64 // of the pools, up to the end of the last test
 }
 
 // Pool returns connections to a database that no other test has at this moment. What the test opens after this has to be
 // closed by a cleanup.
 func (r *Reused) Pool(t testing.TB) *pgxpool.Pool {
 	t.Helper()
+	return r.Pools(t, 1)[0]
+}
+
+// Pools is [Reused.Pool] for n nodes: each has its own connections to the one database. The test fails if they had a deadlock,
+// as in [NoDeadlocks].
+func (r *Reused) Pools(t testing.TB, n int) []*pgxpool.Pool {
+	t.Helper()
 	d := r.take()
 	if d == nil {
 		d = r.create(t)
 	}
-	if d.pool.Stat().AcquireCount() != d.uses {
+	if d.acquired() != d.uses {
 		t.Errorf("pgtest: database %s was used between two tests: an earlier one has left something running", d.name)
+	}
+	for len(d.pools) < n {
+		pool, err := r.connect(shared.server.SocketURL(d.name))
+		if err != nil {
+			t.Fatalf("pgtest: connect to database %s: %v", d.name, err)
+		}
+		d.pools = append(d.pools, pool)
 	}
 	t.Cleanup(func() {
 		if again, err := d.empty(); err != nil {
@@ -48,10 +63,13 @@ func (r *Reused) Pool(t testing.TB) *pgxpool.Pool {
 			r.free = append(r.free, d)
 			return
 		}
-		go d.pool.Close() // which waits for what the test still uses
+		for _, pool := range d.pools {
+			go pool.Close() // which waits for what the test still uses
+		}
 		drop(t, shared.server, d.name)
 	})
-	return d.pool
+	noDeadlocks(t, shared.server, d.name)
+	return d.pools[:n]
 }
 
 func (r *Reused) take() *reused {
@@ -71,16 +89,18 @@ func (r *Reused) create(t testing.TB) *reused {
 	s := migrated(t, r.Migrate)
 	d := &reused{name: s.databaseName("reused")}
 	err := s.createDatabase(d.name, template)
+	var pool *pgxpool.Pool
 	if err == nil {
-		d.pool, err = r.connect(s.SocketURL(d.name))
+		pool, err = r.connect(s.SocketURL(d.name))
 	}
 	if err == nil {
-		_, err = d.pool.Exec(context.Background(), noteSQL)
+		_, err = pool.Exec(context.Background(), noteSQL)
 	}
 	if err != nil {
 		t.Fatalf("pgtest: create database %s: %v", d.name, err)
 	}
-	d.uses = d.pool.Stat().AcquireCount()
+	d.pools = []*pgxpool.Pool{pool}
+	d.uses = d.acquired()
 	return d
 }
 
@@ -93,17 +113,26 @@ func (r *Reused) connect(url string) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(context.Background(), cfg)
 }
 
+// acquired returns how often a connection was taken.
+func (d *reused) acquired() (n int64) {
+	for _, pool := range d.pools {
+		n += pool.Stat().AcquireCount()
+	}
+	return n
+}
+
 // empty makes the database equal to a new one, and reports whether it could.
 func (d *reused) empty() (done bool, err error) {
-	for deadline := time.Now().Add(time.Second); d.pool.Stat().AcquiredConns() > 0; time.Sleep(time.Millisecond) {
+	inUse := func(pool *pgxpool.Pool) bool { return pool.Stat().AcquiredConns() > 0 }
+	for deadline := time.Now().Add(time.Second); slices.ContainsFunc(d.pools, inUse); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			return false, nil
 		}
 	}
-	if err := d.pool.QueryRow(context.Background(), `select pgtest.empty()`).Scan(&done); err != nil {
+	if err := d.pools[0].QueryRow(context.Background(), `select pgtest.empty()`).Scan(&done); err != nil {
 		return false, err
 	}
-	d.uses = d.pool.Stat().AcquireCount()
+	d.uses = d.acquired()
 	return done, nil
 }
 

@@ -31,7 +31,9 @@ func TestReusedDatabaseIsAsNew(t *testing.T) {
 	r := Reused{Migrate: tenancy, Configure: func(*pgxpool.Config) {}}
 	t.Cleanup(func() {
 		for _, d := range r.free {
-			d.pool.Close()
+			for _, pool := range d.pools {
+				pool.Close()
+			}
 		}
 	})
 	state := func(t *testing.T, pool *pgxpool.Pool) (all string) {
@@ -80,6 +82,26 @@ func TestReusedDatabaseIsAsNew(t *testing.T) {
 			}
 		})
 	}
+	t.Run("nodes", func(t *testing.T) {
+		var mine []*pgxpool.Pool
+		t.Run("of one database", func(t *testing.T) {
+			mine = r.Pools(t, 3)
+			for _, pool := range mine {
+				if _, err := pool.Exec(t.Context(), `insert into "a house".rooms (name) values (null)`); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var n int
+			if err := mine[0].QueryRow(t.Context(), `select count(*) from "a house".rooms where name is null`).Scan(&n); err != nil || n != 3 {
+				t.Errorf("rows of three nodes: got %d, %v", n, err)
+			}
+		})
+		if again := r.Pools(t, 2); again[0] != mine[0] || again[1] != mine[1] {
+			t.Error("the nodes of the next test have other connections")
+		} else if now := state(t, again[1]); now != fresh {
+			t.Errorf("it is not as new:\n%s\na new one:\n%s", now, fresh)
+		}
+	})
 	t.Run("connection held", func(t *testing.T) {
 		var held *pgxpool.Conn
 		t.Run("by a test that has ended", func(t *testing.T) {

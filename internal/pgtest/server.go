@@ -307,11 +307,7 @@ func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.It
 // Log returns the end of the server's log.
 func (s *Server) Log() string {
 	const most = 16 << 10
-	info, err := os.Stat(s.logFile())
-	if err != nil {
-		return ""
-	}
-	return s.logFrom(max(0, info.Size()-most))
+	return s.logFrom(max(0, s.logSize()-most))
 }
 
 // Stop ends the server as an operator would: clients are cut off, what they committed is kept.
@@ -404,6 +400,15 @@ func (s *Server) exec(statement string) error {
 	defer conn.Close(ctx)
 	_, err = conn.Exec(ctx, statement)
 	return err
+}
+
+// logSize returns the size of the log, 0 if it cannot be read.
+func (s *Server) logSize() int64 {
+	info, err := os.Stat(s.logFile())
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 func (s *Server) logFrom(offset int64) string {

@@ -11,16 +11,13 @@ import (
 func TestClaimPaths(t *testing.T) {
 	for _, path := range storetest.ClaimPaths {
 		t.Run(path.Name, func(t *testing.T) {
-			by := func(open storetest.Open) storetest.Open {
-				return func(t *testing.T, o store.Options) *store.Store {
-					t.Helper()
-					o.PackFrom, o.Claims = path.Options.PackFrom, path.Options.Claims
-					return leasesFit(t, open(t, o))
-				}
+			fits := func(t *testing.T, o store.Options) *store.Store {
+				t.Helper()
+				return leasesFit(t, openReused(t, o))
 			}
-			path.Run(t, by(openReused))
-			t.Run("nodes", func(t *testing.T) { runNodes(t, path.Options) })
-			storetest.RunTx(t, by(open), beginPgx)
+			path.Run(t, fits)
+			t.Run("nodes", func(t *testing.T) { path.RunNodes(t, openNodes) })
+			storetest.RunTx(t, path.On(fits), beginPgx)
 		})
 	}
 }

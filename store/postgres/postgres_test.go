@@ -45,35 +45,40 @@ var databases = pgtest.Reused{Migrate: postgres.Migrate, Configure: postgres.Con
 // openReused is open on a database that cases had before, see [pgtest.Reused].
 func openReused(t *testing.T, o store.Options) *store.Store {
 	t.Helper()
-	st, err := postgres.New(t.Context(), databases.Pool(t), postgres.Options{Options: o})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := st.Close(); err != nil {
-			t.Error(err)
+	return openSeveral(t, o, 1)[0]
+}
+
+func openNodes(t *testing.T, o store.Options) []*store.Store {
+	t.Helper()
+	all := openSeveral(t, o, 3)
+	leasesFit(t, all[0])
+	return all
+}
+
+func openSeveral(t *testing.T, o store.Options, n int) (all []*store.Store) {
+	t.Helper()
+	for _, pool := range databases.Pools(t, n) {
+		st, err := postgres.New(t.Context(), pool, postgres.Options{Options: o})
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-	return st
+		t.Cleanup(func() {
+			if err := st.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		all = append(all, st)
+	}
+	return all
 }
 
-func TestNodes(t *testing.T) { runNodes(t, store.Options{}) }
-
-func runNodes(t *testing.T, path store.Options) {
-	storetest.RunNodes(t, func(t *testing.T, o store.Options) []*store.Store {
-		o.PackFrom, o.Claims = path.PackFrom, path.Claims
-		dsn := pgtest.Migrated(t, postgres.Migrate)
-		pgtest.NoDeadlocks(t, dsn)
-		open := func() *store.Store { return openAt(t, dsn, postgres.Options{Options: o}) }
-		return []*store.Store{open(), open(), leasesFit(t, open())}
-	})
-}
+func TestNodes(t *testing.T) { storetest.RunNodes(t, openNodes) }
 
 // openPacking packs the leases of each claim, as far as they can be.
 func openPacking(t *testing.T, o store.Options) *store.Store {
 	t.Helper()
 	o.PackFrom = 1
-	return leasesFit(t, open(t, o))
+	return leasesFit(t, openReused(t, o))
 }
 
 // leasesFit looks at the end of the test whether leases, packs and jobs fit
@@ -103,8 +108,8 @@ func checkLeases(t *testing.T, st *store.Store) {
 
 func TestTx(t *testing.T) {
 	t.Run("packs", func(t *testing.T) { storetest.RunTx(t, openPacking, beginPgx) })
-	t.Run("pgx", func(t *testing.T) { storetest.RunTx(t, open, beginPgx) })
-	t.Run("database/sql", func(t *testing.T) { storetest.RunTx(t, open, beginStd) })
+	t.Run("pgx", func(t *testing.T) { storetest.RunTx(t, openReused, beginPgx) })
+	t.Run("database/sql", func(t *testing.T) { storetest.RunTx(t, openReused, beginStd) })
 	t.Run("packs, database/sql", func(t *testing.T) { storetest.RunTx(t, openPacking, beginStd) })
 }
 

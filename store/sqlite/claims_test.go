@@ -16,14 +16,13 @@ func TestClaimPaths(t *testing.T) {
 			plain := path.Options.PackFrom == 0
 			opened := func(t *testing.T, o store.Options) *store.Store {
 				t.Helper()
-				o.PackFrom, o.Claims = path.Options.PackFrom, path.Options.Claims
 				st := openWith(t, sqlite.Options{Options: o, NoGroups: plain, NoBatches: plain})
 				t.Cleanup(func() { checkLeases(t, st) })
 				return st
 			}
 			path.Run(t, opened)
-			t.Run("nodes", func(t *testing.T) { runNodes(t, opened) })
-			storetest.RunTx(t, opened, func(t *testing.T, st *store.Store) storetest.UserTx {
+			t.Run("nodes", func(t *testing.T) { path.RunNodes(t, nodesOf(opened)) })
+			storetest.RunTx(t, path.On(opened), func(t *testing.T, st *store.Store) storetest.UserTx {
 				t.Helper()
 				return userTx(t, st.DB().(*sqlite.DB).SQL())
 			})

@@ -116,13 +116,15 @@ func count(t *testing.T, st *store.Store, query string) (n int) {
 
 func TestConformance(t *testing.T) { storetest.Run(t, open) }
 
-func TestNodes(t *testing.T) { runNodes(t, open) }
+func TestNodes(t *testing.T) { storetest.RunNodes(t, nodesOf(open)) }
 
-func runNodes(t *testing.T, open storetest.Open) {
-	storetest.RunNodes(t, func(t *testing.T, o store.Options) []*store.Store {
-		st := open(t, o) // the file belongs to one process: its goroutines are the crowd
+// nodesOf opens the nodes of a file. It belongs to one process: its goroutines are the crowd.
+func nodesOf(open storetest.Open) storetest.OpenNodes {
+	return func(t *testing.T, o store.Options) []*store.Store {
+		t.Helper()
+		st := open(t, o)
 		return []*store.Store{st, st}
-	})
+	}
 }
 
 func TestTx(t *testing.T) {

@@ -23,14 +23,28 @@ import (
 type OpenNodes func(t *testing.T, o store.Options) []*store.Store
 
 // RunNodes runs the cases of several nodes that work at the same time.
-func RunNodes(t *testing.T, open OpenNodes) {
+func RunNodes(t *testing.T, open OpenNodes) { runNodes(t, open, func(string) bool { return true }) }
+
+// RunNodes is [RunNodes] on stores of that path, without the cases that claim nothing.
+func (p ClaimPath) RunNodes(t *testing.T, open OpenNodes) {
+	runNodes(t, func(t *testing.T, o store.Options) []*store.Store {
+		t.Helper()
+		return open(t, p.of(o))
+	}, func(name string) bool { return !idle[name] })
+}
+
+func runNodes(t *testing.T, open OpenNodes, wanted func(name string) bool) {
 	for name, fn := range nodeCases {
+		if !wanted(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := &bench{T: t, ctx: t.Context(), clock: NewClock(), artifacts: NewMemoryArtifacts(), settled: map[string]int64{}}
-			nodes := open(t, store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono, Bytes: b.artifacts, Sealer: newSealer(t)})
+			b := &bench{T: t, ctx: t.Context(), clock: NewClock(), artifacts: NewMemoryArtifacts(), tally: newTally(), settled: map[string]int64{}}
+			nodes := open(t, store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono, Bytes: b.artifacts, Sealer: newSealer(t), Observer: b.tally})
 			b.st = nodes[0]
 			fn(b, nodes)
+			b.claimsNothing(name)
 		})
 	}
 }

@@ -112,12 +112,25 @@ func Run(t *testing.T, open Open) { run(t, open, func(string) bool { return true
 
 // Run is [Run] on stores of that path, without the cases that claim nothing.
 func (p ClaimPath) Run(t *testing.T, open Open) {
-	run(t, open, func(name string) bool { return !idle[name] && !p.broker })
+	run(t, p.On(open), func(name string) bool { return !idle[name] && !p.broker })
+}
+
+// On returns open with the options of the path.
+func (p ClaimPath) On(open Open) Open {
+	return func(t *testing.T, o store.Options) *store.Store {
+		t.Helper()
+		return open(t, p.of(o))
+	}
+}
+
+func (p ClaimPath) of(o store.Options) store.Options {
+	o.PackFrom, o.Claims = p.Options.PackFrom, p.Options.Claims
+	return o
 }
 
 func run(t *testing.T, open Open, wanted func(name string) bool) {
 	for name := range idle {
-		if cases[name] == nil {
+		if cases[name] == nil && nodeCases[name] == nil {
 			t.Errorf("idle.txt has a line of no case: %s", name)
 		}
 	}
@@ -129,15 +142,21 @@ func run(t *testing.T, open Open, wanted func(name string) bool) {
 			t.Parallel()
 			b := newBench(t, open)
 			fn(b)
-			if idle[name] && b.tally.of("claimed") > 0 {
-				b.Error("the case claims: delete its line in storetest/idle.txt, or it is not run on all claim paths")
-			}
+			b.claimsNothing(name)
 		})
 	}
 	RunLeaser(t, func(t *testing.T) (job.Leaser, Admin) {
 		b := newBench(t, open)
 		return b.st, NewAdmin(b.st, b.clock)
 	})
+}
+
+// claimsNothing fails an idle case that claims.
+func (b *bench) claimsNothing(name string) {
+	b.Helper()
+	if idle[name] && b.tally.of("claimed") > 0 {
+		b.Error("the case claims: delete its line in storetest/idle.txt, or it is not run on all claim paths")
+	}
 }
 
 func newBench(t *testing.T, open Open) *bench {
