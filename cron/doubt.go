@@ -100,8 +100,8 @@ func (p *parser) wrongCount(words []word) error {
 	return e
 }
 
-// explainError adds to the error of field i what had been understood, and a whole expression that would work.
-func (p *parser) explainError(err error, words []word, i int) error {
+// explainError adds to the error of a field what had been understood, and a whole expression that would work.
+func (p *parser) explainError(err error, words []word) error {
 	e := refusal.As(err)
 	seen := make([]string, len(p.cols))
 	for n, c := range p.cols {

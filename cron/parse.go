@@ -191,7 +191,7 @@ func (p *parser) fields(words []word) (*Expr, error) {
 	for i, w := range words {
 		col, err := fields.Read(columns[i], w.text, w.pos)
 		if err != nil {
-			return nil, p.explainError(err, words, i)
+			return nil, p.explainError(err, words)
 		}
 		p.cols = append(p.cols, col)
 	}

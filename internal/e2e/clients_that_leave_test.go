@@ -29,7 +29,7 @@ import (
 )
 
 // leaves is the default number of requests that are cut on each database.
-const leaves = 6000
+const leaves = 3000
 
 // Clients of every route leave at any moment, with and without a token. Afterwards
 // every route answers, and no resource is held for the clients that left.

@@ -210,7 +210,7 @@ func (c Config) each() []check.Each[State, Act] {
 			}
 			return nil
 		}},
-		{Name: AboveMark, Holds: func(from State, act Act, to State) error {
+		{Name: AboveMark, Holds: func(from State, act Act, _ State) error {
 			switch {
 			case act.Verb != Fire:
 			case c.Loop && from.Schedule.When == Now && from.Schedule.RanNow:

@@ -165,7 +165,7 @@ func (s *Store) rollHour(ctx context.Context, at rolled, open time.Time) error {
 			return err
 		}
 	}
-	return s.writeRollups(ctx, rows, at, to)
+	return s.writeRollups(ctx, rows, to)
 }
 
 // pastEmpty returns the next hour to roll up after an hour without results. A day with rolled-up hours is completed first.
@@ -214,11 +214,11 @@ func (s *Store) rollDay(ctx context.Context, at rolled) error {
 	if err != nil {
 		return err
 	}
-	return s.writeRollups(ctx, rows, at, rolled{Hour: at.Hour, day: at.day.Add(base.OneDay)})
+	return s.writeRollups(ctx, rows, rolled{Hour: at.Hour, day: at.day.Add(base.OneDay)})
 }
 
 // writeRollups writes rows in parts, and the progress with the last part.
-func (s *Store) writeRollups(ctx context.Context, rows []rollupRow, from, to rolled) error {
+func (s *Store) writeRollups(ctx context.Context, rows []rollupRow, to rolled) error {
 	for {
 		part := rows[:min(len(rows), history.RollBatch)]
 		rows = rows[len(part):]

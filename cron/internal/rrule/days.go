@@ -27,7 +27,7 @@ func (r *rule) daysOf(y, m int) uint32 {
 		set &= r.yearDays(y, day1, n)
 	}
 	if r.week.used {
-		set &= r.weekNumbers(y, day1, n)
+		set &= r.weekNumbers(day1, n)
 	}
 	return set
 }
@@ -79,7 +79,7 @@ func (r *rule) yearDays(y int, day1 int64, n int) uint32 {
 
 // weekNumbers is BYWEEKNO. A week belongs to the year that holds four of its days (ISO 8601, with WKST as its first
 // day), so days around New Year can belong to the last week of the year before or the first of the year after.
-func (r *rule) weekNumbers(y int, day1 int64, n int) uint32 {
+func (r *rule) weekNumbers(day1 int64, n int) uint32 {
 	var set uint32
 	for d := 1; d <= n; {
 		monday := r.weekStart(day1 + int64(d-1))

@@ -26,7 +26,7 @@ type draft struct {
 func (d *draft) has(key string) bool { return d.parts[key].value != "" }
 
 // read takes the values in; it does not ask whether they fit together.
-func (d *draft) read(b *recurrence) error {
+func (d *draft) read() error {
 	f := d.parts["FREQ"]
 	i := slices.Index(freqNames, f.value)
 	if i < 0 {
@@ -350,7 +350,7 @@ func (b *recurrence) rrule(p ical.Property) error {
 	}
 	begin, given := b.begin()
 	d := draft{rule: &rule{start: begin.Wall, last: civil.None, until: civil.None, wkst: 1, steps: b.opts.Budget.Search}, parts: parts, date: begin.Date}
-	if err := d.read(b); err != nil {
+	if err := d.read(); err != nil {
 		return err
 	}
 	if d.date { // section 3.3.10: they "MUST be ignored" then

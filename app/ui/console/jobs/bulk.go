@@ -81,7 +81,7 @@ func (b bulk) selection() view.Selection {
 }
 
 // readBulk reads one from an address or a form.
-func readBulk(p *page, from url.Values) (bulk, error) {
+func readBulk(from url.Values) (bulk, error) {
 	v, ok := bulkVerbs[from.Get("do")]
 	if !ok {
 		return bulk{}, core.InvalidField("do", from.Get("do"), "is nothing that can be done to many jobs", "cancel or retry")
@@ -127,7 +127,7 @@ func jobsDryRun(p *page) error {
 	if err := p.Allow(access.ScopeOperate); err != nil {
 		return err
 	}
-	b, err := readBulk(p, p.R.URL.Query())
+	b, err := readBulk(p.R.URL.Query())
 	if err == nil && b.All() {
 		err = b.fix(p.Now)
 	}
@@ -164,7 +164,7 @@ func jobsDryRun(p *page) error {
 // jobsBulk runs the action batch by batch for a limited time, then shows its progress. The page sends the form again until all
 // is done.
 func jobsBulk(p *page) error {
-	b, err := readBulk(p, p.R.PostForm)
+	b, err := readBulk(p.R.PostForm)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ const completePatience = 2 * time.Second
 // Complete returns the completion of a word by list, which gets the typed part. Without a server there are no completions and
 // no error. A completion never opens a database, because that could migrate it.
 func (c *CLI) Complete(list func(ctx context.Context, s *Conn, part string) ([]Completed, error)) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, given []string, part string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, _ []string, part string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completePatience)
 		defer cancel()
 		l, err := c.config(cmd)

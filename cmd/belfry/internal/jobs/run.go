@@ -46,7 +46,7 @@ commands of a server that is not on this machine want --allow-commands.`,
 	cmd.Flags().SetInterspersed(false)
 	cmd.Flags().StringVar(&input, "input", "", "the whole input as JSON, instead of keys")
 	c.ConfigFlags(cmd.Flags(), "worker")
-	cmd.RunE = c.Verb(func(ctx context.Context, s *cli.Conn, cmd *cobra.Command, args []string) error {
+	cmd.RunE = c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
 		ns, err := s.OneNamespace()
 		if err != nil {
 			return err

@@ -33,7 +33,7 @@ func backfillStart(c *cli.CLI) *cobra.Command {
 --overlap allow, without waiting. Each job knows its nominal time, as always.
 The schedule's own plan goes on beside it.`,
 		Example: `  belfry backfill start nightly --from 2026-11-01 --to '2026-11-20 23:59' --only-missing`,
-		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, cmd *cobra.Command, args []string) error {
+		RunE: c.Verb(func(ctx context.Context, s *cli.Conn, _ *cobra.Command, args []string) error {
 			ns, err := s.OneNamespace()
 			if err != nil {
 				return err
