@@ -19,6 +19,10 @@ import (
 // cycleBatch bounds the cycles that begin in one transaction.
 const cycleBatch = 50
 
+// readyCycles is the condition of cycle jobs whose runs may begin.
+const readyCycles = `kind = 'cycle' and state = 'ready' and queue not in (select name from belfry.queues where paused_at > 0)
+	and (trigger <> 'cycle' or task_id not in (select r.task_id from belfry.cycle_runs r))`
+
 // StartCycles begins the cycles whose jobs are ready. It returns when the next run in progress exceeds its timeout, for
 // [Store.EndLateCycles]. A cycle has one run at a time: a second run is skipped, whatever its schedule. As a member of another
 // cycle it waits instead. Every node may call it at the same time. From then on the job of a cycle waits for its members: no
@@ -27,8 +31,7 @@ func (s *Store) StartCycles(ctx context.Context) (out job.Promoted, err error) {
 	err = s.write(ctx, "start cycles", func(c *Change) error {
 		out = job.Promoted{Now: c.Now}
 		rows, err := base.CollectInto(ctx, c.Tx, nil, jobs.ScanReady(nil), jobs.SelectReady+`
-			where kind = 'cycle' and state = 'ready' and queue not in (select name from belfry.queues where paused_at > 0)
-				and (trigger <> 'cycle' or task_id not in (select r.task_id from belfry.cycle_runs r))
+			where `+readyCycles+`
 			order by ready_at, id
 			limit $1 + 0`+s.SQL.SkipLocked("jobs"), cycleBatch)
 		if err != nil {
@@ -36,7 +39,10 @@ func (s *Store) StartCycles(ctx context.Context) (out job.Promoted, err error) {
 		}
 		deadline, _, err := base.First(ctx, c.Tx, base.ScanInt, `select deadline_at from belfry.cycle_runs order by deadline_at limit 1`)
 		out.NextAt = base.Instant(deadline)
-		if out.Jobs = len(rows); err != nil || out.Jobs == 0 {
+		if out.Jobs = len(rows); err == nil && out.Jobs == 0 {
+			out.NextAt, err = locks.SoonIfHeld(c.Change, `select id from belfry.jobs where `+readyCycles, out.NextAt)
+		}
+		if err != nil || out.Jobs == 0 {
 			return err
 		}
 		engine := job.WorkerState{WorkerInfo: job.WorkerInfo{Kinds: []task.Kind{task.KindCycle}}}

@@ -8,6 +8,7 @@ package locks
 
 import (
 	"slices"
+	"time"
 
 	"github.com/belfry-run/belfry/store/base"
 )
@@ -65,6 +66,22 @@ func (r Rows) Lock(c *base.Change) error {
 	}
 	_, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, r.query()+lock, r.Of)
 	return err
+}
+
+// Rest is the delay before the next look at rows that other transactions hold. Rows that come due meanwhile wait for it too.
+const Rest = 20 * time.Millisecond
+
+// SoonIfHeld returns when to look again after a read that skips locked rows has found none: after [Rest] if the query, which is
+// the same read without locks, finds a row, else at next. The transaction that holds the row may roll back, which wakes no loop.
+func SoonIfHeld(c *base.Change, query string, next time.Time) (time.Time, error) {
+	if !c.Base().Far { // SQLite has one writer
+		return next, nil
+	}
+	_, held, err := base.First(c.Ctx, c.Tx, base.ScanInt, query+` limit 1`)
+	if soon := c.Now.Add(Rest); err == nil && held && (next.IsZero() || next.After(soon)) {
+		next = soon
+	}
+	return next, err
 }
 
 // Cycles locks all cycles: one transaction at a time advances cycles and changes the timings of their members. Cycles that share

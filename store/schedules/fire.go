@@ -47,7 +47,7 @@ func (s *Store) FireDue(ctx context.Context) (out job.Fired, err error) {
 		begun = time.Now()
 		next, _, err := base.First(ctx, c.Tx, base.ScanInt, `select next_at from belfry.schedules where next_at > cast($1 as bigint) and next_at > 0 order by next_at limit 1`, from.After)
 		if out.NextAt = base.Instant(next); left && !out.NextAt.After(c.Now) {
-			out.NextAt = c.Now.Add(heldRest)
+			out.NextAt = c.Now.Add(locks.Rest)
 		}
 		from.Took += time.Since(begun)
 		c.Looked(&s.due, from, next)
@@ -55,9 +55,6 @@ func (s *Store) FireDue(ctx context.Context) (out job.Fired, err error) {
 	})
 	return out, err
 }
-
-// heldRest is the delay before the next look at schedules that were skipped. Schedules that come due meanwhile wait for it too.
-const heldRest = 20 * time.Millisecond
 
 // leaveHeld removes due schedules whose policy ends earlier runs, if another transaction is changing such a run. They fire in
 // the next pass. The other transaction may last long or wait for the schedule, so the rest of the batch does not wait for it.

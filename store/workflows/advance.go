@@ -12,6 +12,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/locks"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/workflow"
 )
@@ -321,7 +322,7 @@ func (c *Change) end(p *progress) error {
 		return err
 	} else if !free {
 		c.Wake(base.TopicEngine)
-		return c.save(p, base.Micros(p.now.Add(busyRetry)))
+		return c.save(p, base.Micros(p.now.Add(locks.Rest)))
 	}
 	settled := p.Run.End(p.plan)
 	p.EndedAt = p.now

@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"time"
-
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/jobs"
@@ -11,9 +9,6 @@ import (
 
 // A transition locks jobs first, and then all runs that it changes, in the order of their ids. To end a run it needs further
 // locks, and takes these only if no other transaction holds them.
-
-// busyRetry is the delay before the next look at a run whose job another transaction was changing.
-const busyRetry = 20 * time.Millisecond
 
 // lockRuns locks the runs that match where, with ids as its argument. The fixed order prevents deadlocks between two batches.
 func (c *Change) lockRuns(where string, ids []int64) ([]progress, error) {

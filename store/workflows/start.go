@@ -51,6 +51,9 @@ func (c *Change) setNow(p *progress) error {
 	return err
 }
 
+// readyRuns is the condition of workflow jobs whose runs may begin.
+const readyRuns = `kind = 'workflow' and state = 'ready' and queue not in (select name from belfry.queues where paused_at > 0)`
+
 // StartWorkflows begins the runs of workflows whose jobs are ready. It returns when [Store.WakeWorkflows] has to look at the
 // next run in progress. Every node may call it at the same time. From then on the job of a workflow waits for its steps: no
 // worker holds it, and no process keeps state of it.
@@ -58,7 +61,7 @@ func (s *Store) StartWorkflows(ctx context.Context) (out job.Promoted, err error
 	err = s.write(ctx, "start workflows", func(c *Change) error {
 		out = job.Promoted{Now: c.Now}
 		rows, err := base.CollectInto(ctx, c.Tx, nil, jobs.ScanReady(nil), jobs.SelectReady+`
-			where kind = 'workflow' and state = 'ready' and queue not in (select name from belfry.queues where paused_at > 0)
+			where `+readyRuns+`
 			order by ready_at, id
 			limit $1 + 0`+s.SQL.SkipLocked("jobs"), batch)
 		if err != nil {
@@ -66,7 +69,10 @@ func (s *Store) StartWorkflows(ctx context.Context) (out job.Promoted, err error
 		}
 		next, _, err := base.First(ctx, c.Tx, base.ScanInt, `select due_at from belfry.workflow_runs where due_at > 0 order by due_at limit 1`)
 		out.NextAt = base.Instant(next)
-		if out.Jobs = len(rows); err != nil || out.Jobs == 0 {
+		if out.Jobs = len(rows); err == nil && out.Jobs == 0 {
+			out.NextAt, err = locks.SoonIfHeld(c.Change, `select id from belfry.jobs where `+readyRuns, out.NextAt)
+		}
+		if err != nil || out.Jobs == 0 {
 			return err
 		}
 		// A clock that was set is followed first. A node that follows it meanwhile does not see uncommitted runs, and would not
@@ -204,7 +210,7 @@ func (s *Store) WakeWorkflows(ctx context.Context) (out job.Promoted, err error)
 			return err
 		}
 		if out.Jobs = len(runs) + asked; out.Jobs == 0 { // other transactions hold the runs
-			out.NextAt = c.Now.Add(busyRetry)
+			out.NextAt = c.Now.Add(locks.Rest)
 		}
 		// The run that has waited longest goes first: a run with heavy expressions leaves no room for the others.
 		slices.SortFunc(runs, func(a, b progress) int { return cmp.Compare(slices.Index(due, a.JobID), slices.Index(due, b.JobID)) })
