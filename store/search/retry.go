@@ -269,6 +269,11 @@ func (s *Store) RetryWorkflow(ctx context.Context, namespace string, id int64, r
 		if why, is := left[id]; is {
 			return core.Errorf(core.Conflict, "workflow run %d cannot be retried: %s", id, why)
 		}
+		if len(r.Input) > 0 { // what the job shows, and what a new job made from it gets
+			if _, err := c.Tx.Exec(ctx, `update belfry.jobs set input = $2 where id = $1`, id, base.JsonText(r.Input)); err != nil {
+				return err
+			}
+		}
 		note := r.Note
 		if r.From != "" {
 			note = strings.TrimPrefix(note+", from "+r.From, ", ")

@@ -315,6 +315,9 @@ func caseAWorkflowThatIsRetried(b *bench) {
 	want(b, "work of the new run", strings.Join(f.ran, " "), "b7 c e")
 	b.wantState(j.ID, job.Succeeded)
 	want(b, "retries", must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b).Run.Retries, 2)
+	want(b, "input of the job", string(must(b.st.Job(b.ctx, "default", j.ID))(b).Input), "[7]")
+	again := must(b.st.RunJobAgain(b.ctx, "default", j.ID, job.RunAgain{}))(b)
+	want(b, "input of a new job of it", string(again.Job.Input), "[7]")
 }
 
 func caseAWorkflowWaits(b *bench) {
