@@ -35,7 +35,7 @@ func Step[T any](ctx context.Context, name string, fn func(ctx context.Context) 
 	if err != nil {
 		return out, err
 	}
-	raw, err := b.Run(ctx, name, reflect.TypeFor[T]().String(), func() (json.RawMessage, error) {
+	fresh, err := b.Run(ctx, name, reflect.TypeFor[T]().String(), &out, func() (json.RawMessage, error) {
 		v, err := fn(ctx)
 		if err != nil {
 			return nil, err
@@ -47,11 +47,15 @@ func Step[T any](ctx context.Context, name string, fn func(ctx context.Context) 
 		return raw, nil
 	})
 	if err != nil {
-		return out, hopeless(err)
+		var none T
+		return none, hopeless(err)
+	}
+	if fresh == nil {
+		return out, nil
 	}
 	// Decode the JSON even if fn has just run, so that the first attempt sees the
 	// same value as later ones.
-	if err := json.Unmarshal(raw, &out); err != nil {
+	if err := json.Unmarshal(fresh, &out); err != nil {
 		return out, NoRetry(fmt.Errorf("result of step %q does not fit its type: %w", name, err))
 	}
 	return out, nil

@@ -280,6 +280,45 @@ func TestStepsAreNotMisused(t *testing.T) {
 	}
 }
 
+// A recorded result that the type of the handler no longer fits is a change of code: later attempts with the old code go on.
+func TestAResultThatTheHandlerCannotReadIsAChangeOfCode(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		attempts, ran := 0, 0
+		type order struct{ ID int }
+		id := f.steady("t", func(ctx context.Context) error {
+			if attempts++; attempts == 2 {
+				type order struct{ ID string } // the same name, other fields
+				got, err := worker.Step(ctx, "a", func(context.Context) (order, error) { ran++; return order{"x"}, nil })
+				if err == nil || got.ID != "" {
+					t.Errorf("%+v %v", got, err)
+				}
+				return nil
+			}
+			got, err := worker.Step(ctx, "a", func(context.Context) (order, error) { ran++; return order{7}, nil })
+			if attempts > 1 && (err != nil || got.ID != 7) {
+				t.Errorf("%+v %v", got, err)
+			}
+			if attempts == 1 {
+				return errors.New("again")
+			}
+			return err
+		})
+		f.runOnce()
+		pass(2 * time.Second)
+		f.runOnce()
+		if said := f.job(id).Error; !strings.Contains(said, `step 1 of job 1 is recorded as step "a" by attempt 1, and the handler cannot read its result as worker_test.order`) ||
+			!strings.Contains(said, "belfry job reset-steps 1 --from 'a'") {
+			t.Error(said)
+		}
+		pass(2 * time.Second)
+		f.runOnce()
+		f.wantState(id, job.Succeeded)
+		if ran != 1 || attempts != 3 {
+			t.Errorf("ran %d times in %d attempts", ran, attempts)
+		}
+	})
+}
+
 func TestARecordWithALostAnswerIsSentAgain(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		lost, ran := 0, 0

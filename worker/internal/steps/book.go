@@ -171,8 +171,9 @@ func (b *Book) next(name string, kind job.StepKind, typ string) (job.Step, bool,
 	return was, true, nil
 }
 
-// Run returns the recorded result of a step. Without a record it runs fn and records the result.
-func (b *Book) Run(ctx context.Context, name, typ string, fn func() (json.RawMessage, error)) (json.RawMessage, error) {
+// Run decodes the recorded result of a step into out, whose type is typ. Without a record it runs fn, records the result and
+// returns it for the caller to decode.
+func (b *Book) Run(ctx context.Context, name, typ string, out any, fn func() (json.RawMessage, error)) (fresh json.RawMessage, err error) {
 	if err := b.enter(ctx, name); err != nil {
 		return nil, err
 	}
@@ -181,16 +182,21 @@ func (b *Book) Run(ctx context.Context, name, typ string, fn func() (json.RawMes
 		return nil, err
 	}
 	was, there, err := b.next(name, job.StepRun, typ)
-	if err != nil || there {
-		return was.Result, err
+	switch {
+	case err != nil:
+		return nil, err
+	case there:
+		if err := json.Unmarshal(was.Result, out); err != nil {
+			return nil, b.changed(was, "the handler cannot read its result as %s: %v", typ, err)
+		}
+		return nil, nil
 	}
 	begun := time.Now()
-	result, err := fn()
-	if err != nil {
+	if fresh, err = fn(); err != nil {
 		return nil, err
 	}
-	_, err = b.save(ctx, job.NewStep{Name: name, Kind: job.StepRun, Type: typ, Result: result, Took: core.Duration(time.Since(begun))})
-	return result, err
+	_, err = b.save(ctx, job.NewStep{Name: name, Kind: job.StepRun, Type: typ, Result: fresh, Took: core.Duration(time.Since(begun))})
+	return fresh, err
 }
 
 // Sleep returns nil when d has passed since the sleep was recorded, and an [Asleep] before.
