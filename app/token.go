@@ -75,6 +75,9 @@ func WriteToken(path, secret string) error {
 	}
 	defer os.Remove(f.Name()) //nolint:errcheck // fails after the rename
 	_, err = f.WriteString(secret + "\n")
+	if err == nil { // a power cut could leave an empty file, and the database has only a hash of the token
+		err = f.Sync()
+	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
@@ -20,13 +21,20 @@ type Health struct {
 	Workers       int           `json:"workers" doc:"Living sessions"`
 	Zones         ZonesHealth   `json:"zones" doc:"Time zone data of this node"`
 	Full          bool          `json:"full,omitempty" doc:"The disk of the database had no room for what this node was to write within the last 15 s"`
-	ReadOnly      bool          `json:"read_only,omitempty" doc:"The database refused what this node was to write within the last 15 s, because it is a standby or set to read only"`
+	ReadOnly      bool          `json:"read_only,omitempty" doc:"The database refused what this node was to write within the last 15 s, because it is a standby, or it, its file or its disk is set to read only"`
+	DiskFails     bool          `json:"disk_fails,omitempty" doc:"The disk of the database failed what this node was to write within the last 15 s"`
 }
 
 // Room returns the check of whether the database takes writes.
 func (h Health) Room() core.Check {
 	if h.Full {
 		return core.Check{Name: "database", Detail: "its disk is full, and nothing can be written", Fix: "make room on the disk of the database"}
+	}
+	if h.DiskFails {
+		return core.Check{Name: "database", Detail: "its disk fails, and writes are refused", Fix: "check the disk, the permissions of the file and the log of the kernel"}
+	}
+	if h.ReadOnly && strings.HasPrefix(h.Database, "sqlite") {
+		return core.Check{Name: "database", Detail: "it takes no writes: its file or its disk is read-only", Fix: "make the file writable, and mount its disk for writing: after errors of the disk, check that first"}
 	}
 	if h.ReadOnly {
 		return core.Check{Name: "database", Detail: "it takes no writes: it is a standby, or set to read only", Fix: "point the address at the primary, or add target_session_attrs=read-write"}

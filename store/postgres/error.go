@@ -44,7 +44,7 @@ func translateState(err error, pg *pgconn.PgError) error {
 	case pg.Code == "57014":
 		return coded(core.Unavailable, err, "the database has canceled a statement: "+pg.Message, "raise statement_timeout of its role, or see who canceled it")
 	case pg.Code == "25006", pg.Code == "XX000" && strings.Contains(pg.Message, "during recovery"):
-		return base.ReadOnly(err)
+		return base.ReadOnly(err, "it is a standby, or set to read only", "it is tried again; with several hosts in the address, add target_session_attrs=read-write")
 	case pg.Code == "53100":
 		return base.NoRoom(err)
 	case noConnection(pg):

@@ -22,8 +22,10 @@ func translate(err error) error {
 		return coded(core.Unavailable, err, "the database is busy", "another program holds a transaction on the file open")
 	case sqlite3.SQLITE_FULL:
 		return base.NoRoom(err)
-	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
-		return coded(core.Unavailable, err, "the database file cannot be read or written", "check the disk and the file's permissions")
+	case sqlite3.SQLITE_READONLY:
+		return base.ReadOnly(err, "its file or its disk is read-only", "it is tried again; make the file writable, and mount its disk for writing: after errors of the disk, check that first")
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
+		return coded(core.Unavailable, base.DiskFails(err), "the database file cannot be read or written", "check the disk and the file's permissions")
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return coded(core.Unavailable, fmt.Errorf("%w: %w", core.ErrDamaged, err), "the database file is damaged or is no SQLite file", "restore a backup")
 	}
@@ -35,7 +37,7 @@ func translate(err error) error {
 func ofCommit(err error) error {
 	var e *sqlite.Error
 	if errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_IOERR {
-		return base.OutcomeUnknown(err)
+		return base.OutcomeUnknown(base.DiskFails(err))
 	}
 	return err
 }

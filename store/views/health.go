@@ -25,7 +25,7 @@ func (s *Store) Health(ctx context.Context) (h view.Health, err error) {
 	if h.Now, err = s.Now(ctx); err != nil {
 		return h, err
 	}
-	h.Full, h.ReadOnly = s.Refuses()
+	h.Full, h.ReadOnly, h.DiskFails = s.Refuses()
 	h.Wakeups, h.Zones = s.DB().Wakeups().Mode(), s.zones.ZonesHealth()
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
 		oldest, _, err := base.First(ctx, tx, base.ScanInt, `select next_at from belfry.schedules where next_at > 0 order by next_at limit 1`)
