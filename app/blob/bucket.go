@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/belfry-run/belfry/app/internal/awsfault"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/exchange"
 	"github.com/belfry-run/belfry/internal/signed"
@@ -68,6 +70,7 @@ func OpenBucket(ctx context.Context, place Place, o Options) (*Bucket, error) {
 	if settings.HTTPClient == nil {
 		settings.HTTPClient = awshttp.NewBuildableClient()
 	}
+	carrier := awsfault.Carrier(settings)
 	settings.HTTPClient = bounded{settings.HTTPClient}
 	client := s3.NewFromConfig(settings, func(so *s3.Options) { place.apply(so, place.Endpoint) })
 	outside := s3.NewFromConfig(settings, func(so *s3.Options) {
@@ -75,7 +78,7 @@ func OpenBucket(ctx context.Context, place Place, o Options) (*Bucket, error) {
 	})
 	return &Bucket{
 		place: place, options: o, client: client,
-		inner: s3.NewPresignClient(client), public: s3.NewPresignClient(outside), outside: outside, sender: newSender(), within: askWithin,
+		inner: s3.NewPresignClient(client), public: s3.NewPresignClient(outside), outside: outside, sender: signed.Client(carrier), within: askWithin,
 	}, nil
 }
 
@@ -98,27 +101,31 @@ const askWithin = time.Minute
 func (b *Bucket) ask(ctx context.Context, doing, digest string, how func(context.Context) error) error {
 	asking, cancel := context.WithTimeout(ctx, b.within)
 	defer cancel()
-	err := how(asking)
+	var last lastTry
+	err := how(context.WithValue(asking, lastTry{}, &last))
+	if errors.Is(err, context.DeadlineExceeded) && last.err != nil { // the time ended between two tries
+		return b.fault(doing, digest, last.err)
+	}
 	if err != nil && ctx.Err() == nil && asking.Err() != nil {
 		return core.Errorf(core.Unavailable, "%s: the service did not answer within %s", doing, core.Duration(b.within)).WithHint(bucketHint)
 	}
 	return b.fault(doing, digest, err)
 }
 
-// newSender returns a client that follows no redirects: the body is already
-// sent, and the signature is for another host.
-func newSender() *http.Client {
-	return &http.Client{
-		Transport:     exchange.Transport{RoundTripper: http.DefaultTransport.(*http.Transport).Clone()},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
-
 // bounded is an HTTP client for the AWS SDK whose calls end with their context.
 type bounded struct{ aws.HTTPClient }
 
+// lastTry has the error of the last of several tries of a call, unless the end of the call ended it.
+type lastTry struct{ err error }
+
 // Do implements [aws.HTTPClient].
-func (b bounded) Do(r *http.Request) (*http.Response, error) { return exchange.RoundTrip(b, r) }
+func (b bounded) Do(r *http.Request) (*http.Response, error) {
+	answer, err := exchange.RoundTrip(b, r)
+	if last, is := r.Context().Value(lastTry{}).(*lastTry); is && r.Context().Err() == nil {
+		last.err = err
+	}
+	return answer, err
+}
 
 // RoundTrip sends a request with the inner client.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) { return b.HTTPClient.Do(r) }
@@ -199,6 +206,9 @@ func (b *Bucket) Put(ctx context.Context, up Upload, r io.Reader) error {
 		}
 	}
 	err = signed.Send(ctx, b.sender, to, body)
+	if signed.IsUntrusted(err) {
+		return core.Errorf(core.Unavailable, "the artifact cannot be kept: %w", err).WithHint(reachHint)
+	}
 	switch core.CodeOf(err) {
 	case core.Forbidden, core.NotFound: // not a fault of the caller
 		return core.Errorf(core.Unavailable, "the artifact cannot be kept: %w", err).WithHint(bucketHint)

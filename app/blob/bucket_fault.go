@@ -12,7 +12,7 @@ import (
 const bucketHint = "check the bucket, its region, the credentials and what they allow: s3:GetObject, s3:PutObject, s3:DeleteObject, s3:ListBucket"
 
 // reachHint is for a service that gave no answer, or was not asked for lack of credentials.
-const reachHint = "check the endpoint, its certificate, the network, and that this node has credentials: a private authority must be one that the system of the node trusts (SSL_CERT_FILE)"
+const reachHint = "check the endpoint, its certificate, the network, and that this node has credentials: name a private authority with AWS_CA_BUNDLE, or add it to those of the system"
 
 // fault translates an error of the SDK, by status and code, never by text. With
 // a digest, 404 means a missing artifact, not a missing bucket; the answer to

@@ -4,6 +4,7 @@ package signed
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -98,8 +99,17 @@ func unsent(err error) error {
 	if errors.As(err, &ours) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return core.Errorf(core.Unavailable, "the artifact cannot be sent: %w", err).
-		WithHint("check the network, and whether a proxy between limits the size or the time of uploads")
+	cannot := core.Errorf(core.Unavailable, "the artifact cannot be sent: %w", err)
+	if IsUntrusted(err) {
+		return cannot.WithHint("name the authority of its certificate with ca_file, or add it to those of the system")
+	}
+	return cannot.WithHint("check the network, and whether a proxy between limits the size or the time of uploads")
+}
+
+// IsUntrusted reports that the certificate of a storage was not trusted.
+func IsUntrusted(err error) bool {
+	var untrusted *tls.CertificateVerificationError
+	return errors.As(err, &untrusted)
 }
 
 // refusal returns the error of a storage that did not accept an artifact.

@@ -1,11 +1,14 @@
 // Package awsfault reads errors of the AWS SDK, by status and code, never by
-// text. The bucket of artifacts and the broker SQS share it.
+// text, and makes transports that trust whom the SDK trusts. The bucket of
+// artifacts and the broker SQS share it.
 package awsfault
 
 import (
 	"errors"
+	"net/http"
 	"net/url"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 )
@@ -21,6 +24,16 @@ func Answered(err error) (status int, code string) {
 		code = fault.ErrorCode()
 	}
 	return status, code
+}
+
+// Carrier returns a transport for a client of our own beside that of the SDK. It trusts the same authorities, such as those of
+// AWS_CA_BUNDLE.
+func Carrier(settings aws.Config) *http.Transport {
+	carrier := http.DefaultTransport.(*http.Transport).Clone()
+	if sdk, is := settings.HTTPClient.(*awshttp.BuildableClient); is {
+		carrier.TLSClientConfig = sdk.GetTransport().TLSClientConfig
+	}
+	return carrier
 }
 
 // Bare returns the error of a call without an answer, without the address of the call.

@@ -27,6 +27,7 @@ import (
 	api "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/belfry-run/belfry/app/internal/awsfault"
 	"github.com/belfry-run/belfry/app/transport"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/exchange"
@@ -85,7 +86,7 @@ func Open(ctx context.Context, place Place, o Options) (*Queue, error) {
 	if err != nil {
 		return nil, core.Errorf(core.Invalid, "the settings of the AWS tools cannot be read: %w", err)
 	}
-	carrier := http.DefaultTransport.(*http.Transport).Clone()
+	carrier := awsfault.Carrier(settings)
 	client := api.NewFromConfig(settings, func(so *api.Options) {
 		so.HTTPClient = &http.Client{Transport: exchange.Transport{RoundTripper: carrier}} // without a timeout: a receive waits, and each call has a context
 		if place.Endpoint != "" {
