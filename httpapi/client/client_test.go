@@ -224,7 +224,8 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 				_, err := c.SendSignal(ctx, "default", 7, workflow.Signal{Name: "go", ID: "a"})
 				return err
 			}, core.Unknown, 3, "repeat the same request"},
-			"finish": {func() error { _, err := c.Finish(ctx, "s", make([]job.Finish, 1)); return err }, core.Unknown, 3, "repeat the same request"},
+			"signal to a job": {func() error { _, err := c.SignalJob(ctx, "default", 7, job.Signal{Name: "go"}); return err }, core.Unknown, 3, "repeat the same request"},
+			"finish":          {func() error { _, err := c.Finish(ctx, "s", make([]job.Finish, 1)); return err }, core.Unknown, 3, "repeat the same request"},
 		} {
 			switch at {
 			case nobody:

@@ -69,9 +69,10 @@ func (c JobCalls) JobSteps(ctx context.Context, namespace string, id int64) ([]j
 	return items[job.Step](ctx, c.server, numbered("jobs", id, "steps"), words("namespace", namespace))
 }
 
-// SignalJob implements [httpapi.Jobs].
-func (c JobCalls) SignalJob(ctx context.Context, namespace string, id int64, sig job.Signal) (job.SentSignal, error) {
-	return put[job.SentSignal](ctx, c.server, http.MethodPost, numbered("jobs", id, "signals"), words("namespace", namespace), sig)
+// SignalJob implements [httpapi.Jobs]. It is repeated if the server cannot be reached, because the first signal of a name counts.
+func (c JobCalls) SignalJob(ctx context.Context, namespace string, id int64, sig job.Signal) (sent job.SentSignal, err error) {
+	err = c.server.do(ctx, ask{method: http.MethodPost, path: numbered("jobs", id, "signals"), query: words("namespace", namespace), body: sig, again: true}, &sent)
+	return sent, err
 }
 
 // ResetSteps implements [httpapi.Jobs].
