@@ -176,6 +176,9 @@ func (a *App) startStore(ctx context.Context) error {
 		return err
 	}
 	a.store = st
+	if _, err := a.compareClocks(ctx); err != nil {
+		a.log.Warn("cannot compare clocks", "error", err)
+	}
 	a.onStop("store", func(context.Context) error { return errors.Join(st.Close(), a.artifacts.Close()) })
 	if err := a.checkArtifacts(ctx); err != nil {
 		return err
@@ -255,13 +258,22 @@ func (a *App) startClock(context.Context) error {
 	return nil
 }
 
+// compareClocks measures the skew, which links to artifacts follow.
+func (a *App) compareClocks(ctx context.Context) (time.Duration, error) {
+	skew, err := a.store.DB().Skew(ctx)
+	if err == nil && a.artifacts != nil {
+		a.artifacts.skew.Store(int64(skew))
+	}
+	return skew, err
+}
+
 func (a *App) checkClock(ctx context.Context) {
 	if h, err := a.store.Health(ctx); err == nil {
 		if quiet := h.Quiet(); !quiet.OK {
 			a.log.Warn("clock was set back; planned times and checks of monitors that ran before are quiet", "until", h.QuietUntil, "way_out", quiet.Fix)
 		}
 	}
-	skew, err := a.store.DB().Skew(ctx)
+	skew, err := a.compareClocks(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		a.log.Warn("cannot compare clocks", "error", err)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/belfry-run/belfry/app/blob"
@@ -27,6 +28,7 @@ import (
 type Artifacts struct {
 	address string // in the syntax of package blob
 	options blob.Options
+	skew    atomic.Int64 // of this node's clock to that of the database, which decides when links end
 
 	mu   sync.Mutex
 	open map[string]blob.Store // by namespace
@@ -55,7 +57,9 @@ func NewArtifacts(c config.Config, logger *slog.Logger) *Artifacts {
 	if address == "" {
 		return nil
 	}
-	return &Artifacts{address: address, options: blob.Options{Logger: logger, MaxSize: task.MaxArtifact}, trying: make(chan struct{}, 1)}
+	a := &Artifacts{address: address, trying: make(chan struct{}, 1)}
+	a.options = blob.Options{Logger: logger, MaxSize: task.MaxArtifact, Now: func() time.Time { return time.Now().Add(-time.Duration(a.skew.Load())) }}
+	return a
 }
 
 // folder returns the path of the folder that holds artifacts, or "".

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/belfry-run/belfry/core"
@@ -24,6 +25,9 @@ type Options struct {
 	// KeepFree is how many bytes a folder leaves free on its disk, which it may
 	// share with the database. Default: 128 MiB. Negative: none.
 	KeepFree int64
+	// Now is the clock of the links of a folder. Nodes that share a folder need one clock, such as that of their database.
+	// Default: that of this machine.
+	Now func() time.Time
 	// Logger logs errors of a folder's handler. Default: none.
 	Logger *slog.Logger
 }
@@ -48,6 +52,9 @@ func (o Options) filled() (Options, error) {
 	}
 	if o.KeepFree == 0 {
 		o.KeepFree = defaultKeepFree
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -97,7 +97,7 @@ type link struct {
 }
 
 func (f *Folder) sign(l link, expires time.Duration) SignedRequest {
-	until := time.Now().Add(expires)
+	until := f.options.Now().Add(expires)
 	l.expires = until.Unix()
 	query := url.Values{"expires": {strconv.FormatInt(l.expires, 10)}, "signature": {hex.EncodeToString(f.mac(l))}}
 	if l.method == http.MethodPut {
@@ -121,7 +121,7 @@ func (f *Folder) permitted(r *http.Request) (link, error) {
 	if err != nil || !hmac.Equal(mac, f.mac(l)) {
 		return link{}, core.Errorf(core.Forbidden, "this link is not valid for this request")
 	}
-	if time.Now().Unix() >= l.expires {
+	if f.options.Now().Unix() >= l.expires {
 		return link{}, core.Errorf(core.Forbidden, "this link has expired: ask for a new one")
 	}
 	return l, nil
