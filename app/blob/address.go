@@ -47,6 +47,10 @@ func (o Options) filled() (Options, error) {
 	if o.MaxSize < 0 {
 		return o, core.InvalidField("max_size", strconv.FormatInt(o.MaxSize, 10), "is negative", "")
 	}
+	return o.withDefaults(), nil
+}
+
+func (o Options) withDefaults() Options {
 	if o.MaxSize == 0 {
 		o.MaxSize = DefaultMaxSize
 	}
@@ -59,7 +63,7 @@ func (o Options) filled() (Options, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return o, nil
+	return o
 }
 
 // addressHint shows both forms of an address.

@@ -5,6 +5,7 @@ package blob_test
 import (
 	"bytes"
 	"crypto/rand"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 	"github.com/belfry-run/belfry/app/blob"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/signed"
+	"github.com/belfry-run/belfry/task"
 )
 
 // smallDisk is set in the process that sees a small disk at its value.
@@ -49,6 +51,8 @@ func onSmallDisk(t *testing.T, dir string) {
 	big, small := make([]byte, 3<<20), make([]byte, 1<<20)
 	_, _ = rand.Read(big) // never fails
 	err := s.Put(t.Context(), announce(big), bytes.NewReader(big))
+	wantCode(t, err, core.Unavailable)
+	err = blob.NewSpool(dir, blob.Options{KeepFree: -1}).Receive(t.Context(), bytes.NewReader(big), func(io.ReaderAt, task.Artifact) error { return nil })
 	wantCode(t, err, core.Unavailable)
 	to, err := s.SignPut(t.Context(), announce(big), time.Minute)
 	must(t, err)

@@ -3,7 +3,7 @@ package blob
 import "time"
 
 // Hurry makes a folder wait for a client no longer than this.
-func (f *Folder) Hurry(d time.Duration) { f.patience = d }
+func (f *Folder) Hurry(d time.Duration) { f.pace.Patience = d }
 
 // Busy takes all places for uploads.
 func (f *Folder) Busy() {
@@ -23,3 +23,6 @@ const Abandoned = abandoned
 
 // Hurry makes a bucket ask its service no longer than this.
 func (b *Bucket) Hurry(d time.Duration) { b.within = d }
+
+// MaxSpools is how many uses a spool has at once.
+const MaxSpools = maxSpools

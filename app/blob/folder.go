@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/belfry-run/belfry/app/internal/pace"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/task"
 )
@@ -35,9 +36,7 @@ type Folder struct {
 	coming  chan struct{} // one slot for each upload in progress
 	swept   atomic.Int64  // when tmp was last swept, in Unix seconds
 
-	// Limits of a connection; tests lower them.
-	patience time.Duration // for the next piece
-	slowest  int64         // minimum average rate of a transfer, in bytes per second
+	pace pace.Limits // of a connection; tests lower them
 }
 
 const (
@@ -74,7 +73,7 @@ func OpenFolder(path string, o Options) (*Folder, error) {
 	}
 	f := &Folder{
 		root: root, path: path, options: o, log: o.Logger, coming: make(chan struct{}, maxComing),
-		patience: 30 * time.Second, slowest: 32 << 10,
+		pace: pace.Default,
 	}
 	if err := f.prepare(); err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare the folder of artifacts: %w", err), root.Close())
@@ -193,7 +192,7 @@ func (f *Folder) Check(ctx context.Context) error {
 	if _, err := f.root.Stat(shardRoot); err != nil {
 		return core.Errorf(core.Unavailable, "the folder of artifacts cannot be read: %w", err)
 	}
-	return f.room(0)
+	return room(f.path, f.options.KeepFree, 0)
 }
 
 // Close closes the folder.

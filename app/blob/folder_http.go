@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -45,7 +44,7 @@ func (f *Folder) hurry(w http.ResponseWriter, r *http.Request) error {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
-	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(f.patience)); err != nil {
+	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(f.pace.Patience)); err != nil {
 		return fmt.Errorf("limit the time of a request: %w", err)
 	}
 	return nil
@@ -76,7 +75,7 @@ func (f *Folder) take(w http.ResponseWriter, r *http.Request) error {
 	default:
 		return errBusy
 	}
-	body, err := f.paced(w, r.Body, up.Size)
+	body, err := f.pace.Body(w, r.Body, up.Size)
 	if err != nil {
 		return err
 	}
@@ -102,7 +101,7 @@ func (f *Folder) give(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return missing(l.digest, err)
 	}
-	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(f.longest(info.Size()))); err != nil {
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(f.pace.Longest(info.Size()))); err != nil {
 		return fmt.Errorf("limit the time of an answer: %w", err)
 	}
 	// An uploaded file may not act as a page of this server.
@@ -112,39 +111,6 @@ func (f *Folder) give(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("ETag", `"`+l.digest+`"`)
 	http.ServeContent(w, r, "", time.Time{}, file)
 	return nil
-}
-
-// longest is the time limit of a transfer of so many bytes.
-func (f *Folder) longest(size int64) time.Duration {
-	return f.patience + time.Duration(size/f.slowest)*time.Second
-}
-
-// paced limits the time of a client, for each piece and for the whole transfer.
-// The answer has a time limit of its own after that.
-func (f *Folder) paced(w http.ResponseWriter, body io.Reader, size int64) (io.Reader, error) {
-	p := &paced{r: body, control: http.NewResponseController(w), patience: f.patience, end: time.Now().Add(f.longest(size))}
-	if err := p.control.SetWriteDeadline(p.end.Add(f.patience)); err != nil {
-		return nil, fmt.Errorf("limit the time of an upload: %w", err)
-	}
-	return p, nil
-}
-
-type paced struct {
-	r        io.Reader
-	control  *http.ResponseController
-	patience time.Duration
-	end      time.Time
-}
-
-func (p *paced) Read(b []byte) (int, error) {
-	deadline := time.Now().Add(p.patience)
-	if deadline.After(p.end) {
-		deadline = p.end
-	}
-	if err := p.control.SetReadDeadline(deadline); err != nil {
-		return 0, fmt.Errorf("limit the time of an upload: %w", err)
-	}
-	return p.r.Read(b)
 }
 
 // Errors of HTTP alone.

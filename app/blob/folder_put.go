@@ -41,7 +41,7 @@ func (f *Folder) receive(ctx context.Context, up Upload, r io.Reader) (err error
 		}
 	}()
 	f.sweepSometimes(time.Now())
-	if err := f.room(up.Size); err != nil {
+	if err := room(f.path, f.options.KeepFree, up.Size); err != nil {
 		return err
 	}
 	name := coming + "/" + rand.Text()
@@ -70,17 +70,16 @@ func (f *Folder) receive(ctx context.Context, up Upload, r io.Reader) (err error
 	return kept(f.syncDir(shardRoot + "/" + up.Digest[:2]))
 }
 
-// room refuses an upload that would fill the disk, which the folder may share
-// with the database.
-func (f *Folder) room(size int64) error {
-	if f.options.KeepFree < 0 {
+// room refuses an upload that would fill the disk of a folder, which may have the database too.
+func room(dir string, keepFree, size int64) error {
+	if keepFree < 0 {
 		return nil
 	}
-	free, known := freeBytes(f.path)
-	if !known || free-size >= f.options.KeepFree {
+	free, known := freeBytes(dir)
+	if !known || free-size >= keepFree {
 		return nil
 	}
-	return full(fmt.Errorf("%d bytes are free, %d are to stay free: %w", free, f.options.KeepFree, errFull))
+	return full(fmt.Errorf("%d bytes are free, %d are to stay free: %w", free, keepFree, errFull))
 }
 
 // errFull is the error of a full disk.

@@ -470,6 +470,15 @@ func (c Config) StateFolder(node bool) (string, error) {
 	return filepath.Join(dir, "belfry"), nil
 }
 
+// UploadFolder returns the folder of a node for files while they arrive. Without a state folder, it is one for temporary files.
+func (c Config) UploadFolder() string {
+	dir, err := c.StateFolder(true)
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "uploads")
+}
+
 // IsLoopback reports whether an address with a port can be reached from this
 // machine only.
 func IsLoopback(hostport string) bool {

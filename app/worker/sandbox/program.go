@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/belfry-run/belfry/app/worker/sandbox/internal/isolation"
+	"github.com/belfry-run/belfry/core"
 )
 
 // Program describes a program by its first bytes.
@@ -50,6 +51,19 @@ func Inspect(r io.ReaderAt) (Program, error) {
 		return inspectScript(head)
 	}
 	return Program{}, unfit("%s", somethingElse(head))
+}
+
+// Compiled returns the architecture of a compiled program. Another file is [core.Invalid].
+func Compiled(r io.ReaderAt) (arch string, err error) {
+	p, err := Inspect(r)
+	var unfit *Unfit
+	switch {
+	case errors.As(err, &unfit):
+		return "", core.Errorf(core.Invalid, "the file is not a program for Linux: %s", unfit.Reason)
+	case err == nil && p.Arch == "":
+		return "", core.Errorf(core.Invalid, "the file is a script for %s, and programs are compiled", p.Loader).WithHint("run it as a task of kind command")
+	}
+	return p.Arch, err
 }
 
 // somethingElse names file types that people upload by mistake.
