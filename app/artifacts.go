@@ -26,6 +26,8 @@ import (
 // name of an artifact is namespace/digest. A blob store is opened on first use,
 // so that a namespace without artifacts has no folder.
 type Artifacts struct {
+	*blob.Spool // for files whose digest is not known
+
 	address string // in the syntax of package blob
 	options blob.Options
 	skew    atomic.Int64 // of this node's clock to that of the database, which decides when links end
@@ -59,6 +61,7 @@ func NewArtifacts(c config.Config, logger *slog.Logger) *Artifacts {
 	}
 	a := &Artifacts{address: address, trying: make(chan struct{}, 1)}
 	a.options = blob.Options{Logger: logger, MaxSize: task.MaxArtifact, Now: func() time.Time { return time.Now().Add(-time.Duration(a.skew.Load())) }}
+	a.Spool = blob.NewSpool(c.UploadFolder(), a.options)
 	return a
 }
 
@@ -78,9 +81,9 @@ func (a *Artifacts) folder() string {
 func (a *Artifacts) IsFolder() bool { return a.folder() != "" }
 
 // Origin returns the scheme and host of links to an external service. It is
-// empty if the node serves the links, or stores no artifacts.
+// empty if the node serves the links.
 func (a *Artifacts) Origin(ctx context.Context) (string, error) {
-	if a == nil || a.IsFolder() {
+	if a.IsFolder() {
 		return "", nil
 	}
 	st, err := a.part(ctx, core.DefaultNamespace)
@@ -183,8 +186,7 @@ func (a *Artifacts) Verify(ctx context.Context, name string, size int64) error {
 	return blob.Verify(ctx, st, blob.Upload{Digest: digest, Size: size})
 }
 
-// Put stores bytes without a link, for a command that works on the database
-// directly.
+// Put stores bytes without a link.
 func (a *Artifacts) Put(ctx context.Context, name string, size int64, r io.Reader) error {
 	st, digest, err := a.named(ctx, name)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/app/httpapi"
 	"github.com/belfry-run/belfry/app/ui/console"
+	"github.com/belfry-run/belfry/app/worker/sandbox"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/client"
 	"github.com/belfry-run/belfry/httpapi/wire"
@@ -27,7 +28,7 @@ func (a *App) console(s *httpapi.Server) (http.Handler, error) {
 		return nil, err
 	}
 	calls := unsaved{s.Transport()}
-	c, err := console.New(console.Options{
+	o := console.Options{
 		API: func(token string) (console.API, error) {
 			// The address is a placeholder: no call leaves the process.
 			client, err := client.New("http://localhost", token, client.Options{Transport: calls, UserAgent: "belfry console"})
@@ -35,8 +36,12 @@ func (a *App) console(s *httpapi.Server) (http.Handler, error) {
 		},
 		Sessions: a.store, Status: httpapi.StatusOf, Logger: a.log, Version: a.opt.Version, PublicURL: a.opt.PublicURL,
 		TokenFile: a.localTokenFile, Redeem: a.redeem, Limits: a.opt.WebLimits(), Provider: provider, Tokens: a.store, Network: httpapi.NetworkOf,
-		Uploads: a.artifacts.Origin, ReadDefinition: readDefinition, WriteDefinition: writeDefinition, PlaceDefinition: placeDefinition,
-	})
+		Inspect: sandbox.Compiled, ReadDefinition: readDefinition, WriteDefinition: writeDefinition, PlaceDefinition: placeDefinition,
+	}
+	if a.artifacts != nil {
+		o.Uploads = a.artifacts
+	}
+	c, err := console.New(o)
 	if err != nil {
 		return nil, err
 	}

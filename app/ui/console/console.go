@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -46,11 +47,10 @@ type Options struct {
 	// https://example.com/belfry. All links begin with its path. Default:
 	// links begin at the root, and commands name the address that was asked.
 	PublicURL string
-	// Uploads answers the origin that uploaded bytes go to, such as
-	// https://bucket.s3.eu-central-1.amazonaws.com, or nothing if that is the
-	// node's own. Pages that upload may send there, and no other page. Default:
-	// nothing.
-	Uploads func(ctx context.Context) (origin string, err error)
+	// Uploads is the store of uploaded bytes. Pages that upload may send to its origin, and no other page. Default: none.
+	Uploads frame.Uploads
+	// Inspect returns the architecture of a program, or why it is none. It must be given with Uploads.
+	Inspect func(file io.ReaderAt) (arch string, err error)
 	// ReadDefinition reads a definition as people write it, such as YAML, into v, a pointer to a struct. Its faults are of
 	// the field "definition". WriteDefinition writes one. Default: JSON. PlaceDefinition says where the fields of an error stand
 	// in a text, which it reads into v. Default: nowhere.
@@ -83,7 +83,8 @@ type Console struct {
 	mux     *http.ServeMux
 	handler http.Handler
 	streams atomic.Int64
-	forms   *memory.Shares // memory of the forms of people
+	forms   *memory.Shares  // memory of the forms of people
+	uploads map[string]bool // patterns of forms with a file that their handlers read
 
 	refusals *rate.Limiter // of sign-ins through the provider that the log warns of
 
@@ -117,7 +118,7 @@ func New(o Options) (*Console, error) {
 		o.Network = func(context.Context) netip.Prefix { return netip.Prefix{} }
 	}
 	if o.Uploads == nil {
-		o.Uploads = func(context.Context) (string, error) { return "", nil }
+		o.Uploads = frame.NoUploads{}
 	}
 	if o.ReadDefinition == nil || o.WriteDefinition == nil {
 		o.ReadDefinition, o.WriteDefinition = forms.ReadJSON, forms.WriteJSON
@@ -128,8 +129,8 @@ func New(o Options) (*Console, error) {
 	readAssets()
 	o.Limits = o.Limits.WithDefaults()
 	o.MaxStreams = core.Or(o.MaxStreams, maxStreams)
-	c := &Console{opt: o, log: o.Logger, mux: http.NewServeMux(), refusals: newRefusals(), forms: memory.New(), site: &frame.Site{
-		Log: o.Logger, Version: o.Version, Now: o.Now, Status: o.Status, Uploads: o.Uploads, Assets: readAssets,
+	c := &Console{opt: o, log: o.Logger, mux: http.NewServeMux(), uploads: map[string]bool{}, refusals: newRefusals(), forms: memory.New(), site: &frame.Site{
+		Log: o.Logger, Version: o.Version, Now: o.Now, Status: o.Status, Uploads: o.Uploads, Inspect: o.Inspect, Assets: readAssets,
 		ReadDefinition: o.ReadDefinition, WriteDefinition: o.WriteDefinition, PlaceDefinition: o.PlaceDefinition,
 	}}
 	if o.PublicURL != "" {

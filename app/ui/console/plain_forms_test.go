@@ -91,7 +91,7 @@ var plainForms = []plainForm{
 func TestEveryFormWithoutScripts(t *testing.T) {
 	t.Parallel()
 	s := filledSite(t)
-	beside := []string{"POST /programs/-new"} // whose file needs a script, or the command that the page shows
+	beside := []string{"POST /programs/-new"} // with its file: TestProgramIsUploadedWithoutScripts
 	for _, pattern := range console.Forms() {
 		if path := strings.TrimPrefix(pattern, "POST "); !strings.HasSuffix(path, "/-new") && !strings.HasSuffix(path, "/edit") || slices.Contains(beside, pattern) {
 			continue

@@ -183,8 +183,13 @@ func TestProgramGoesToABucketElsewhere(t *testing.T) {
 	b.Events = nil
 	s.sends(b, "button.main", "Saved program far", "uploaded", digest(program))
 
-	// Pages that upload may send there, and no other.
 	v := s.visitor(s.admin)
+	plain := runnable("without scripts")
+	if status, page := v.sendFile(must2(v.get("/programs/-new")), "/programs/-new", plain, "name", "plain"); status != http.StatusOK || !strings.Contains(page, digest(plain)) {
+		t.Errorf("without scripts: %d %s", status, words(page))
+	}
+
+	// Pages that upload may send there, and no other.
 	for path, may := range map[string]bool{"/programs/-new": true, "/programs/far/upload": true, "/programs/far": false, "/programs": false, "/": false} {
 		if policy := v.policy(path); strings.Contains(policy, "connect-src 'self' "+address+";") != may || !may && !strings.Contains(policy, "connect-src 'self';") {
 			t.Errorf("%s: %s", path, policy)

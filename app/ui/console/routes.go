@@ -54,7 +54,7 @@ func areas() []area {
 
 // of lets an area ask its part of the API.
 func of[A any](narrow frame.Area[A], part func(API) A) area {
-	wide := area{Routes: map[string]func(*frame.Page, API) error{}}
+	wide := area{Routes: map[string]func(*frame.Page, API) error{}, Uploads: narrow.Uploads}
 	for pattern, handle := range narrow.Routes {
 		wide.Routes[pattern] = func(p *frame.Page, api API) error { return handle(p, part(api)) }
 	}
@@ -67,6 +67,9 @@ func (c *Console) register(all []area) {
 		for pattern, handle := range a.Routes {
 			c.mux.HandleFunc(pattern, c.signedIn(func(p *page) error { return handle(p.Page, p.api) }))
 			there[pattern] = true
+		}
+		for _, pattern := range a.Uploads {
+			c.uploads[pattern] = true
 		}
 	}
 	for _, item := range frame.Navigation {

@@ -143,7 +143,7 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 			p.askToSignIn(why)
 			return
 		}
-		if err = p.enter(s.Secret); err == nil {
+		if err = p.enter(s.Secret); err == nil && !(c.uploads[r.Pattern] && frame.HasFiles(r)) {
 			var give func()
 			if give, err = c.forms.Take(r.Context(), p.Token.Actor(), formShare(r)); err == nil {
 				defer give()
@@ -200,7 +200,7 @@ func formShare(r *http.Request) int64 {
 func (p *page) readForm(most int64) error {
 	p.R.Body = http.MaxBytesReader(p.W, p.R.Body, most)
 	read := p.R.ParseForm
-	if strings.HasPrefix(p.R.Header.Get("Content-Type"), "multipart/form-data") {
+	if frame.HasFiles(p.R) {
 		read = func() error { return p.R.ParseMultipartForm(most) } // all of it in memory
 	}
 	err := read()

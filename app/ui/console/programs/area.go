@@ -28,8 +28,10 @@ type routes = frame.Routes[*page]
 
 // Area is the pages, for the console.
 func Area() frame.Area[API] {
-	return frame.NewArea(templates, func(p *frame.Page, api API) *page { return &page{p, api} },
+	area := frame.NewArea(templates, func(p *frame.Page, api API) *page { return &page{p, api} },
 		programRoutes, uploadRoutes)
+	area.Uploads = []string{"POST /programs/-new", "POST /programs/{name}/upload"}
+	return area
 }
 
 var templates = frame.NewTemplates(frame.Set{Files: files, Funcs: nil})

@@ -32,7 +32,7 @@ var uploadRoutes = routes{
 }
 
 // uploadForm is a program that a person uploads: a new one, or a new version.
-// The script announces and sends the file, and then sends the form.
+// The script announces and sends the file, and then sends the form. Without it the form comes with the file.
 type uploadForm struct {
 	Saved     string // task that gets a new version
 	Err       error
@@ -72,7 +72,7 @@ var originRule = regexp.MustCompile(`^https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+
 // allowUploads lets this page send to the origin of the store of artifacts, if
 // that is not the node's own, and answers it.
 func (p *page) allowUploads() string {
-	origin, err := p.Site.Uploads(p.R.Context())
+	origin, err := p.Site.Uploads.Origin(p.R.Context())
 	if err != nil || origin != "" && !originRule.MatchString(origin) {
 		p.Site.Log.Warn("pages cannot upload: the store of artifacts has no plain address", "origin", origin, "error", err)
 		return ""
@@ -117,10 +117,20 @@ func (p *page) tell(v any, err error) error {
 }
 
 func saveProgram(p *page) error {
+	err := p.Allow(access.ScopeAdmin) // before the file is read
+	if err != nil {
+		return err
+	}
+	if frame.HasFiles(p.R) {
+		err = p.receive()
+	}
 	form := p.R.PostForm
 	f := uploadForm{Saved: p.R.PathValue("name"), name: strings.TrimSpace(form.Get("name")), digest: form.Get("program.sha256"), size: form.Get("program.size"),
 		arch: form.Get("program.arch"), args: form.Get("program.args"), isolation: form.Get("program.min_isolation"), network: form.Get("program.network") != ""}
-	t, err := f.task(p)
+	var t task.Task
+	if err == nil {
+		t, err = f.task(p)
+	}
 	switch {
 	case err != nil:
 	case f.Saved == "":
@@ -139,7 +149,7 @@ func saveProgram(p *page) error {
 func (f uploadForm) task(p *page) (t task.Task, err error) {
 	size, err := strconv.ParseInt(f.size, 10, 64)
 	if err != nil || f.digest == "" {
-		return t, core.Errorf(core.Invalid, "no program was uploaded").WithHint("choose a file, and let the script of this page send it; without scripts: belfry program push FILE")
+		return t, core.Errorf(core.Invalid, "no program was uploaded").WithHint("choose a file")
 	}
 	if f.Saved != "" {
 		if t, err = p.program(); err != nil {

@@ -7,7 +7,8 @@ type Routes[P any] map[string]func(P) error
 
 // Area is the pages of one package, which ask an A of the node.
 type Area[A any] struct {
-	Routes map[string]func(*Page, A) error
+	Routes  map[string]func(*Page, A) error
+	Uploads []string // patterns whose handlers read the body of a form with a file, which may be large
 }
 
 // NewArea makes an area of its templates, its kind of page and its routes.

@@ -1,7 +1,7 @@
 package frame
 
 import (
-	"context"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -21,8 +21,9 @@ type Site struct {
 	Prefix  string // prefix of all paths in links
 	Version string
 	Now     func() time.Time
-	Status  func(error) int                                      // the HTTP status of an error
-	Uploads func(ctx context.Context) (origin string, err error) // where uploaded bytes go, if not to the node
+	Status  func(error) int // the HTTP status of an error
+	Uploads Uploads
+	Inspect func(file io.ReaderAt) (arch string, err error) // refuses a file that is not a program
 	Assets  func() asset.Set
 
 	// ReadDefinition reads a definition as people write it into v, a pointer to a struct. Its faults are of the field
