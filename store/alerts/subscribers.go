@@ -24,8 +24,8 @@ func (c *Change) suppress(name base.TaskName, reason string) error {
 	return err
 }
 
-// dueAlerts reads the due alerts of a status page or subscriber.
-func (c *Change) dueAlerts(name base.TaskName) (due []alert.Alert, taken bool, err error) {
+// dueAlerts reads the alerts of a status page or subscriber that are due by an instant.
+func (c *Change) dueAlerts(name base.TaskName, by time.Time) (due []alert.Alert, taken bool, err error) {
 	_, err = base.Collect(c.Ctx, c.Tx, func(r base.Rows) (_ int, err error) {
 		var a alert.Alert
 		var until int64
@@ -39,7 +39,7 @@ func (c *Change) dueAlerts(name base.TaskName) (due []alert.Alert, taken bool, e
 		from belfry.alerts
 		where namespace = $1 and channel = $2 and state = 'pending' and due_at <= $4
 		order by id
-		limit $3 + 0`, name.Namespace, name.Name, takeAlerts, base.Micros(c.Now))
+		limit $3 + 0`, name.Namespace, name.Name, takeAlerts, base.Micros(by))
 	return due, taken, err
 }
 
@@ -55,7 +55,7 @@ func (c *Change) tellPage(name base.TaskName, pageName string) error {
 	if err != nil {
 		return err
 	}
-	due, _, err := c.dueAlerts(name) // the alerts of a page are taken under the lock of the page alone
+	due, _, err := c.dueAlerts(name, c.Now) // the alerts of a page are taken under the lock of the page alone
 	if err != nil {
 		return err
 	}
@@ -130,9 +130,13 @@ func digest(page public.StatusPage, all []alert.Alert, now time.Time) *statusDig
 			text.WriteString(a.Notification.Text + "\n")
 		}
 	}
-	n.Title = fmt.Sprintf("%s: %d updates", page.Title, len(all))
+	n.Title = severalUpdates(page, len(all))
 	n.Text, _ = core.CleanText(strings.TrimSpace(text.String()), alert.MaxMessageText)
 	return &statusDigest{page: page, n: n}
+}
+
+func severalUpdates(page public.StatusPage, n int) string {
+	return fmt.Sprintf("%s: %d updates", page.Title, n)
 }
 
 // insertAlerts writes an alert for each subscriber.
@@ -187,20 +191,41 @@ func (c *Change) takeSubscriber(name base.TaskName, text, publicURL string) ([]v
 		e.To = []string{row.Address}
 		channel.Email = &e
 	}
-	due, taken, err := c.dueAlerts(name)
-	if err != nil || taken || len(due) == 0 {
+	next, err := c.nextOfSubscriber(name)
+	if err != nil || len(next) == 0 {
 		return nil, err
 	}
 	base := strings.TrimRight(publicURL, "/")
-	out, err := c.takeMessages(channel, due, publicURL)
+	out, err := c.takeMessages(channel, next, publicURL)
 	for i := range out {
 		m := &out[i].Message
 		m.Namespace, m.URL, m.Unsubscribe = "", base+page.Path(), base+public.SubscriptionPath+row.Key
 		if m.Notifications[0].Type == alert.NotificationConfirm {
 			m.URL, m.Challenge = m.Unsubscribe, row.Key
 		}
+		if n := len(m.Notifications); n > 1 {
+			m.Title = severalUpdates(page, n)
+		}
 	}
 	return out, err
+}
+
+// nextOfSubscriber returns the alerts of the next message to a subscriber, if it is due. Messages go in their order: otherwise
+// the start of an outage that is tried again would arrive after its end. Later alerts wait, and then go together.
+func (c *Change) nextOfSubscriber(name base.TaskName) ([]alert.Alert, error) {
+	all, taken, err := c.dueAlerts(name, c.Now.AddDate(1, 0, 0))
+	if err != nil || taken || len(all) == 0 {
+		return nil, err
+	}
+	next := alert.Bundle(all)[0]
+	if due := next[0].DueAt; due.After(c.Now) {
+		_, err := c.Tx.Exec(c.Ctx, `
+			update belfry.alerts
+			set due_at = $3
+			where namespace = $1 and channel = $2 and state = 'pending' and due_at < $3`, name.Namespace, name.Name, base.Micros(due))
+		return nil, err
+	}
+	return next, nil
 }
 
 // confirmSubscription confirms a subscription by webhook, because the receiver has answered the challenge of the message

@@ -23,6 +23,7 @@ func init() {
 	add("an unconfirmed subscriber gets no message, and is deleted within a day", caseAnUnconfirmedSubscriberIsDeleted)
 	add("an address is asked seldom, and the answer does not tell whether it is subscribed", caseAnAddressIsAskedSeldom)
 	add("a webhook is confirmed by the answer to its challenge, which is sent three times at most", caseAWebhookIsConfirmed)
+	add("messages to a subscriber go in their order: one that is tried again holds up the later ones, which then go together", caseMessagesToASubscriberKeepTheirOrder)
 	add("an outage that is over within a minute is not told to subscribers", caseAShortOutageIsNotTold)
 	add("an incident that a pause, an edit or a deletion closes is told to subscribers who know of it", caseAClosedIncidentIsTold)
 	add("a public update within a minute of the begin of an incident is told with the begin", caseAnEarlyUpdateIsTold)
@@ -300,6 +301,52 @@ func caseAWebhookIsConfirmed(b *bench) {
 	sent := r.taken(view.DeliveryResult{})
 	want(b, "messages", len(sent), 1)
 	want(b, "challenge of a message to a subscriber", sent[0].Message.Challenge, "")
+}
+
+func caseMessagesToASubscriberKeepTheirOrder(b *bench) {
+	w, r := b.checker(), readersOf(b)
+	r.open()
+	r.confirmed("ann@example.com")
+	r.confirmed("bob@example.com")
+	said := func(name string, fault view.DeliveryResult, titles ...string) (sent []view.TakenAlert) {
+		b.Helper()
+		for _, t := range r.taken(fault) {
+			if t.Channel.Email.To[0] == "ann@example.com" {
+				sent = append(sent, t)
+			}
+		}
+		var got []string
+		for _, t := range sent {
+			got = append(got, t.Message.Title)
+		}
+		want(b, name, strings.Join(got, "; "), strings.Join(titles, "; "))
+		return sent
+	}
+	away := view.DeliveryResult{Error: "away", RetryAfter: core.Duration(time.Hour)}
+	w.outage("site")
+	b.clock.Move(time.Minute)
+	key := said("first try", away, "Acme: site is down")[0].Message.Key
+	w.turn("site", passed)
+	w.turn("site", passed)
+	must(b.st.CreateAnnouncement(b.ctx, public.Announcement{Page: "public", Title: "news"}))(b)
+	said("while the first waits", view.DeliveryResult{})
+	b.clock.Move(time.Hour)
+	said("second try", away, "Acme: site is down")
+	b.clock.Move(time.Hour - time.Second)
+	said("while the first waits again", view.DeliveryResult{})
+	b.clock.Move(time.Second)
+	sent := said("when they arrive", view.DeliveryResult{}, "Acme: site is down", "Acme: 2 updates")
+	want(b, "key of the third try", sent[0].Message.Key, key)
+	text := sent[1].Message.Text
+	want(b, "the later ones in their order", strings.Contains(text, "site is up again") && strings.Index(text, "site is up again") < strings.Index(text, "news"), true)
+	b.clock.Move(time.Hour)
+	said("in the end", view.DeliveryResult{})
+
+	must(b.st.CreateAnnouncement(b.ctx, public.Announcement{Page: "public", Title: "one"}))(b)
+	said("another first try", away, "Acme: one")
+	must(b.st.CreateAnnouncement(b.ctx, public.Announcement{Page: "public", Title: "two"}))(b)
+	b.clock.Move(time.Hour)
+	said("what is given up holds up nothing", view.DeliveryResult{Error: "gone", Permanent: true}, "Acme: one", "Acme: two")
 }
 
 func caseAnEarlyUpdateIsTold(b *bench) {
