@@ -99,19 +99,23 @@ func Compose(channel Channel, alerts []Alert, publicURL string, now time.Time) M
 	return m
 }
 
-// messageKey returns a hash of the notifications and recipients of a message, in any order. A
-// retry keeps the key of the first attempt, even if some notifications no longer apply. So a
-// receiver that took the message unnoticed recognizes it.
+// messageKey returns a hash of the notifications and recipients of a message, in any order. The time of the first notification
+// is in it, since another installation may use the same names and ids. A retry keeps the key of the first attempt, even if some
+// notifications no longer apply. So a receiver that took the message unnoticed recognizes it.
 func messageKey(channel Channel, alerts []Alert) string {
 	if key := alerts[0].Message; key != "" && !slices.ContainsFunc(alerts, func(a Alert) bool { return a.Message != key }) {
 		return key
 	}
 	ids := make([]int64, len(alerts))
+	first := alerts[0].CreatedAt
 	for i, a := range alerts {
 		ids[i] = a.ID
+		if a.CreatedAt.Before(first) {
+			first = a.CreatedAt
+		}
 	}
 	slices.Sort(ids)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s %v", channel.Namespace, channel.Name, ids))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s %v %d", channel.Namespace, channel.Name, ids, first.UnixMicro()))
 	return hex.EncodeToString(sum[:16])
 }
 

@@ -94,7 +94,8 @@ func TestKeysOfMessages(t *testing.T) {
 	if key("a", one, two) != key("a", two, one) {
 		t.Error("the order matters")
 	}
-	seen := []string{key("a", one), key("a", two), key("a", one, two), key("b", one, two), key("a", one, two, three)}
+	elsewhere := Alert{ID: 1, CreatedAt: at("09:59")} // in another installation
+	seen := []string{key("a", one), key("a", elsewhere), key("a", two), key("a", one, two), key("b", one, two), key("a", one, two, three)}
 	for i, k := range seen {
 		if slices.Index(seen, k) != i {
 			t.Errorf("%d has the key of another message", i)
