@@ -117,6 +117,10 @@ func (s *Sender) Send(ctx context.Context, c alert.Channel, m alert.Message) err
 	if err == nil {
 		err = w.send(by, ctx, c, m)
 	}
+	var denied *guard.Denied
+	if by == s.strangers && errors.As(err, &denied) { // the way out that it names does not apply
+		err = permanent("address %s %s, and webhooks of visitors reach the public internet only", denied.Addr, denied.Why)
+	}
 	err = newVeil(c).over(ctx, err)
 	s.log.DebugContext(ctx, "alert channel tried", "namespace", c.Namespace, "channel", c.Name, "message", m.Key, "error", err)
 	return err

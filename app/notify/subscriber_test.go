@@ -90,6 +90,8 @@ func TestStrangersReachThePublicInternetOnly(t *testing.T) {
 	c := alert.Channel{Name: "subscriber/7", Webhook: &alert.WebhookChannel{URL: core.Secret(receiver.URL + "/hook")}}
 	if err := s.Send(patient(t), c, forSubscriber("the-challenge")); err == nil || len(receiver.take()) > 0 {
 		t.Errorf("a stranger reached this machine: %v", err)
+	} else if !notify.Permanent(err) || !strings.Contains(err.Error(), "webhooks of visitors reach the public internet only") || strings.Contains(err.Error(), "--allow-addresses") {
+		t.Errorf("the refusal says %q", err)
 	}
 	c.Name = "ops"
 	if err := s.Send(patient(t), c, forSubscriber("")); err != nil {

@@ -102,9 +102,13 @@ func (s *Store) Subscribe(ctx context.Context, namespace, name string, kind publ
 		if _, err := c.Tx.Exec(ctx, `insert into belfry.subscription_asks (hash, page_id, at) values ($1, $2, $3)`, hash, page.ID, base.Micros(c.Now)); err != nil {
 			return err
 		}
+		how := "Follow the link"
+		if kind == public.Webhook {
+			how = "Answer with the challenge, or follow the link,"
+		}
 		return queueMessage(c, page.Namespace, public.SubscriberChannel(row.ID), alert.Notification{
 			Type: alert.NotificationConfirm, At: c.Now, Title: "Confirm your subscription to " + page.Title,
-			Text: "Follow the link to be notified of what happens on this page. If you did not ask for this, do nothing: the request is forgotten within a day.",
+			Text: how + " to be notified of what happens on this page. If you did not ask for this, do nothing: the request is forgotten within a day.",
 		}, c.Now)
 	})
 }
