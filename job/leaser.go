@@ -304,6 +304,8 @@ type WorkerState struct {
 	Drain     bool      `json:"drain,omitempty"`
 	Running   int       `json:"running" doc:"Jobs it holds"`
 	MoreFuncs int       `json:"more_funcs,omitempty" doc:"Handlers that are not in funcs: a list of workers names at most 8 MiB of them in all"`
+
+	RunningByQueue map[string]int `json:"running_by_queue,omitempty" doc:"Jobs it holds, by queue"`
 }
 
 // State returns the state of the session: active, draining, ended or lost.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -46,6 +47,7 @@ func init() {
 	add("a log is followed by its cursor: what comes later is after it", caseALogIsFollowedByItsCursor)
 	add("namespaces see nothing of each other", caseNamespacesSeeNothingOfEachOther)
 	add("workers are listed with what they run, and with those that ended if asked", caseWorkersAreListedWithWhatTheyRun)
+	add("workers are listed with how many jobs of each queue they run, however many", caseWorkersAreListedWithTheirJobsByQueue)
 	add("the names of handlers in a list of workers are bounded", caseTheHandlersInAListOfWorkersAreBounded)
 }
 
@@ -300,6 +302,54 @@ func caseWorkersAreListedWithWhatTheyRun(b *bench) {
 	b.clock.Move(lost)
 	b.release()
 	want(b, "lost", must(b.st.Workers(b.ctx, true))(b)[0].Lost, true)
+}
+
+func caseWorkersAreListedWithTheirJobsByQueue(b *bench) {
+	b.task("t")
+	must(b.st.SaveQueue(b.ctx, job.Queue{Name: "limited", GlobalLimit: 400}))(b)
+	must(b.st.SaveQueue(b.ctx, job.Queue{Name: "mail"}))(b)
+	truth := map[string]map[string]int{}
+	var ended []job.Finish
+	for i, take := range []map[string]int{{"default": 700, "mail": 30}, {"default": 1, "limited": 250}, {"mail": 900, "limited": 500}, {"default": 0}} {
+		s := must(b.st.OpenSession(b.ctx, job.WorkerInfo{Name: fmt.Sprint("w", i), Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"t"},
+			Queues: map[string]int{"default": 0, "mail": 0, "limited": 0}}))(b)
+		truth[s.ID] = map[string]int{}
+		for _, queue := range slices.Sorted(maps.Keys(take)) {
+			must(b.st.Enqueue(b.ctx, slices.Repeat([]job.NewJob{{Task: "t", Queue: queue}}, take[queue]+20)))(b)
+			c := must(b.st.Claim(b.ctx, job.ClaimRequest{Session: s.ID, Want: map[string]int{queue: take[queue]}}))(b)
+			truth[s.ID][queue] += len(c.Jobs)
+			for n, j := range c.Jobs {
+				if n%7 == 3 { // the others keep their lease, of whatever form
+					outcome := job.Finish{Ref: refOf(j), Outcome: job.OutcomeOK}
+					if queue == "mail" {
+						outcome.Outcome, outcome.Error = job.OutcomeError, "it broke"
+					}
+					ended = append(ended, outcome)
+					truth[s.ID][queue]--
+				}
+			}
+		}
+		if len(ended) > 0 {
+			must(b.st.Finish(b.ctx, s.ID, ended))(b)
+			ended = nil
+		}
+		maps.DeleteFunc(truth[s.ID], func(_ string, n int) bool { return n == 0 })
+	}
+	total := 0
+	for _, w := range must(b.st.Workers(b.ctx, false))(b) {
+		if !maps.Equal(w.RunningByQueue, truth[w.Session]) {
+			b.Errorf("%s runs %v, want %v", w.Name, w.RunningByQueue, truth[w.Session])
+		}
+		sum := 0
+		for _, n := range truth[w.Session] {
+			sum += n
+		}
+		want(b, "running on "+w.Name, w.Running, sum)
+		total += sum
+	}
+	if total < 1500 {
+		b.Errorf("%d jobs run, too few for the test", total)
+	}
 }
 
 func caseTheHandlersInAListOfWorkersAreBounded(b *bench) {

@@ -454,19 +454,34 @@ func (s *Store) Workers(ctx context.Context, ended bool) (all []job.WorkerState,
 		if err != nil {
 			return err
 		}
-		for i := range all {
-			n, _, err := base.First(ctx, tx, base.ScanInt, `select count(*) from belfry.running where session = $1`, all[i].Session)
-			if err != nil {
-				return err
-			}
-			all[i].Running = int(n)
-		}
-		return nil
+		return countHeld(ctx, tx, all)
 	})
 	if all == nil {
 		all = []job.WorkerState{}
 	}
 	return all, err
+}
+
+// countHeld counts the running jobs of each session by queue.
+func countHeld(ctx context.Context, tx base.Tx, all []job.WorkerState) error {
+	at := map[string]int{}
+	for i := range all {
+		at[all[i].Session], all[i].RunningByQueue = i, map[string]int{}
+	}
+	_, err := base.Collect(ctx, tx, func(r base.Rows) (_ struct{}, err error) {
+		var session, queue string
+		var n int64
+		err = r.Scan(&session, &queue, &n)
+		if i, listed := at[session]; listed {
+			all[i].Running += int(n)
+			all[i].RunningByQueue[queue] = int(n)
+		}
+		return struct{}{}, err
+	}, `
+		select session, queue, count(*)
+		from (select session, coalesce((select queue from belfry.jobs where id = job_id), '') as queue from belfry.running) as leased
+		group by session, queue`)
+	return err
 }
 
 // DrainWorker asks a worker to finish what it runs and claim no more.

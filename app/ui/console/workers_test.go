@@ -1,6 +1,9 @@
 package console_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/belfry-run/belfry/job"
@@ -27,6 +30,49 @@ func TestWorkerIsDrained(t *testing.T) {
 		picture(b, "worker-"+numberText(int64(as)))
 	}
 	b.Axe()
+}
+
+// The use of slots is that of all running jobs, however many, and is not told to those who may not know of some.
+func TestWorkersShowTheUseOfAllSlots(t *testing.T) {
+	t.Parallel()
+	s := filledSite(t)
+	ctx := t.Context()
+	must(s.SaveQueue(ctx, job.Queue{Name: "mail", Concurrency: 50}))(s)
+	var sessions []string
+	for i, take := range []map[string]int{{"default": 640, "mail": 17}, {"default": 3, "mail": 50}} {
+		w := must(s.OpenSession(ctx, job.WorkerInfo{Name: fmt.Sprint("big-", i), Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"hello"}, Queues: map[string]int{"default": 700, "mail": 0}, TTL: job.MaxSessionTTL}))(s)
+		for queue, n := range take {
+			must(s.Enqueue(ctx, slices.Repeat([]job.NewJob{{Task: "hello", Queue: queue}}, n)))(s)
+			for n > 0 { // a claim brings a part of so many
+				c := must(s.Claim(ctx, job.ClaimRequest{Session: w.ID, Want: map[string]int{queue: n}}))(s)
+				if n -= len(c.Jobs); len(c.Jobs) == 0 {
+					t.Fatalf("%d jobs of %s are not claimed", n, queue)
+				}
+			}
+		}
+		sessions = append(sessions, w.ID)
+	}
+	v := s.visitor(s.admin)
+	_, list := v.get("/workers")
+	for _, says := range []string{"default 640 of 700 · mail 17 of 50", "default 3 of 700 · mail 50 of 50"} {
+		if !strings.Contains(list, says) {
+			t.Errorf("the list does not say %q: %s", says, words(list))
+		}
+	}
+	_, one := v.get("/workers/" + sessions[0])
+	for _, says := range []string{"640 of 700", "17 of 50"} {
+		if !strings.Contains(one, says) {
+			t.Errorf("the page does not say %q: %s", says, words(one))
+		}
+	}
+	team, _ := s.token("team", "team", "read")
+	if _, list = s.visitor(team).get("/workers"); !strings.Contains(list, "default 700 · mail 50") || strings.Contains(list, " of 700") {
+		t.Errorf("a token of another namespace sees %s", words(list))
+	}
+	b := s.at("/workers")
+	b.Shows("default 640 of 700")
+	b.Layout()
+	picture(b, "workers-busy")
 }
 
 func TestTheWorkerPageShowsHeldJobs(t *testing.T) {

@@ -18,7 +18,7 @@ func OwnWorkers(t access.Token, all []job.WorkerState) []job.WorkerState {
 	all = slices.DeleteFunc(all, func(w job.WorkerState) bool { return !runsFor(w.Namespace, t.Namespace) })
 	for i, w := range all {
 		if !EveryFigure(t) && w.Namespace != t.Namespace {
-			all[i].Running = 0
+			all[i].Running, all[i].RunningByQueue = 0, nil
 		}
 	}
 	return all

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/ui/console/internal/frame"
 	"github.com/belfry-run/belfry/app/ui/console/internal/parts"
 	"github.com/belfry-run/belfry/core"
@@ -29,21 +30,16 @@ var workerRoutes = routes{
 }
 
 const (
-	workerJobs  = 20  // of each list, on the page of a worker
-	runningJobs = 500 // of all workers, to count them by queue
-	slotsListed = 8   // queues of a worker, in the list
+	workerJobs  = 20 // of each list, on the page of a worker
+	slotsListed = 8  // queues of a worker, in the list
 )
 
 type workersData struct {
 	Workers []job.WorkerState
 	Ended   bool           // they are shown too
 	Usual   map[string]int // slots of each queue on a worker without its own
-	Holds   core.Page[job.Job]
 	Lanes   lanes
 }
-
-// Slots are those of a worker.
-func (d workersData) Slots(w job.WorkerState) []slotsOf { return queueSlots(w, d.Usual, d.Holds.Items) }
 
 func workerList(p *page) error {
 	d := workersData{Ended: p.Query("ended") != ""}
@@ -52,9 +48,6 @@ func workerList(p *page) error {
 		frame.Get(&jobs, func() (core.Page[job.Job], error) { return p.lanesJobs("") }),
 		frame.Get(&d.Workers, func() ([]job.WorkerState, error) { return p.api.Workers(p.R.Context(), d.Ended) }),
 		frame.Get(&d.Usual, p.usualSlots),
-		frame.Get(&d.Holds, func() (core.Page[job.Job], error) {
-			return p.api.Jobs(p.R.Context(), job.Filter{Namespace: p.Namespace, States: []job.State{job.Running}, Paging: core.Paging{Limit: runningJobs}})
-		}),
 	)
 	if err != nil {
 		return err
@@ -70,9 +63,6 @@ type workerData struct {
 	Usual map[string]int
 	Lanes lanes
 }
-
-// Slots are those of the worker.
-func (d workerData) Slots() []slotsOf { return queueSlots(d.WorkerState, d.Usual, d.Holds.Items) }
 
 // lanesJobs are the newest jobs that ran or run, of a session or of all.
 func (p *page) lanesJobs(session string) (core.Page[job.Job], error) {
@@ -132,26 +122,24 @@ func drainWorker(p *page) error {
 // slotsOf are the slots of a worker in a queue.
 type slotsOf struct {
 	Queue string
-	Use   *parts.Bar // nil: its jobs or slots are not known
+	Use   *parts.Bar // nil: its slots or jobs are not known
 	Text  string
 }
 
-// queueSlots are the slots of a worker by queue: its own, or those that the queue has. Checks come last. Their use is known if
-// holds has all of its jobs.
-func queueSlots(w job.WorkerState, usual map[string]int, holds []job.Job) (all []slotsOf) {
-	runs, held := map[string]int{}, 0
-	for _, j := range holds {
-		if j.Session == w.Session {
-			runs[j.Queue]++
-			held++
-		}
-	}
+// Slots are those of a worker by queue. Their use is told to those who may know all of its jobs.
+func (p *page) Slots(w job.WorkerState, usual map[string]int) []slotsOf {
+	return queueSlots(w, usual, p.CanEverywhere(access.ScopeRead) || w.Namespace == p.Token.Namespace)
+}
+
+// queueSlots are the slots of a worker by queue: its own, or those that the queue has. Checks come last. known says that the
+// worker's running jobs are.
+func queueSlots(w job.WorkerState, usual map[string]int, known bool) (all []slotsOf) {
 	for _, name := range slices.Sorted(maps.Keys(w.Queues)) {
 		s := slotsOf{Queue: name}
 		if n := cmp.Or(w.Queues[name], usual[name]); n > 0 {
 			s.Text = parts.NumberText(n)
-			if w.EndedAt.IsZero() && held == w.Running {
-				s.Use = useOf("Slots in queue "+name, runs[name], n)
+			if w.EndedAt.IsZero() && known {
+				s.Use = useOf("Slots in queue "+name, w.RunningByQueue[name], n)
 				s.Text = s.Use.Text
 			}
 		}
