@@ -1,6 +1,7 @@
 package schedules
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -110,6 +111,9 @@ func (p *page) reviewEdit(f *scheduleForm) error {
 
 // changes are the settings that differ.
 func changes(before, after schedule.Schedule) (out []change) {
+	if before.Title != after.Title {
+		out = append(out, change{"Title", cmp.Or(before.Title, "none"), cmp.Or(after.Title, "none")})
+	}
 	was := map[string]string{}
 	for _, f := range settings(before) {
 		was[f.Name] = f.Value
