@@ -91,33 +91,6 @@ func TestTwoTabsEditOneDefinition(t *testing.T) {
 	}
 }
 
-// What somebody else changed and the form only has as it was opened is marked.
-func TestASaveThatUndoesAnotherIsTold(t *testing.T) {
-	t.Parallel()
-	s := filledSite(t)
-	v := s.visitor(s.admin)
-	_, body := v.get("/monitors/shop/edit")
-	opened := formAt(t, body, "/monitors/shop/edit")
-	v.post("/monitors/shop/edit", append(with(opened, "every", "22s"), "do", "save")...)
-	_, body = v.post("/monitors/shop/edit", append(with(opened, "description", "The shop"), "do", "save")...)
-	rows := strings.Split(body, "<tr>")
-	undone := ""
-	for _, row := range rows {
-		if row, _, _ = strings.Cut(row, "</table>"); strings.Contains(row, "<code>every</code>") {
-			undone = row
-		}
-	}
-	for _, says := range []string{"your save undoes this change", ">1 min<", ">22 s<"} {
-		if !strings.Contains(undone, says) {
-			t.Errorf("the row of every does not say %q: %s", says, undone)
-		}
-	}
-	// Who takes theirs has the form as it is saved.
-	if _, body = v.get("/monitors/shop/edit"); !strings.Contains(body, `value="22s"`) || strings.Contains(body, "The shop") {
-		t.Error("theirs is not what the form opens with")
-	}
-}
-
 // The table of a clash writes times and durations as pages do, in the zone of the definition, and shows values that differ in less as they are.
 func TestClashWritesTimesAndDurations(t *testing.T) {
 	t.Parallel()

@@ -148,5 +148,12 @@ func TestAnEndedSessionReportsEditsOfOthers(t *testing.T) {
 	b.Type("#token", s.admin)
 	b.Follow("button.main")
 	b.Until(`document.querySelector('#f-description')?.value === 'mine'`)
-	s.refused(b, "button.main", http.StatusConflict, "Changed by", "Save mine anyway")
+	s.refused(b, "button.main", http.StatusConflict, "Changed by", "taken over", "Saving it keeps the other edit")
+	b.Layout()
+	b.Axe()
+	picture(b, "monitor-clash")
+	s.sends(b, "button.main", "Monitor shop is saved.")
+	if m = must(s.Monitor(t.Context(), "default", "shop"))(s).Monitor; m.Description != "mine" || m.Every != core.Duration(77e9) {
+		t.Errorf("saved %q every %s", m.Description, m.Every)
+	}
 }

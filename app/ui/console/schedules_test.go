@@ -157,7 +157,7 @@ func TestTheEditPageShowsChangedRuns(t *testing.T) {
 	must(s.UpdateSchedule(t.Context(), other))(s)
 	b.Follow("button.main[value=save]")
 	b.Quiet(s.url, http.StatusConflict)
-	b.Shows("Changed by", "of somebody else", "Save mine anyway")
+	b.Shows("Changed by", "of somebody else", "taken over", "Saving it keeps the other edit")
 	picture(b, "schedule-clash")
 	b.Layout()
 	b.Axe()
@@ -169,6 +169,11 @@ func TestTheEditPageShowsChangedRuns(t *testing.T) {
 	put(b, "#f-overlap", "buffer_one")
 	b.Follow("button.main[value=review]")
 	b.Shows("Its times stay as they are", "one run waits, others are skipped")
+	// An edit of the title alone can be saved.
+	b.Visit(s.url + "/schedules/hourly/edit")
+	put(b, "#f-title", "Each hour")
+	b.Follow("button.main[value=review]")
+	s.sends(b, "button.main[value=save]", "Schedule hourly is saved.", "Each hour")
 }
 
 // An edit keeps what its form cannot show: the fields of an rrule, fractions

@@ -121,7 +121,12 @@ func editChannel(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.Show("channel", p.channelForm(c.Kind(), c.Name, forms.Versioned(forms.DocumentOf(c).Values(forms.InputsOf(channelGroups(c.Kind(), false))), c), nil))
+	return p.Show("channel", p.channelForm(c.Kind(), c.Name, channelValues(c), nil))
+}
+
+// channelValues are the values of a channel for its form.
+func channelValues(c alert.Channel) url.Values {
+	return forms.Versioned(forms.DocumentOf(c).Values(forms.InputsOf(channelGroups(c.Kind(), false))), c)
 }
 
 func saveChannel(p *page) error {
@@ -164,8 +169,8 @@ func saveChannel(p *page) error {
 		_, err = p.api.SaveChannel(forms.Expecting(p.Page), c)
 	}
 	if err != nil {
-		e, said := forms.Meanwhile(p.Page, p.api, err, "channel", name, p.Link("settings", "channels", name), c, func() (alert.Channel, error) { return p.api.Channel(ctx, p.Namespace, name) })
-		d := p.channelForm(kind, name, p.R.PostForm, said)
+		e, both, said := forms.Meanwhile(p.Page, p.api, err, "channel", name, p.Link("settings", "channels", name), c, func() (alert.Channel, error) { return p.api.Channel(ctx, p.Namespace, name) })
+		d := p.channelForm(kind, name, forms.Filled(p.Page, &text, both, channelValues), said)
 		d.Edit, d.AsText = e, text
 		return p.Again("channel", d, err)
 	}

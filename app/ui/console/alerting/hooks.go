@@ -252,7 +252,12 @@ func editHook(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.Show("hook-form", p.hookForm(h.Name, h.Pull, forms.Versioned(forms.DocumentOf(h).Values(forms.InputsOf(hookGroups(false, h.Pull))), h), nil))
+	return p.Show("hook-form", p.hookForm(h.Name, h.Pull, hookValues(h), nil))
+}
+
+// hookValues are the values of a hook for its form.
+func hookValues(h hook.Hook) url.Values {
+	return forms.Versioned(forms.DocumentOf(h).Values(forms.InputsOf(hookGroups(false, h.Pull))), h)
 }
 
 func saveHook(p *page) error {
@@ -288,8 +293,8 @@ func saveHook(p *page) error {
 		_, err = p.api.SaveHook(forms.Expecting(p.Page), h)
 	}
 	if err != nil {
-		e, said := forms.Meanwhile(p.Page, p.api, err, "hook", name, p.Link("settings", "hooks", name, "edit"), h, func() (hook.Hook, error) { return p.api.Hook(ctx, p.Namespace, name) })
-		d := p.hookForm(name, pull, p.R.PostForm, said)
+		e, both, said := forms.Meanwhile(p.Page, p.api, err, "hook", name, p.Link("settings", "hooks", name, "edit"), h, func() (hook.Hook, error) { return p.api.Hook(ctx, p.Namespace, name) })
+		d := p.hookForm(name, pull, forms.Filled(p.Page, &text, both, hookValues), said)
 		d.Edit, d.AsText = e, text
 		return p.Again("hook-form", d, err)
 	}

@@ -193,7 +193,12 @@ func editAlertRule(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.Show("alert-rule", p.alertRuleForm(a.Name, channels, forms.Versioned(forms.DocumentOf(a).Values(forms.InputsOf(alertRuleGroups(false, channels))), a), nil))
+	return p.Show("alert-rule", p.alertRuleForm(a.Name, channels, alertRuleValues(a), nil))
+}
+
+// alertRuleValues are the values of an alert rule for its form.
+func alertRuleValues(a alert.Rule) url.Values {
+	return forms.Versioned(forms.DocumentOf(a).Values(forms.InputsOf(alertRuleGroups(false, channelNames{}))), a)
 }
 
 func saveAlertRule(p *page) error {
@@ -229,8 +234,15 @@ func saveAlertRule(p *page) error {
 		_, err = p.api.SaveAlertRule(forms.Expecting(p.Page), a)
 	}
 	if err != nil {
-		e, said := forms.Meanwhile(p.Page, p.api, err, "alert_rule", name, p.Link("alert-rules", name), a, func() (alert.Rule, error) { return p.api.AlertRule(ctx, p.Namespace, name) })
-		d := p.alertRuleForm(name, channels, p.R.PostForm, said)
+		e, both, said := forms.Meanwhile(p.Page, p.api, err, "alert_rule", name, p.Link("alert-rules", name), a, func() (alert.Rule, error) { return p.api.AlertRule(ctx, p.Namespace, name) })
+		values := forms.Filled(p.Page, &text, both, alertRuleValues)
+		if both != nil {
+			var failed error
+			if channels, failed = p.channelNames(both.Channels); failed != nil {
+				return failed
+			}
+		}
+		d := p.alertRuleForm(name, channels, values, said)
 		d.Edit, d.AsText = e, text
 		return p.Again("alert-rule", d, err)
 	}

@@ -297,9 +297,14 @@ func saveCalendar(p *page) error {
 		_, f.Err = p.api.SaveCalendar(forms.Expecting(p.Page), c)
 	}
 	if refused := f.Err; refused != nil {
-		f.Edit, f.Err = forms.Meanwhile(p.Page, p.api, refused, "calendar", c.Name, p.Link("calendars", c.Name, "edit"), c, func() (schedule.Calendar, error) {
+		var both *schedule.Calendar
+		f.Edit, both, f.Err = forms.Meanwhile(p.Page, p.api, refused, "calendar", c.Name, p.Link("calendars", c.Name, "edit"), c, func() (schedule.Calendar, error) {
 			return p.api.Calendar(p.R.Context(), p.Namespace, c.Name)
 		})
+		if both != nil {
+			forms.Rewrite(p.Page, &f.AsText, *both)
+			f.fill(*both)
+		}
 		for _, fault := range parts.FaultsOf(f.Err) {
 			for i := range f.Closings {
 				if strings.HasPrefix(fault.Field, "closings["+strconv.Itoa(i)+"]") {

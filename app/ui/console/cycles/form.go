@@ -72,16 +72,22 @@ func newCycle(p *page) error {
 }
 
 func editCycle(p *page) error {
-	t, err := p.api.Task(p.R.Context(), p.Namespace, p.R.PathValue("name"))
+	t, err := p.savedCycle(p.R.PathValue("name"))
 	if err != nil {
 		return err
-	}
-	if t.Cycle == nil {
-		return core.Errorf(core.Conflict, "task %q is of kind %s, not a cycle", t.Name, t.Kind).WithHint("see its own page")
 	}
 	f := cycleForm{Edit: forms.Edit{Version: t.Version()}, AsText: forms.AsText{Has: true}, Saved: t.Name}
 	f.fill(t)
 	return f.show(p, nil)
+}
+
+// savedCycle is the task of a cycle.
+func (p *page) savedCycle(name string) (task.Task, error) {
+	t, err := p.api.Task(p.R.Context(), p.Namespace, name)
+	if err == nil && t.Cycle == nil {
+		err = core.Errorf(core.Conflict, "task %q is of kind %s, not a cycle", t.Name, t.Kind).WithHint("see its own page")
+	}
+	return t, err
 }
 
 // shownOfCycle are the fields that the form has inputs for.
@@ -169,9 +175,12 @@ func saveCycle(p *page) error {
 		_, err = p.api.UpdateTask(forms.Expecting(p.Page), t)
 	}
 	if err != nil {
-		f.Edit, f.Err = forms.Meanwhile(p.Page, p.api, err, "task", t.Name, p.Link("cycles", t.Name, "edit"), t, func() (task.Task, error) {
-			return p.api.Task(p.R.Context(), p.Namespace, t.Name)
-		})
+		var both *task.Task
+		f.Edit, both, f.Err = forms.Meanwhile(p.Page, p.api, err, "task", t.Name, p.Link("cycles", t.Name, "edit"), t, func() (task.Task, error) { return p.savedCycle(t.Name) })
+		if both != nil {
+			forms.Rewrite(p.Page, &f.AsText, *both)
+			f.fill(*both)
+		}
 		return f.show(p, err)
 	}
 	if f.Saved == "" {

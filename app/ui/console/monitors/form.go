@@ -141,8 +141,12 @@ func editMonitor(p *page) error {
 	if err != nil {
 		return err
 	}
-	kind := v.Kind()
-	return p.Show("monitor-form", p.monitorForm(kind, v.Name, forms.Versioned(forms.DocumentOf(v.Monitor).Values(forms.InputsOf(monitorGroups(kind, false))), v.Monitor), nil))
+	return p.Show("monitor-form", p.monitorForm(v.Kind(), v.Name, monitorValues(v.Monitor), nil))
+}
+
+// monitorValues are the values of a monitor for its form.
+func monitorValues(m monitor.Monitor) url.Values {
+	return forms.Versioned(forms.DocumentOf(m).Values(forms.InputsOf(monitorGroups(m.Kind(), false))), m)
 }
 
 // saveMonitor saves a monitor or tries its check, whichever button was used.
@@ -188,11 +192,11 @@ func saveMonitor(p *page) error {
 		v, err = p.api.UpdateMonitor(forms.Expecting(p.Page), m)
 	}
 	if err != nil {
-		e, said := forms.Meanwhile(p.Page, p.api, err, "monitor", name, p.Link("monitors", name, "edit"), m, func() (monitor.Monitor, error) {
+		e, both, said := forms.Meanwhile(p.Page, p.api, err, "monitor", name, p.Link("monitors", name, "edit"), m, func() (monitor.Monitor, error) {
 			v, err := p.api.Monitor(p.R.Context(), p.Namespace, name)
 			return v.Monitor, err
 		})
-		d := p.monitorForm(kind, name, p.R.PostForm, said)
+		d := p.monitorForm(kind, name, forms.Filled(p.Page, &text, both, monitorValues), said)
 		d.Edit, d.AsText = e, text
 		return p.Again("monitor-form", d, err)
 	}

@@ -125,7 +125,12 @@ func editQueue(p *page) error {
 	if err != nil {
 		return err
 	}
-	f := queueForm{Edit: forms.Edit{Version: q.Version()}, Saved: q.Name, title: q.Title, description: q.Description, concurrency: strconv.Itoa(q.Concurrency), priority: strconv.Itoa(q.Priority)}
+	return queueFormOf(q.Queue, forms.Edit{Version: q.Version()}).show(p, nil)
+}
+
+// queueFormOf is the form of a queue that is there.
+func queueFormOf(q job.Queue, e forms.Edit) queueForm {
+	f := queueForm{Edit: e, Saved: q.Name, title: q.Title, description: q.Description, concurrency: strconv.Itoa(q.Concurrency), priority: strconv.Itoa(q.Priority)}
 	if q.GlobalLimit > 0 {
 		f.limit = strconv.Itoa(q.GlobalLimit)
 	}
@@ -139,7 +144,7 @@ func editQueue(p *page) error {
 	if q.Fair != nil {
 		f.fair, f.weights = q.Fair.Key, strings.Join(q.Fair.WeightTexts(), "\n")
 	}
-	return f.show(p, nil)
+	return f
 }
 
 // Called is the queue for people.
@@ -164,10 +169,14 @@ func saveQueue(p *page) error {
 		_, err = p.api.SaveQueue(forms.Expecting(p.Page), q)
 	}
 	if err != nil {
-		f.Edit, f.Err = forms.Meanwhile(p.Page, p.api, err, "queue", f.Saved, p.Link("queues", f.Saved, "edit"), q, func() (job.Queue, error) {
+		e, both, shown := forms.Meanwhile(p.Page, p.api, err, "queue", f.Saved, p.Link("queues", f.Saved, "edit"), q, func() (job.Queue, error) {
 			s, err := p.api.Queue(p.R.Context(), f.Saved)
 			return s.Queue, err
 		})
+		if both != nil {
+			f = queueFormOf(*both, e)
+		}
+		f.Edit, f.Err = e, shown
 		return f.show(p, err)
 	}
 	return p.Done(p.Link("queues", q.Name), "Queue %s is saved.", q.Name)

@@ -72,8 +72,16 @@ func changeSchedule(p *page) error {
 // overtaken shows the form again when the schedule was changed after the form was opened, with those changes. The next save
 // counts as confirmed.
 func (p *page) overtaken(f *scheduleForm, now schedule.Schedule, refused error) error {
-	f.Edit = forms.Clashing(p.Page, p.api, f.Version, "schedule", now.Name, p.Link("schedules", now.Name, "edit"), now, f.draft)
+	var both *schedule.Schedule
+	f.Edit, both = forms.Clashing(p.Page, p.api, f.Version, "schedule", now.Name, p.Link("schedules", now.Name, "edit"), now, f.draft)
 	f.Saved = &now
+	if both != nil {
+		forms.Rewrite(p.Page, &f.AsText, *both)
+		f.Values, f.draft = formOf(*both), *both
+		if !f.AsText.Here {
+			f.readForm(p.Namespace)
+		}
+	}
 	return p.showForm(f, refused)
 }
 

@@ -64,13 +64,18 @@ func editLimits(p *page) error {
 	if err != nil {
 		return err
 	}
-	values := forms.DocumentOf(n).Values(forms.InputsOf(limitGroups()))
+	values := limitValues(n)
 	values.Set("version", cmp.Or(n.Version(), core.NotThere))
 	f, err := p.limitsForm(values, nil)
 	if err != nil {
 		return err
 	}
 	return p.Show("limits-edit", limitsFormData{f})
+}
+
+// limitValues are the values of a namespace for the form of its limits.
+func limitValues(n access.Namespace) url.Values {
+	return forms.DocumentOf(n).Values(forms.InputsOf(limitGroups()))
 }
 
 func saveLimits(p *page) error {
@@ -86,10 +91,10 @@ func saveLimits(p *page) error {
 	if err == nil {
 		return p.Done(p.Link("settings", "limits"), "Limits of %s are saved.", p.Namespace)
 	}
-	e, shown := forms.Meanwhile(p.Page, p.api, err, "namespace", n.Name, p.Link("settings", "limits", "edit"), n, func() (access.Namespace, error) {
+	e, both, shown := forms.Meanwhile(p.Page, p.api, err, "namespace", n.Name, p.Link("settings", "limits", "edit"), n, func() (access.Namespace, error) {
 		return p.api.Namespace(p.R.Context(), p.Namespace)
 	})
-	f, bad := p.limitsForm(p.R.PostForm, shown)
+	f, bad := p.limitsForm(forms.Filled(p.Page, &forms.AsText{}, both, limitValues), shown)
 	if bad != nil {
 		return bad
 	}

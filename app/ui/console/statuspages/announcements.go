@@ -154,8 +154,12 @@ func editAnnouncement(p *page) error {
 	if err != nil {
 		return err
 	}
-	values := zoned(a, p.zone()).Values(forms.InputsOf(announcementInputs))
-	return p.Show("announcement", p.announcementForm(a, forms.Versioned(values, a), nil))
+	return p.Show("announcement", p.announcementForm(a, announcementValues(a, p.zone()), nil))
+}
+
+// announcementValues are the values of an announcement for its form, whose times are of a zone.
+func announcementValues(a public.Announcement, zone string) url.Values {
+	return forms.Versioned(zoned(a, zone).Values(forms.InputsOf(announcementInputs)), a)
 }
 
 func saveAnnouncement(p *page) error {
@@ -181,8 +185,9 @@ func saveAnnouncement(p *page) error {
 		saved, err = p.api.UpdateAnnouncement(forms.Expecting(p.Page), typed)
 	}
 	if err != nil {
-		e, shown := forms.Meanwhile(p.Page, p.api, err, "announcement", fmt.Sprintf("%s/%d", typed.Page, a.ID), p.Link("status-pages", typed.Page, "announcements", a.ID), typed, func() (public.Announcement, error) { return p.announcement() })
-		d := p.announcementForm(a, p.R.PostForm, shown)
+		e, both, shown := forms.Meanwhile(p.Page, p.api, err, "announcement", fmt.Sprintf("%s/%d", typed.Page, a.ID), p.Link("status-pages", typed.Page, "announcements", a.ID), typed, func() (public.Announcement, error) { return p.announcement() })
+		values := forms.Filled(p.Page, &forms.AsText{}, both, func(a public.Announcement) url.Values { return announcementValues(a, p.R.PostFormValue("zone")) })
+		d := p.announcementForm(a, values, shown)
 		d.Edit = e
 		return p.Again("announcement", d, err)
 	}

@@ -174,12 +174,16 @@ func editStatusPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	n := len(s.Sections) + moreSections
-	values := forms.Versioned(forms.DocumentOf(s).Values(forms.InputsOf(statusPageGroups(false, n, "", true))), s)
-	if s.Logo != "" {
+	return p.Show("status-page", statusPageData{p.statusPageForm(s.Name, len(s.Sections)+moreSections, statusPageValues(s, s.Logo), nil), s})
+}
+
+// statusPageValues are the values of a status page for its form, whose logo is kept if it is the saved one.
+func statusPageValues(s public.StatusPage, saved string) url.Values {
+	values := forms.Versioned(forms.DocumentOf(s).Values(forms.InputsOf(statusPageGroups(false, len(s.Sections)+moreSections, "", true))), s)
+	if s.Logo != "" && s.Logo == saved {
 		values.Set("logo", forms.Kept)
 	}
-	return p.Show("status-page", statusPageData{p.statusPageForm(s.Name, n, values, nil), s})
+	return values
 }
 
 func saveStatusPage(p *page) error {
@@ -222,10 +226,16 @@ func saveStatusPage(p *page) error {
 		if slices.ContainsFunc(parts.FaultsOf(err), func(f core.FieldError) bool { return f.Field == "logo" }) {
 			p.R.PostForm.Set("logo", before)
 		}
-		e, said := forms.Meanwhile(p.Page, p.api, err, "status_page", name, p.Link("status-pages", name), s, func() (public.StatusPage, error) {
-			return p.api.StatusPage(p.R.Context(), p.Namespace, name)
+		var now public.StatusPage
+		e, both, said := forms.Meanwhile(p.Page, p.api, err, "status_page", name, p.Link("status-pages", name), s, func() (_ public.StatusPage, err error) {
+			now, err = p.api.StatusPage(p.R.Context(), p.Namespace, name)
+			return now, err
 		})
-		d := statusPageData{p.statusPageForm(name, max(n, 1), p.R.PostForm, said), s}
+		values := forms.Filled(p.Page, &text, both, func(s public.StatusPage) url.Values { return statusPageValues(s, now.Logo) })
+		if both != nil {
+			n = len(both.Sections) + moreSections
+		}
+		d := statusPageData{p.statusPageForm(name, max(n, 1), values, said), s}
 		d.Edit, d.AsText = e, text
 		return p.Again("status-page", d, err)
 	}

@@ -426,9 +426,14 @@ func writeTask(p *page) error {
 	}
 	if !f.New && f.Clash == nil {
 		t.Name = f.Name
-		f.Edit, f.Err = forms.Meanwhile(p.Page, p.api, err, "task", f.Name, p.Link("tasks", f.Name, "edit"), t, func() (task.Task, error) {
+		var both *task.Task
+		f.Edit, both, f.Err = forms.Meanwhile(p.Page, p.api, err, "task", f.Name, p.Link("tasks", f.Name, "edit"), t, func() (task.Task, error) {
 			return p.api.Task(p.R.Context(), p.Namespace, f.Name)
 		})
+		if both != nil {
+			f.Kind, f.doc, f.values, f.groups = both.Kind, definitionOf(*both), nil, nil
+			f.Text = p.written(f.doc)
+		}
 		if f.Clash != nil {
 			p.Status = p.Site.Status(err)
 		}

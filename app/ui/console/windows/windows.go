@@ -330,8 +330,8 @@ func saveWindow(p *page) error {
 		_, err = p.api.SaveWindow(forms.Expecting(p.Page), w)
 	}
 	if err != nil {
-		e, said := forms.Meanwhile(p.Page, p.api, err, "window", name, p.Link("settings", "windows", name), w, func() (monitor.Window, error) { return p.api.Window(ctx, p.Namespace, name) })
-		d := p.windowForm(name, p.R.PostForm, said)
+		e, both, said := forms.Meanwhile(p.Page, p.api, err, "window", name, p.Link("settings", "windows", name), w, func() (monitor.Window, error) { return p.api.Window(ctx, p.Namespace, name) })
+		d := p.windowForm(name, forms.Filled(p.Page, &text, both, windowValues), said)
 		d.Edit, d.AsText = e, text
 		return p.Again("window", d, err)
 	}

@@ -104,6 +104,26 @@ func ValuesOf[T any](p *frame.Page, t AsText, err error, v T, groups []InputGrou
 	return values
 }
 
+// Filled are the values of a form that is shown again after [Meanwhile], as they were sent or those of both, of which the text is
+// written anew.
+func Filled[T any](p *frame.Page, t *AsText, both *T, values func(T) url.Values) url.Values {
+	if both == nil {
+		return p.R.PostForm
+	}
+	Rewrite(p, t, *both)
+	return values(*both)
+}
+
+// Rewrite writes the text of a form anew, if the form shows it.
+func Rewrite[T any](p *frame.Page, t *AsText, v T) {
+	if !t.Here {
+		return
+	}
+	if text, err := written(p, v, false); err == nil {
+		t.Text = text
+	}
+}
+
 // ShowAgain shows a form in its other way, or why that cannot be.
 func ShowAgain(p *frame.Page, name string, data any, err error) error {
 	if err != nil {

@@ -32,20 +32,29 @@ type clash struct {
 	By     string // empty: not known
 	At     parts.Moment
 	Theirs string // address of the form as it is saved now
+	Known  bool   // the version that the form was filled from is
+	Merged bool   // the form has what only the other person changed
 	Rows   []clashRow
 }
 
-// clashRow is a field that a save of the form would change.
+// clashRow is a field that the form, the saved definition and the version that the form was filled from do not all have alike.
 type clashRow struct {
-	Field               string
-	Opened, Now, Typed  string
-	Diff                textdiff.Result // from Now to Typed, of texts with several lines
-	OpenedKnown, Undoes bool            // Undoes: the form only has what it was opened with
+	Field              string
+	Opened, Now, Typed string          // Typed: as the form has it
+	Diff               textdiff.Result // from Now to Typed, or of a field that is taken over from Opened, of texts with several lines
+	Taken              bool            // the form has it as the other person saved it
+	Both               bool            // both changed it
+	Undoes             bool            // the form only has what it was opened with
 }
 
-// OpenedKnown reports that the version that the form was filled from is known.
-func (c clash) OpenedKnown() bool {
-	return slices.ContainsFunc(c.Rows, func(r clashRow) bool { return r.OpenedKnown })
+// Takes reports that the form has changes of the other person.
+func (c clash) Takes() bool {
+	return slices.ContainsFunc(c.Rows, func(r clashRow) bool { return r.Taken })
+}
+
+// Overwrites reports that a save of the form undoes a change of the other person, or may.
+func (c clash) Overwrites() bool {
+	return !c.Merged || slices.ContainsFunc(c.Rows, func(r clashRow) bool { return r.Both || r.Undoes })
 }
 
 // editable is a definition that people edit.
@@ -71,41 +80,71 @@ type Edits interface {
 }
 
 // Meanwhile handles a refused save. If the definition was changed after the form was filled, it returns the difference and no
-// error to show. The form then has the present version, so that the next save overwrites that.
+// error to show. The form then has the present version, so that the next save overwrites that; and where both is set it is filled
+// from that, which is what was typed with what only the other person changed.
 // Faults of a definition that was sent as one text say in which line they are; those of a form are all answered at once.
-func Meanwhile[T editable[T]](p *frame.Page, api Edits, refused error, noun, name, theirs string, typed T, read func() (T, error)) (Edit, error) {
-	e := Edit{Version: p.R.PostFormValue("version")}
+func Meanwhile[T editable[T]](p *frame.Page, api Edits, refused error, noun, name, theirs string, typed T, read func() (T, error)) (e Edit, both *T, shown error) {
+	e.Version = p.R.PostFormValue("version")
 	if p.R.PostForm.Has("definition") {
 		refused = p.Site.PlaceDefinition(p.R.PostForm.Get("definition"), new(T), refused)
 	} else {
 		refused = AllFaults(refused, typed, p.Now)
 	}
 	if e.Version == "" || core.CodeOf(refused) != core.Conflict {
-		return e, refused
+		return e, nil, refused
 	}
 	now, err := read()
 	if err != nil || now.Version() == e.Version {
-		return e, refused
+		return e, nil, refused
 	}
-	return Clashing(p, api, e.Version, noun, name, theirs, now, typed), nil
+	e, both = Clashing(p, api, e.Version, noun, name, theirs, now, typed)
+	return e, both, nil
 }
 
-// Clashing is the clash of a form that was filled from a version with the saved
-// definition.
-func Clashing[T editable[T]](p *frame.Page, api Edits, version, noun, name, theirs string, now, typed T) Edit {
+// Clashing is the clash of a form that was filled from a version with the saved definition. The form is filled from both, where it
+// is set.
+func Clashing[T editable[T]](p *frame.Page, api Edits, version, noun, name, theirs string, now, typed T) (_ Edit, both *T) {
 	c := &clash{Theirs: theirs}
-	opened := c.look(p, api, noun, name, func(text json.RawMessage) bool {
-		var was T
-		return json.Unmarshal(text, &was) == nil && was.Version() == version
-	})
 	typed = typed.WithDefaults()
-	if hides, is := any(typed).(interface{ Redacted() T }); is {
-		typed = hides.Redacted()
-	}
+	var opened T
+	before := map[string]string{}
 	readOnly := readOnlyOf(reflect.TypeFor[T]())
-	c.compare(fieldsAt(opened, readOnly), fieldsAt(jsonOf(now), readOnly), fieldsAt(jsonOf(typed), readOnly), opened != nil)
+	c.Known = c.look(p, api, noun, name, func(text json.RawMessage) bool {
+		var was T
+		if json.Unmarshal(text, &was) != nil || was.Version() != version {
+			return false
+		}
+		opened, before = was, fieldsAt(text, readOnly)
+		return true
+	})
+	form := typed
+	if c.Known {
+		if all, ok := merged(opened, now, typed, p.Now); ok {
+			form, c.Merged = all, true
+		}
+	}
+	c.compare(before, fieldsAt(jsonOf(now), readOnly), shownAt(typed, readOnly), shownAt(form, readOnly))
 	c.write(p, reflect.TypeFor[T](), DocumentOf(now))
-	return Edit{Version: now.Version(), Clash: c}
+	if c.Takes() {
+		both = &form
+	}
+	return Edit{Version: now.Version(), Clash: c}, both
+}
+
+// shownAt are the values of a form by the path of their field. Secrets that were typed are not shown.
+func shownAt[T any](form T, without []string) map[string]string {
+	at := fieldsAt(jsonOf(form), without)
+	hides, is := any(form).(interface{ Redacted() T })
+	if !is {
+		return at
+	}
+	shown := fieldsAt(jsonOf(hides.Redacted()), without)
+	for name := range shown {
+		if shown[name] != at[name] {
+			shown[name] = "(another secret)"
+		}
+	}
+	return shown
 }
 
 // write writes times and durations of the rows as pages do.
@@ -142,8 +181,9 @@ func (c *clash) write(p *frame.Page, t reflect.Type, now Document) {
 			}
 			return strings.Join(all, ", ")
 		}
-		if now, typed := each(r.Now), each(r.Typed); now != typed { // equal: they differ only in fields that are not shown
-			r.Opened, r.Now, r.Typed = each(r.Opened), now, typed
+		opened, now, typed := each(r.Opened), each(r.Now), each(r.Typed)
+		if (now == typed) == (r.Now == r.Typed) && (now == opened) == (r.Now == r.Opened) { // otherwise they differ in what pages leave out
+			r.Opened, r.Now, r.Typed = opened, now, typed
 		}
 	}
 }
@@ -171,16 +211,15 @@ func typeAt(t reflect.Type, path []string) reflect.Type {
 	return nil
 }
 
-// look finds the last change of the definition in the audit, and returns the
-// definition that the form was filled from, or nil.
-func (c *clash) look(p *frame.Page, api Edits, noun, name string, is func(json.RawMessage) bool) json.RawMessage {
+// look finds the last change of the definition in the audit, and the one of the version that the form was filled from.
+func (c *clash) look(p *frame.Page, api Edits, noun, name string, is func(json.RawMessage) bool) bool {
 	f := access.AuditFilter{Namespace: p.Namespace, Noun: noun, Name: name, Paging: core.Paging{Limit: clashEdits}}
 	if noun == "queue" {
 		f.Namespace = core.AnyNamespace
 	}
 	changes, err := api.Audit(p.R.Context(), f)
 	if err != nil {
-		return nil // the form is shown without the difference
+		return false // the form is shown without the difference
 	}
 	for _, a := range changes.Items {
 		if len(a.Before) == 0 || len(a.After) == 0 {
@@ -190,25 +229,36 @@ func (c *clash) look(p *frame.Page, api Edits, noun, name string, is func(json.R
 			c.By, c.At = a.Actor, p.Ago(a.At)
 		}
 		if is(a.Before) {
-			return a.Before
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 // clashEdits is how many entries of the audit are read to find the first change after the form was opened.
 const clashEdits = 100
 
-func (c *clash) compare(opened, now, typed map[string]string, known bool) {
+func (c *clash) compare(opened, now, typed, form map[string]string) {
 	names := maps.Clone(now)
 	maps.Copy(names, typed)
+	maps.Copy(names, form)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if now[name] == typed[name] {
+		r := clashRow{Field: name, Opened: opened[name], Now: now[name], Typed: form[name]}
+		switch {
+		case r.Now != r.Typed:
+			r.Both = c.Known && r.Opened != r.Now && r.Opened != r.Typed
+			r.Undoes = c.Known && r.Opened == r.Typed
+		case r.Now != typed[name]:
+			r.Taken = true
+		default:
 			continue
 		}
-		r := clashRow{Field: name, Now: now[name], Typed: typed[name], Opened: opened[name], OpenedKnown: known, Undoes: known && opened[name] == typed[name]}
-		if strings.Contains(r.Now, "\n") || strings.Contains(r.Typed, "\n") {
-			r.Diff = textdiff.Diff(r.Now, r.Typed, textdiff.Options{})
+		before := r.Now
+		if r.Taken {
+			before = r.Opened
+		}
+		if strings.Contains(before, "\n") || strings.Contains(r.Typed, "\n") {
+			r.Diff = textdiff.Diff(before, r.Typed, textdiff.Options{})
 		}
 		c.Rows = append(c.Rows, r)
 	}

@@ -17,26 +17,34 @@ func AllFaults[T interface{ WithDefaults() T }](refused error, typed T, now time
 	if code := core.CodeOf(refused); code != core.Invalid && code != core.Conflict {
 		return refused
 	}
-	var wrong error
-	switch v := any(typed.WithDefaults()).(type) {
-	case interface{ Validate() error }:
-		wrong = v.Validate()
-	case interface{ Validate(now time.Time) error }:
-		wrong = v.Validate(now)
-	}
-	e := parts.AsError(wrong)
-	if e == nil {
+	more := parts.AsError(validate(typed, now))
+	if more == nil {
 		return refused
 	}
+	also := *more
+	also.Fields = faultsOf(typed, now)
+	return Both(refused, &also)
+}
+
+func validate[T interface{ WithDefaults() T }](typed T, now time.Time) error {
+	switch v := any(typed.WithDefaults()).(type) {
+	case interface{ Validate() error }:
+		return v.Validate()
+	case interface{ Validate(now time.Time) error }:
+		return v.Validate(now)
+	}
+	return nil
+}
+
+// faultsOf are the faults of the fields of a definition, but of secrets that stand as they were shown.
+func faultsOf[T interface{ WithDefaults() T }](typed T, now time.Time) (faults []core.FieldError) {
 	doc := DocumentOf(typed)
-	more := *e
-	more.Fields = nil
-	for _, f := range e.Fields {
+	for _, f := range parts.FaultsOf(validate(typed, now)) {
 		if f.Field != "namespace" && doc.At(f.Field) != string(core.Redacted) {
-			more.Fields = append(more.Fields, f)
+			faults = append(faults, f)
 		}
 	}
-	return Both(refused, &more)
+	return faults
 }
 
 // Both is the first of two errors with the faults of the second that are of other fields.
