@@ -176,9 +176,7 @@ func (a *App) startStore(ctx context.Context) error {
 		return err
 	}
 	a.store = st
-	if _, err := a.compareClocks(ctx); err != nil {
-		a.log.Warn("cannot compare clocks", "error", err)
-	}
+	_, _ = a.compareClocks(ctx) // checkClock says what is wrong
 	a.onStop("store", func(context.Context) error { return errors.Join(st.Close(), a.artifacts.Close()) })
 	if err := a.checkArtifacts(ctx); err != nil {
 		return err

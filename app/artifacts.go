@@ -21,10 +21,9 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
-// Artifacts stores uploaded programs and outputs. Each namespace has a blob
-// store of its own, so that a namespace cannot find the bytes of another. The
-// name of an artifact is namespace/digest. A blob store is opened on first use,
-// so that a namespace without artifacts has no folder.
+// Artifacts stores uploaded programs and outputs. Each namespace has a blob store of its own, so that a namespace cannot find
+// the bytes of another. The name of an artifact is namespace/digest. A blob store is opened on first use, so that a namespace
+// without artifacts has no folder.
 type Artifacts struct {
 	*blob.Spool // for files whose digest is not known
 
@@ -52,8 +51,7 @@ var (
 	_ http.Handler = (*Artifacts)(nil)
 )
 
-// NewArtifacts returns the artifacts of a configuration, or nil if it names no
-// place for them. logger may be nil.
+// NewArtifacts returns the artifacts of a configuration, or nil if it names no place for them. logger may be nil.
 func NewArtifacts(c config.Config, logger *slog.Logger) *Artifacts {
 	address := c.WithDefaults().ArtifactStore()
 	if address == "" {
@@ -80,8 +78,7 @@ func (a *Artifacts) folder() string {
 // IsFolder reports whether artifacts are in a folder, whose links the node serves itself.
 func (a *Artifacts) IsFolder() bool { return a.folder() != "" }
 
-// Origin returns the scheme and host of links to an external service. It is
-// empty if the node serves the links.
+// Origin returns the scheme and host of links to an external service. It is empty if the node serves the links.
 func (a *Artifacts) Origin(ctx context.Context) (string, error) {
 	if a.IsFolder() {
 		return "", nil
@@ -285,8 +282,7 @@ func (a *Artifacts) Delete(ctx context.Context, name string) error {
 	return st.Delete(ctx, digest)
 }
 
-// ServeHTTP serves the links of a folder. A namespace without a folder is not
-// opened, because opening creates the folder.
+// ServeHTTP serves the links of a folder. A namespace without a folder is not opened, because opening creates the folder.
 func (a *Artifacts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	namespace, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, linksPath), "/")
 	address, err := blob.Part(a.address, namespace)
@@ -309,9 +305,8 @@ func (a *Artifacts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // reachWithin is how long a start waits for the place of artifacts to answer.
 const reachWithin = 3 * time.Second
 
-// checkArtifacts opens the configured place, so that a fault of its address fails
-// the start. A place that cannot be used now, such as a bucket that refuses the
-// credentials, is logged. It also logs what further nodes need.
+// checkArtifacts opens the configured place, so that a fault of its address fails the start. A place that cannot be used now,
+// such as a bucket that refuses the credentials, is logged. It also logs what further nodes need.
 func (a *App) checkArtifacts(ctx context.Context) error {
 	if a.opt.Artifacts == "" {
 		return nil

@@ -19,9 +19,8 @@ import (
 	"github.com/belfry-run/belfry/core"
 )
 
-// TokenPath returns the file with the token of this machine's operator:
-// belfry.token beside the SQLite file, or a file in the user's configuration
-// folder. A second SQLite file in a folder has a token file named after it.
+// TokenPath returns the file with the token of this machine's operator: belfry.token beside the SQLite file, or a file in the
+// user's configuration folder. A second SQLite file in a folder has a token file named after it.
 func TokenPath(c config.Config) (string, error) {
 	if c.TokenFile != "" {
 		return c.TokenFile, nil
@@ -63,8 +62,7 @@ func ReadToken(path string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// WriteToken writes a secret to a file that only its owner can read, also if the old file had
-// another mode.
+// WriteToken writes a secret to a file that only its owner can read, also if the old file had another mode.
 func WriteToken(path, secret string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("make the folder of the token file: %w", err)
@@ -87,10 +85,9 @@ func WriteToken(path, secret string) error {
 	return nil
 }
 
-// freePath returns the file for a first token. An existing token file may hold
-// the only token of another database, so it is not replaced: the new token goes
-// to a file named after the database, and other is true. If that file exists, it
-// belongs to an earlier database of this name and is renamed to kept.
+// freePath returns the file for a first token. An existing token file may hold the only token of another database, so it is not
+// replaced: the new token goes to a file named after the database, and other is true. If that file exists, it belongs to an
+// earlier database of this name and is renamed to kept.
 func freePath(c config.Config, path string) (free, kept string, other bool, err error) {
 	secret, err := ReadToken(path)
 	if err != nil || secret == "" {
@@ -108,8 +105,7 @@ func freePath(c config.Config, path string) (free, kept string, other bool, err 
 	return path, kept, false, os.Rename(path, kept)
 }
 
-// initialTokens creates the configured tokens that the database does not have
-// yet.
+// initialTokens creates the configured tokens that the database does not have yet.
 func (a *App) initialTokens(ctx context.Context) error {
 	if a.opt.InitialTokens == "" {
 		return nil
@@ -198,8 +194,7 @@ func usableTokens(ctx context.Context, tokens httpapi.Tokens) (bool, error) {
 	return false, nil
 }
 
-// mayHaveTokens is false if the database does not exist yet and no token is
-// configured.
+// mayHaveTokens is false if the database does not exist yet and no token is configured.
 func mayHaveTokens(c config.Config) bool {
 	path := c.SQLitePath()
 	if path == "" || c.InitialTokens != "" {

@@ -75,9 +75,8 @@ func (r registrar) OpenSession(ctx context.Context, w job.WorkerInfo) (job.Sessi
 	return s, err
 }
 
-// Workers runs the jobs of all queues, or of the configured queues, on this
-// machine. A queue that is created later is served soon after. Jobs of queues
-// with a configured broker are claimed by its tickets.
+// Workers runs the jobs of all queues, or of the configured queues, on this machine. A queue that is created later is served
+// soon after. Jobs of queues with a configured broker are claimed by its tickets.
 type Workers struct {
 	Leaser    job.Leaser
 	Queues    QueueLister
@@ -88,9 +87,8 @@ type Workers struct {
 	Version   string
 	Logger    *slog.Logger
 
-	// Artifacts stores programs and outputs that the worker can reach directly.
-	// Without it, both go through links. A link without a host is relative to
-	// Server.
+	// Artifacts stores programs and outputs that the worker can reach directly. Without it, both go through links. A link
+	// without a host is relative to Server.
 	Artifacts *Artifacts
 	Server    string
 
@@ -141,8 +139,7 @@ type QueueLister interface {
 // queueInterval is the interval at which workers look for new queues.
 const queueInterval = 3 * time.Second
 
-// Run serves queues until ctx ends, and then until running jobs have ended or
-// are released.
+// Run serves queues until ctx ends, and then until running jobs have ended or are released.
 func (w *Workers) Run(ctx context.Context) error {
 	executors, err := w.executors()
 	if err != nil {
@@ -265,8 +262,7 @@ func (w *Workers) serving(ctx context.Context) (map[string]int, error) {
 	return queues, unknownQueues(only, all)
 }
 
-// unknownQueues refuses names of queues that do not exist. Without an error, the
-// worker would look idle.
+// unknownQueues refuses names of queues that do not exist. Without an error, the worker would look idle.
 func unknownQueues(only []string, queues []job.Queue) error {
 	for _, name := range only {
 		if !slices.ContainsFunc(queues, func(q job.Queue) bool { return q.Name == name }) {
@@ -276,9 +272,8 @@ func unknownQueues(only []string, queues []job.Queue) error {
 	return nil
 }
 
-// executors returns the executors of this machine, by kind. A kind without an
-// executor is not claimed here: its jobs wait for another worker, and "job why"
-// says so.
+// executors returns the executors of this machine, by kind. A kind without an executor is not claimed here: its jobs wait for
+// another worker, and "job why" says so.
 func (w *Workers) executors() (map[task.Kind]worker.Executor, error) {
 	checks, err := NewChecks(w.Config, w.Version)
 	if err != nil {

@@ -15,21 +15,17 @@ import (
 	"github.com/belfry-run/belfry/worker/internal/steps"
 )
 
-// Step runs fn and records its result as JSON under the lease of the attempt.
-// A later attempt of the job, after an error, a crash or a lost worker, gets
-// the recorded result and does not run fn. An error of fn is not recorded:
-// return it, and the next attempt runs fn again.
+// Step runs fn and records its result as JSON under the lease of the attempt. A later attempt of the job, after an error, a
+// crash or a lost worker, gets the recorded result and does not run fn. An error of fn is not recorded: return it, and the next
+// attempt runs fn again.
 //
-// The result is recorded once, but fn runs at least once: if the process dies
-// between the effect of fn and the record, fn runs again. So call other services
-// with a key that does not change, such as the job's ID from [JobFrom].
+// The result is recorded once, but fn runs at least once: if the process dies between the effect of fn and the record, fn runs
+// again. So call other services with a key that does not change, such as the job's ID from [JobFrom].
 //
-// Steps run one after the other, each with its own name, and in the same order
-// in every attempt. So a handler may depend on its input and on results of
-// steps, but not on time or chance. If the code of the handler no longer fits
-// the record, Step fails with a [core.Conflict] that names the recorded step;
-// see [Version]. The result is at most [job.MaxStepResult] bytes; a job has at
-// most [job.MaxSteps] steps.
+// Steps run one after the other, each with its own name, and in the same order in every attempt. So a handler may depend on its
+// input and on results of steps, but not on time or chance. If the code of the handler no longer fits the record, Step fails
+// with a [core.Conflict] that names the recorded step; see [Version]. The result is at most [job.MaxStepResult] bytes; a job has
+// at most [job.MaxSteps] steps.
 func Step[T any](ctx context.Context, name string, fn func(ctx context.Context) (T, error)) (out T, err error) {
 	b, err := bookFrom(ctx, "Step")
 	if err != nil {
@@ -47,25 +43,21 @@ func Step[T any](ctx context.Context, name string, fn func(ctx context.Context) 
 		return raw, nil
 	})
 	if err != nil {
-		var none T
-		return none, hopeless(err)
+		return *new(T), hopeless(err)
 	}
-	if fresh == nil {
-		return out, nil
+	// What fn has just returned is decoded from its JSON too, so that the first attempt sees the same value as later ones.
+	if fresh != nil {
+		err = json.Unmarshal(fresh, &out)
 	}
-	// Decode the JSON even if fn has just run, so that the first attempt sees the
-	// same value as later ones.
-	if err := json.Unmarshal(fresh, &out); err != nil {
+	if err != nil {
 		return out, NoRetry(fmt.Errorf("result of step %q does not fit its type: %w", name, err))
 	}
 	return out, nil
 }
 
-// Sleep returns nil when d has passed since the job first reached this call.
-// Before that it returns an error that the handler must return: the attempt
-// ends, its slot is free, and the job starts again when d has passed. That does
-// not count as a failure, and months cost no more than seconds. d is at most ten
-// years.
+// Sleep returns nil when d has passed since the job first reached this call. Before that it returns an error that the handler
+// must return: the attempt ends, its slot is free, and the job starts again when d has passed. That does not count as a failure,
+// and months cost no more than seconds. d is at most ten years.
 func Sleep(ctx context.Context, name string, d time.Duration) error {
 	b, err := bookFrom(ctx, "Sleep")
 	if err != nil {
@@ -74,16 +66,13 @@ func Sleep(ctx context.Context, name string, d time.Duration) error {
 	return hopeless(b.Sleep(ctx, name, d))
 }
 
-// WaitSignal waits for the signal of that name to the job and returns its data.
-// came is false if the timeout has passed since the job first reached this call.
-// Before either, WaitSignal returns an error that the handler must return, as
-// for [Sleep]: the attempt ends, its slot is free, and the signal starts the job
-// again at once.
+// WaitSignal waits for the signal of that name to the job and returns its data. came is false if the timeout has passed since
+// the job first reached this call. Before either, WaitSignal returns an error that the handler must return, as for [Sleep]: the
+// attempt ends, its slot is free, and the signal starts the job again at once.
 //
-// A signal that came before the wait is kept for it. The end of the wait is
-// recorded, so later attempts get the same result. Signals are sent through the
-// API, with belfry job signal, or with SignalJob of a store or client. The
-// timeout is at most ten years.
+// A signal that came before the wait is kept for it. The end of the wait is recorded, so later attempts get the same result.
+// Signals are sent through the API, with belfry job signal, or with SignalJob of a store or client. The timeout is at most ten
+// years.
 func WaitSignal[T any](ctx context.Context, name string, timeout time.Duration) (brought T, came bool, err error) {
 	b, err := bookFrom(ctx, "WaitSignal")
 	if err != nil {
@@ -100,11 +89,9 @@ func WaitSignal[T any](ctx context.Context, name string, timeout time.Duration) 
 	return brought, true, nil
 }
 
-// SignalLink creates a link through which a person or program can send a signal
-// to the job without a token: see [WaitSignal]. The path of the link is relative
-// to the address of the server. SignalLink is not a step: each call creates
-// another link. Create and send the link in one [Step], and leave it out of the
-// result of the step, which others can read.
+// SignalLink creates a link through which a person or program can send a signal to the job without a token: see [WaitSignal].
+// The path of the link is relative to the address of the server. SignalLink is not a step: each call creates another link.
+// Create and send the link in one [Step], and leave it out of the result of the step, which others can read.
 func SignalLink(ctx context.Context, l job.Link) (job.NewLink, error) {
 	b, err := bookFrom(ctx, "SignalLink")
 	if err != nil {
@@ -114,10 +101,9 @@ func SignalLink(ctx context.Context, l job.Link) (job.NewLink, error) {
 	return made, hopeless(err)
 }
 
-// Spawn enqueues a job and returns its ID. The job is created in the transaction
-// that records the step, so only once over all attempts. It goes on whatever
-// happens to the job that spawned it. Build n with [TaskOf.New] or by hand,
-// without Key and ActiveKey. The job gets the namespace of this job.
+// Spawn enqueues a job and returns its ID. The job is created in the transaction that records the step, so only once over all
+// attempts. It goes on whatever happens to the job that spawned it. Build n with [TaskOf.New] or by hand, without Key and
+// ActiveKey. The job gets the namespace of this job.
 func Spawn(ctx context.Context, name string, n job.NewJob) (id int64, err error) {
 	b, err := bookFrom(ctx, "Spawn")
 	if err != nil {
@@ -127,10 +113,9 @@ func Spawn(ctx context.Context, name string, n job.NewJob) (id int64, err error)
 	return id, hopeless(err)
 }
 
-// Await waits for the end of a job that [Spawn] has enqueued, and returns how it
-// ended. A failure of that job is not an error. Before its end, Await returns an
-// error that the handler must return, as for [Sleep]: the attempt ends, its slot
-// is free, and the end of that job starts this one again at once.
+// Await waits for the end of a job that [Spawn] has enqueued, and returns how it ended. A failure of that job is not an error.
+// Before its end, Await returns an error that the handler must return, as for [Sleep]: the attempt ends, its slot is free, and
+// the end of that job starts this one again at once.
 func Await(ctx context.Context, name string, child int64) (job.Ended, error) {
 	b, err := bookFrom(ctx, "Await")
 	if err != nil {
@@ -140,10 +125,9 @@ func Await(ctx context.Context, name string, child int64) (job.Ended, error) {
 	return how, hopeless(err)
 }
 
-// Version lets a handler change its steps while jobs of the old code still run.
-// If the job reaches this call for the first time, Version records and returns
-// current; later attempts get the recorded version. It returns 0 if the job had
-// recorded later steps before the call was added:
+// Version lets a handler change its steps while jobs of the old code still run. If the job reaches this call for the first time,
+// Version records and returns current; later attempts get the recorded version. It returns 0 if the job had recorded later steps
+// before the call was added:
 //
 //	if v, err := worker.Version(ctx, "check stock", 1); err != nil {
 //		return err
@@ -159,9 +143,8 @@ func Version(ctx context.Context, change string, current int) (int, error) {
 	return v, hopeless(err)
 }
 
-// Progress sets the progress of the attempt, and replaces its earlier progress.
-// It returns at once. About once a second the last value is written; it is shown
-// with an estimate of the end. Progress fails if g is invalid.
+// Progress sets the progress of the attempt, and replaces its earlier progress. It returns at once. About once a second the last
+// value is written; it is shown with an estimate of the end. Progress fails if g is invalid.
 func Progress(ctx context.Context, g job.Progress) error {
 	if err := g.Validate(); err != nil {
 		return err

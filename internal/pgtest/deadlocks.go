@@ -21,17 +21,17 @@ func NoDeadlocks(t testing.TB, url string) {
 
 func noDeadlocks(t testing.TB, s *Server, database string) {
 	t.Helper()
-	from := s.logSize()
+	from := logSize(s)
 	t.Cleanup(func() {
-		if all := s.deadlocks(database, from); len(all) > 0 {
+		if all := deadlocks(s, database, from); len(all) > 0 {
 			t.Errorf("deadlocks: got %d, want 0:\n%s", len(all), strings.Join(all, "\n"))
 		}
 	})
 }
 
-// deadlocks returns what the log says of the deadlocks in a database from an offset on. The server logs a deadlock before it
+// deadlocks returns what the log of a server says of the deadlocks in a database from an offset on. The server logs a deadlock before it
 // tells the client.
-func (s *Server) deadlocks(database string, from int64) (all []string) {
+func deadlocks(s *Server, database string, from int64) (all []string) {
 	in := false
 	for line := range strings.Lines(s.logFrom(from)) {
 		line = strings.TrimRight(line, "\n")

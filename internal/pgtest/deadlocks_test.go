@@ -44,10 +44,10 @@ func TestDeadlocksAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all := s.deadlocks(cfg.Database, 0); len(all) != 1 || !strings.Contains(all[0], "update rooms set n = n where n = 1") {
+	if all := deadlocks(s, cfg.Database, 0); len(all) != 1 || !strings.Contains(all[0], "update rooms set n = n where n = 1") {
 		t.Errorf("deadlocks of the database: got %q, want one with its statement", all)
 	}
-	for what, all := range map[string][]string{"another database": s.deadlocks("another", 0), "after it": s.deadlocks(cfg.Database, s.logSize())} {
+	for what, all := range map[string][]string{"another database": deadlocks(s, "another", 0), "after it": deadlocks(s, cfg.Database, logSize(s))} {
 		if len(all) > 0 {
 			t.Errorf("deadlocks of %s: got %q, want none", what, all)
 		}

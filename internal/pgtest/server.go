@@ -307,7 +307,7 @@ func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.It
 // Log returns the end of the server's log.
 func (s *Server) Log() string {
 	const most = 16 << 10
-	return s.logFrom(max(0, s.logSize()-most))
+	return s.logFrom(max(0, logSize(s)-most))
 }
 
 // Stop ends the server as an operator would: clients are cut off, what they committed is kept.
@@ -402,8 +402,8 @@ func (s *Server) exec(statement string) error {
 	return err
 }
 
-// logSize returns the size of the log, 0 if it cannot be read.
-func (s *Server) logSize() int64 {
+// logSize returns the size of a server's log, 0 if it cannot be read.
+func logSize(s *Server) int64 {
 	info, err := os.Stat(s.logFile())
 	if err != nil {
 		return 0

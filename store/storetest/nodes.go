@@ -44,7 +44,7 @@ func runNodes(t *testing.T, open OpenNodes, wanted func(name string) bool) {
 			nodes := open(t, store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono, Bytes: b.artifacts, Sealer: newSealer(t), Observer: b.tally})
 			b.st = nodes[0]
 			fn(b, nodes)
-			b.claimsNothing(name)
+			claimsNothing(b, name)
 		})
 	}
 }

@@ -142,7 +142,7 @@ func run(t *testing.T, open Open, wanted func(name string) bool) {
 			t.Parallel()
 			b := newBench(t, open)
 			fn(b)
-			b.claimsNothing(name)
+			claimsNothing(b, name)
 		})
 	}
 	RunLeaser(t, func(t *testing.T) (job.Leaser, Admin) {
@@ -152,7 +152,7 @@ func run(t *testing.T, open Open, wanted func(name string) bool) {
 }
 
 // claimsNothing fails an idle case that claims.
-func (b *bench) claimsNothing(name string) {
+func claimsNothing(b *bench, name string) {
 	b.Helper()
 	if idle[name] && b.tally.of("claimed") > 0 {
 		b.Error("the case claims: delete its line in storetest/idle.txt, or it is not run on all claim paths")
