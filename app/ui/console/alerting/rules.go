@@ -193,12 +193,12 @@ func editAlertRule(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.Show("alert-rule", p.alertRuleForm(a.Name, channels, alertRuleValues(a), nil))
+	return p.Show("alert-rule", p.alertRuleForm(a.Name, channels, alertRuleValues(a, channels), nil))
 }
 
-// alertRuleValues are the values of an alert rule for its form.
-func alertRuleValues(a alert.Rule) url.Values {
-	return forms.Versioned(forms.DocumentOf(a).Values(forms.InputsOf(alertRuleGroups(false, channelNames{}))), a)
+// alertRuleValues are the values of an alert rule for a form that offers these channels.
+func alertRuleValues(a alert.Rule, channels channelNames) url.Values {
+	return forms.Versioned(forms.DocumentOf(a).Values(forms.InputsOf(alertRuleGroups(false, channels))), a)
 }
 
 func saveAlertRule(p *page) error {
@@ -235,13 +235,13 @@ func saveAlertRule(p *page) error {
 	}
 	if err != nil {
 		e, both, said := forms.Meanwhile(p.Page, p.api, err, "alert_rule", name, p.Link("alert-rules", name), a, func() (alert.Rule, error) { return p.api.AlertRule(ctx, p.Namespace, name) })
-		values := forms.Filled(p.Page, &text, both, alertRuleValues)
 		if both != nil {
 			var failed error
 			if channels, failed = p.channelNames(both.Channels); failed != nil {
 				return failed
 			}
 		}
+		values := forms.Filled(p.Page, &text, both, func(a alert.Rule) url.Values { return alertRuleValues(a, channels) })
 		d := p.alertRuleForm(name, channels, values, said)
 		d.Edit, d.AsText = e, text
 		return p.Again("alert-rule", d, err)
