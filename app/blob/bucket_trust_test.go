@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/pem"
-	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -27,7 +26,8 @@ func TestABucketWithAPrivateAuthority(t *testing.T) {
 			w.WriteHeader(http.StatusNotFound)
 		}
 	}))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	refused := make(refusals, 1)
+	server.Config.ErrorLog = log.New(refused, "", 0)
 	server.StartTLS()
 	defer server.Close()
 	address := "s3://artifacts?endpoint=" + server.URL
@@ -45,13 +45,44 @@ func TestABucketWithAPrivateAuthority(t *testing.T) {
 	t.Setenv("AWS_CA_BUNDLE", "")
 	st := openBucket(t, address)
 	soon := func() error {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // which may end in the pause between two tries
-		defer cancel()
+		ctx := overtime{t.Context(), make(chan struct{})}
+		go func() {
+			<-refused
+			time.AfterFunc(time.Second, func() { close(ctx.over) }) // most likely in a pause between two tries
+		}()
 		return st.Check(ctx)
 	}
-	for doing, err := range map[string]error{"check": st.Check(t.Context()), "check soon": soon(), "put": put(st)} {
+	for doing, err := range map[string]error{"check soon": soon(), "check": st.Check(t.Context()), "put": put(st)} {
 		if core.CodeOf(err) != core.Unavailable || !strings.Contains(err.Error(), "certificate") || !strings.Contains(err.Error(), "AWS_CA_BUNDLE") {
 			t.Errorf("%s: %v", doing, err)
 		}
+	}
+}
+
+// refusals receives a value when the server logs that a client has refused its certificate.
+type refusals chan struct{}
+
+func (r refusals) Write(line []byte) (int, error) {
+	select {
+	case r <- struct{}{}:
+	default:
+	}
+	return len(line), nil
+}
+
+// overtime is a context whose time is over when a channel is closed.
+type overtime struct {
+	context.Context
+	over chan struct{}
+}
+
+func (o overtime) Done() <-chan struct{} { return o.over }
+
+func (o overtime) Err() error {
+	select {
+	case <-o.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
 	}
 }
