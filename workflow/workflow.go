@@ -181,7 +181,7 @@ func (r *Run) Next(p Plan, now time.Time, room int) (t Turn) {
 		}
 	}
 	t.Done = !slices.ContainsFunc(r.Steps, func(s Step) bool { return !s.State.Final() })
-	t.Wake = r.wake(p)
+	t.Wake = r.wake()
 	return t
 }
 
@@ -345,7 +345,7 @@ func (r *Run) satisfies(p Plan, i int) bool {
 func (p Plan) handles(i, n int) bool { return i < len(p.Handles) && slices.Contains(p.Handles[i], n) }
 
 // wake is when something happens by itself.
-func (r *Run) wake(p Plan) (at time.Time) {
+func (r *Run) wake() (at time.Time) {
 	sooner := func(t time.Time) {
 		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
 			at = t

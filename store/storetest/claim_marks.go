@@ -80,7 +80,7 @@ func caseASessionFindsJobsBehindAnothersMark(b *bench) {
 	want(b, "job", c.Jobs[0].Job.ID, other.ID)
 }
 
-func caseAPlaceThatIsFreedUnderAQueuesLimit(b *bench, nodes []*store.Store) {
+func caseAPlaceThatIsFreedUnderAQueuesLimit(b *bench, _ []*store.Store) {
 	must(b.st.SaveQueue(b.ctx, job.Queue{Name: "default", GlobalLimit: 1}))(b)
 	b.task("t")
 	b.enqueue(job.NewJob{Task: "t"})

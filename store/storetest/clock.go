@@ -119,7 +119,7 @@ func caseAClockThatIsSetForwardWhileAClaims(b *bench, nodes []*store.Store) {
 	}
 }
 
-func caseAClockThatIsSetTwiceBetweenTwoLooks(b *bench, nodes []*store.Store) {
+func caseAClockThatIsSetTwiceBetweenTwoLooks(b *bench, _ []*store.Store) {
 	other := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono})
 	dies := store.New(b.st.DB(), store.Options{Clock: b.clock.Now, Monotonic: b.clock.Mono})
 	b.task("t", func(t *task.Task) { t.Timeout = core.Duration(time.Minute) })

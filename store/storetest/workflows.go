@@ -365,7 +365,7 @@ func caseAMatrixRunsAJobForEachCombination(b *bench) {
 		{Name: "last", Task: "d", Needs: []string{"named"}, Input: map[string]string{"n": "len(steps.test.output)"}},
 	}})
 	j := f.run("w", `{"none": []}`)
-	f.works(func(j job.Job, fin *job.Finish) { fin.Output = json.RawMessage(`{"versions": [1, 2, 3]}`) })
+	f.works(func(_ job.Job, fin *job.Finish) { fin.Output = json.RawMessage(`{"versions": [1, 2, 3]}`) })
 	want(b, "jobs", strings.Join(f.ran, " "), `a b{"go":1,"os":"linux"} b{"go":1,"os":"mac"} b{"go":2,"os":"linux"} b{"go":2,"os":"mac"} b{"go":3,"os":"linux"} b{"go":3,"os":"mac"} d{"n":6}`)
 	want(b, "states", f.states(j.ID), "list ok, test ok, named ok, last ok")
 	b.wantState(j.ID, job.Succeeded)
