@@ -153,17 +153,17 @@ func TestTheEditPageShowsChangedRuns(t *testing.T) {
 	}
 	// Another person saves first: the preview no longer fits what this one would save.
 	other := must(s.Schedule(t.Context(), "", "hourly"))(s)
-	other.Description = "of somebody else"
+	other.Description = "of another person"
 	must(s.UpdateSchedule(t.Context(), other))(s)
 	b.Follow("button.main[value=save]")
 	b.Quiet(s.url, http.StatusConflict)
-	b.Shows("Changed by", "of somebody else", "taken over", "Saving it keeps the other edit")
+	b.Shows("Changed by", "of another person", "taken over", "Saving it keeps the other edit")
 	picture(b, "schedule-clash")
 	b.Layout()
 	b.Axe()
-	put(b, "#f-description", "of somebody else")
+	put(b, "#f-description", "of another person")
 	b.Follow("button.main[value=review]")
-	s.sends(b, "button.main[value=save]", "Schedule hourly is saved.", "0,30 * * * *", "of somebody else")
+	s.sends(b, "button.main[value=save]", "Schedule hourly is saved.", "0,30 * * * *", "of another person")
 	// An edit that does not touch times says so.
 	b.Visit(s.url + "/schedules/hourly/edit")
 	put(b, "#f-overlap", "buffer_one")
