@@ -25,7 +25,7 @@ func (c *Change) admit(locked map[int64]*lockedKey) (admitted int, err error) {
 	now := base.Micros(c.Now)
 	var turned turns.Again // of all rounds, because keys of fair queues are locked in one order
 	for round := 0; ; round++ {
-		next, err := c.candidates(locked)
+		next, err := c.candidates(locked, round == 0)
 		if err != nil {
 			return admitted, err
 		}
@@ -49,7 +49,7 @@ func (c *Change) admit(locked map[int64]*lockedKey) (admitted int, err error) {
 		if len(chosen)+len(moved) == 0 {
 			break
 		}
-		if err := c.count(again); err != nil {
+		if err := c.count(again, counting{first: firstWaiting}); err != nil {
 			return admitted, err
 		}
 	}
@@ -60,8 +60,9 @@ func (c *Change) admit(locked map[int64]*lockedKey) (admitted int, err error) {
 }
 
 // candidates returns the first waiting jobs of the keys that have capacity, and locks all keys of these jobs. If another
-// transaction is changing a job or has locked one of its keys, the job is left for a later look.
-func (c *Change) candidates(locked map[int64]*lockedKey) ([]*candidate, error) {
+// transaction is changing a job or has locked one of its keys, the job is left for a later look. If few is set, a key has no
+// more candidates than it can admit: most of them have capacity under their other keys.
+func (c *Change) candidates(locked map[int64]*lockedKey, few bool) ([]*candidate, error) {
 	now := base.Micros(c.Now)
 	byID := map[int64]*candidate{}
 	var ids []int64
@@ -77,6 +78,9 @@ func (c *Change) candidates(locked map[int64]*lockedKey) ([]*candidate, error) {
 			if waiting, err = c.furtherWaiting(k); err != nil {
 				return nil, err
 			}
+		}
+		if few {
+			waiting = waiting[:min(len(waiting), k.capacity())]
 		}
 		for _, id := range waiting {
 			if byID[id] == nil {
@@ -108,12 +112,21 @@ func (c *Change) candidates(locked map[int64]*lockedKey) ([]*candidate, error) {
 			more = append(more, s.KeyID)
 		}
 	}
-	others, err := c.lock(base.Unique(more), false)
+	others, err := c.lock(base.Unique(more), false, counting{first: firstWaiting})
 	if err != nil {
 		return nil, err
 	}
 	for id, k := range others {
 		k.secondary, locked[id] = true, k
+	}
+	rough := map[int64]*lockedKey{}
+	for _, s := range under {
+		if k := locked[s.KeyID]; k != nil && k.rough {
+			rough[s.KeyID] = k
+		}
+	}
+	if err := c.count(rough, counting{first: 1}); err != nil {
+		return nil, err
 	}
 	next := make([]*candidate, 0, len(ids))
 	for _, id := range ids {

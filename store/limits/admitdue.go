@@ -210,7 +210,7 @@ func (c *Change) lockByName(names []keyName, wait bool) (map[int64]*lockedKey, m
 			ids = append(ids, id)
 		}
 	}
-	locked, err := c.lock(ids, wait)
+	locked, err := c.lock(ids, wait, counting{first: 1})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -257,21 +257,32 @@ func without(names []keyName, found map[keyName]int64) []keyName {
 	return missing
 }
 
+// placedName is a key name and its place in a batch.
+type placedName struct {
+	Place int    `json:"place"`
+	Owner string `json:"owner"`
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
 // find adds the ids of existing keys to found.
 func (c *Change) find(names []keyName, found map[keyName]int64) error {
 	if len(names) == 0 {
 		return nil
 	}
-	from, args := c.SQL.Table(1, "t", base.BatchOf(names))
+	asked := make([]placedName, len(names))
+	for i, n := range names {
+		asked[i] = placedName{i, n.Owner, n.Name, n.Value}
+	}
+	from, args := c.SQL.Table(1, "t", base.BatchOf(asked))
 	_, err := base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (none struct{}, err error) {
-		var n keyName
-		var id int64
-		if err = rows.Scan(&n.Owner, &n.Name, &n.Value, &id); err == nil && id > 0 {
-			found[n] = id
+		var place, id int64
+		if err = rows.Scan(&place, &id); err == nil && id > 0 {
+			found[names[place]] = id
 		}
 		return none, err
 	}, `
-		select t.owner, t.name, t.value,
+		select t.place,
 			coalesce((select k.id from belfry.limit_keys k where k.owner = t.owner and k.name = t.name and k.value = t.value), 0)
 		from `+from, args...)
 	return err

@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,7 @@ func scanKey(rows base.Rows) (k keyRow, err error) {
 	return k, rows.Scan(&k.ID, &k.Owner, &k.Name, &k.Value, &k.Next, &k.Look, &k.Stopped)
 }
 
-// firstWaiting is how many waiting jobs of a key are read at once.
+// firstWaiting is how many waiting jobs of a key are read at once, unless fewer can be admitted.
 const firstWaiting = 4
 
 // lockedKey is a limit key under its lock, with its jobs counted.
@@ -36,9 +37,10 @@ type lockedKey struct {
 	gate       job.Gate
 	unlimited  bool    // the limit of this key was deleted
 	admitted   int     // admitted jobs, counted up to the limit
+	rough      bool    // admitted says only whether there is one; see [counting]
 	unbegun    int     // of the admitted jobs, those that have not begun: ready, without a lease
 	first      []int64 // first waiting jobs, in the order of admission
-	hasMore    bool    // more jobs wait than first
+	hasMore    bool    // more jobs may wait than first
 	hasWaiting bool    // at least one job waits
 	secondary  bool    // locked only for a job that waits under another key; its own look stays pending
 	jobLeft    bool    // a job was released from this key in this transition
@@ -107,21 +109,27 @@ func holdsKeys(c *Change) bool {
 	return c.s.Far && (base.Kept[keyLocks](c.Change).held || c.turns().Holds())
 }
 
+// counting is how much of the jobs of a key is read.
+type counting struct {
+	first int  // waiting jobs: at most so many
+	rough bool // admitted jobs: if none waits, only whether there is one
+}
+
 // lock locks limit keys in the order of their ids, and counts their jobs. Without wait, it leaves out keys that another
 // transaction has locked.
-func (c *Change) lock(ids []int64, wait bool) (map[int64]*lockedKey, error) {
+func (c *Change) lock(ids []int64, wait bool, how counting) (map[int64]*lockedKey, error) {
 	if len(ids) == 0 {
 		return map[int64]*lockedKey{}, nil
 	}
-	how := c.SQL.ForUpdate("k")
+	lock := c.SQL.ForUpdate("k")
 	if !wait {
-		how = c.SQL.SkipLocked("k")
+		lock = c.SQL.SkipLocked("k")
 	}
 	rows, err := base.Collect(c.Ctx, c.Tx, scanKey, `
 		select `+keyColumns+`
 		from belfry.limit_keys k
 		where `+c.SQL.In("k.id", 1)+`
-		order by k.id`+how, c.SQL.List(ids))
+		order by k.id`+lock, c.SQL.List(ids))
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +137,7 @@ func (c *Change) lock(ids []int64, wait bool) (map[int64]*lockedKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return locked, c.count(locked)
+	return locked, c.count(locked, how)
 }
 
 // newLockedKeys makes locked keys of rows, with their gates and without jobs.
@@ -159,7 +167,7 @@ func newLockedKeys(c *Change, rows []keyRow) (map[int64]*lockedKey, error) {
 }
 
 // count reads the number of admitted jobs and the first waiting jobs of each key, under the locks.
-func (c *Change) count(locked map[int64]*lockedKey) error {
+func (c *Change) count(locked map[int64]*lockedKey, how counting) error {
 	if len(locked) == 0 {
 		return nil
 	}
@@ -178,6 +186,19 @@ func (c *Change) count(locked map[int64]*lockedKey) error {
 		}
 	}
 	slices.Sort(ids)
+	counted := most
+	if how.rough {
+		counted = 1
+	}
+	waiting := `
+				select cast(job_id as text) as job
+				from belfry.limit_jobs
+				where key_id = k.id and stage = 1
+				order by priority desc, job_id
+				limit ` + strconv.Itoa(how.first)
+	if how.first > 1 { // the aggregate would double the time of the query
+		waiting = `select string_agg(w.job, ',') from (` + waiting + `) as w`
+	}
 	_, err := base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (none struct{}, err error) {
 		var id, admitted int64
 		var waiting string
@@ -185,17 +206,17 @@ func (c *Change) count(locked map[int64]*lockedKey) error {
 			return none, err
 		}
 		k := locked[id]
-		k.admitted, k.first = int(admitted), k.first[:0]
+		k.admitted, k.rough, k.first = int(admitted), counted < most, k.first[:0]
 		for text := range strings.SplitSeq(waiting, ",") {
 			if id, err := strconv.ParseInt(text, 10, 64); err == nil {
 				k.first = append(k.first, id)
 			}
 		}
-		most := firstWaiting
+		most := how.first
 		if k.gate.Strict { // a sequence admits no other job before its first one
 			most = 1
 		}
-		k.hasMore = len(k.first) > most
+		k.hasMore = len(k.first) >= most
 		k.first = k.first[:min(most, len(k.first))]
 		k.hasWaiting = len(k.first) > 0
 		if k.unlimited || k.gate.OnFailure == flow.SequenceGoesOn || k.gate.OnFailure == flow.SequenceSkips && !k.hasWaiting {
@@ -205,23 +226,26 @@ func (c *Change) count(locked map[int64]*lockedKey) error {
 	}, `
 		select k.id,
 			(select count(*) from (select 1 from belfry.limit_jobs a where a.key_id = k.id and a.stage = 2 limit $2 + 0) as bounded),
-			coalesce((
-				select string_agg(cast(w.job_id as text), ',')
-				from (
-					select job_id
-					from belfry.limit_jobs
-					where key_id = k.id and stage = 1
-					order by priority desc, job_id
-					limit `+strconv.Itoa(firstWaiting+1)+`) as w), '')
+			coalesce((`+waiting+`), '')
 		from belfry.limit_keys k
-		where `+c.SQL.In("k.id", 1), c.SQL.List(ids), most)
+		where `+c.SQL.In("k.id", 1), c.SQL.List(ids), counted)
 	if err != nil {
 		return err
+	}
+	if counted < most {
+		return c.count(selected(locked, func(k *lockedKey) bool { return k.hasWaiting }), counting{first: how.first})
 	}
 	if err := c.countUnbegun(locked, paced, c.SQL.Unleased("a.job_id"), burst); err != nil {
 		return err
 	}
 	return c.countUnbegun(locked, leaseless, `(select j.state from belfry.jobs j where j.id = a.job_id) = 'ready'`, burst)
+}
+
+// selected returns the keys for which is reports true.
+func selected(locked map[int64]*lockedKey, is func(k *lockedKey) bool) map[int64]*lockedKey {
+	some := maps.Clone(locked)
+	maps.DeleteFunc(some, func(_ int64, k *lockedKey) bool { return !is(k) })
+	return some
 }
 
 // countUnbegun counts the admitted jobs of keys that have not begun, up to most of each key.

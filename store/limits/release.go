@@ -107,7 +107,7 @@ func (c *Change) releaseNow(l releases) error {
 	if err != nil || len(keys) == 0 {
 		return err
 	}
-	locked, err := c.lock(keys, true)
+	locked, err := c.lock(base.Unique(keys), true, counting{first: mostReleased(keys), rough: true})
 	if err != nil {
 		return err
 	}
@@ -115,6 +115,16 @@ func (c *Change) releaseNow(l releases) error {
 	stopSequences(locked, failed, base.Micros(c.Now))
 	_, err = c.admit(locked)
 	return err
+}
+
+// mostReleased returns the largest number of jobs that left one key, up to firstWaiting: how many may be admitted there.
+func mostReleased(keys []int64) (most int) {
+	left := make(map[int64]int, len(keys))
+	for _, id := range keys {
+		left[id]++
+		most = max(most, left[id])
+	}
+	return min(most, firstWaiting)
 }
 
 // markReleased marks keys from which a job was released. Most of them are needed again, so this transition deletes none.
@@ -190,7 +200,7 @@ func stopSequences(locked map[int64]*lockedKey, failed map[int64]int64, now int6
 	}
 }
 
-// removeJobs deletes the rows of jobs in limit_jobs. It returns their keys, and the job that failed for good of each key.
+// removeJobs deletes the rows of jobs in limit_jobs. It returns the key of each row, and the job that failed for good of each key.
 func (c *Change) removeJobs(l releases) (keys []int64, failed map[int64]int64, err error) {
 	failed = map[int64]int64{}
 	remove := func(jobs []int64, which string) error {
@@ -213,7 +223,7 @@ func (c *Change) removeJobs(l releases) (keys []int64, failed map[int64]int64, e
 		return nil, nil, err
 	}
 	err = remove(l.retries, ` and (select k.name from belfry.limit_keys k where k.id = belfry.limit_jobs.key_id) <> '`+flow.SequenceGateName+`'`)
-	return base.Unique(keys), failed, err
+	return keys, failed, err
 }
 
 // lookBatch and releaseBatch bound the keys of one pass of the engine, and the jobs that it releases.
@@ -287,7 +297,7 @@ func (s *Store) AdmitWaiting(ctx context.Context) (out job.Promoted, err error) 
 		if err != nil {
 			return err
 		}
-		locked, err := c.lock(base.Unique(append(keys, due...)), true)
+		locked, err := c.lock(base.Unique(append(keys, due...)), true, counting{first: firstWaiting})
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
@@ -15,6 +16,7 @@ func init() {
 	add("a rate that was raised does not wait for the start of the old one", limitRateRaised)
 	add("a job that comes when a rate is due holds up none that waits", limitRateDueAtArrival)
 	add("a limit of many keys that is raised far lets in all for whom there is room", limitRaisedFar)
+	add("a limit that was lowered holds back jobs that wait for another limit", limitLowered)
 	txCases["a job that is tried again after a finish in a transaction waits under its limit, and not for ever"] = limitFinishTx
 	add("a request that makes no job uses no place and no rate", limitsOfWhatIsNotMade)
 	add("a job that ran before its task had limits is tried again under them", limitFirstRetried)
@@ -68,6 +70,28 @@ func limitRaisedFar(b *bench) {
 	must(b.st.UpdateTask(b.ctx, t))(b)
 	b.promote()
 	want(b, "ready", b.count(`select count(*) from belfry.jobs where state = 'ready'`), 200)
+	b.consistent()
+}
+
+// Until the lowered limit has capacity again, no job waits for it: all wait under their customers.
+func limitLowered(b *bench) {
+	each := flow.Limit{Name: "each", Key: "input.customer", Running: 1}
+	t := b.task("work", limited(each, flow.Limit{Name: "all", Running: 4}))
+	s := b.session("work")
+	var ns []job.NewJob
+	for i := range 8 {
+		ns = append(ns, customer(i%4))
+	}
+	must(b.st.Enqueue(b.ctx, ns))(b)
+	begun := b.claim(s, 10).Jobs
+	want(b, "claimed", len(begun), 4)
+	t.Limits = []flow.Limit{each, {Name: "all", Running: 2}}
+	must(b.st.UpdateTask(b.ctx, t))(b)
+	b.promote()
+	for i, next := range []int{0, 0, 1, 1} {
+		b.finish(s, begun[i], job.OutcomeOK)
+		want(b, fmt.Sprintf("claimed when %d have ended", i+1), len(b.claim(s, 10).Jobs), next)
+	}
 	b.consistent()
 }
 
