@@ -290,22 +290,32 @@ func (c *Change) writeJobs(ins []*Insertion) (written []*Insertion, held map[key
 		if err := admitNew(c, ins, rows); err != nil {
 			return nil, nil, err
 		}
-		insert, args := newjobs.Insert(c.SQL, rows)
+		parts := newjobs.Parts(rows)
+		last := len(parts) - 1
+		for _, part := range parts[:last] {
+			insert, args := newjobs.Insert(c.SQL, part)
+			if _, err := c.Tx.Exec(c.Ctx, insert, args...); err != nil {
+				return nil, nil, fmt.Errorf("insert jobs: %w", err)
+			}
+		}
+		insert, args := newjobs.Insert(c.SQL, parts[last])
 		if err := base.ExecSoon(c.Ctx, c.Tx, insert, args...); err != nil {
 			return nil, nil, fmt.Errorf("insert jobs: %w", err)
 		}
 		return ins, nil, nil
 	}
-	insert, args := newjobs.Insert(c.SQL, rows)
-	ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, insert+`
-		on conflict (namespace, active_key) where active_key is not null do nothing
-		returning id`, args...)
-	if err != nil {
-		return nil, nil, fmt.Errorf("insert jobs: %w", err)
-	}
-	there := make(map[int64]bool, len(ids))
-	for _, id := range ids {
-		there[id] = true
+	there := make(map[int64]bool, len(rows))
+	for _, part := range newjobs.Parts(rows) {
+		insert, args := newjobs.Insert(c.SQL, part)
+		ids, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, insert+`
+			on conflict (namespace, active_key) where active_key is not null do nothing
+			returning id`, args...)
+		if err != nil {
+			return nil, nil, fmt.Errorf("insert jobs: %w", err)
+		}
+		for _, id := range ids {
+			there[id] = true
+		}
 	}
 	var blocked []*Insertion
 	var made []newjobs.Row

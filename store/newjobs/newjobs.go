@@ -1,4 +1,4 @@
-// Package newjobs inserts the rows of new jobs. [Insert] writes a batch with one statement, and [Move] corrects the rows whose
+// Package newjobs inserts the rows of new jobs. [Insert] writes a part of a batch with one statement, and [Move] corrects the rows whose
 // state was decided only after the insertion. Packages jobs and schedules use it, within their own transactions.
 package newjobs
 
@@ -53,6 +53,26 @@ func RowOf(j *job.Job, taskID int64) Row {
 		r.ActiveKey = &j.ActiveKey
 	}
 	return r
+}
+
+// partBytes bounds the inputs that one statement sends.
+const partBytes = 1 << 20
+
+// Parts splits a batch into parts of up to partBytes of inputs, or one job. PostgreSQL ends a transaction whose next statement does
+// not arrive within 5 s, as if its node was frozen: a statement of 20 MB took longer from a busy machine.
+func Parts(rows []Row) (parts [][]Row) {
+	begin, size := 0, 0
+	for i := range rows {
+		of := 0
+		if rows[i].Input != nil {
+			of = len(*rows[i].Input)
+		}
+		if size += of; size > partBytes && i > begin {
+			parts = append(parts, rows[begin:i])
+			begin, size = i, of
+		}
+	}
+	return append(parts, rows[begin:])
 }
 
 // Insert returns the statement that inserts new jobs, and its parameters.
