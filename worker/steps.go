@@ -177,6 +177,7 @@ func bookFrom(ctx context.Context, what string) (*steps.Book, error) {
 		return nil, core.Errorf(core.Internal, "%s outside of an attempt", what).
 			WithHint("pass the context that the handler was called with")
 	}
+	r.until.Holds() // if not, this ends ctx, which may be a child of the attempt's context that does not ask for itself
 	keeper, keeps := r.steps.leaser.(job.StepKeeper)
 	if !keeps && r.steps.leaser != nil {
 		return nil, core.Errorf(core.Internal, "the leaser of this worker keeps no steps").WithHint("use a store or a client of the HTTP API")

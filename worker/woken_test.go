@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/worker/internal/lease"
 )
 
@@ -40,6 +41,17 @@ func TestAWorkerThatWasSuspendedBeyondItsLeaseStartsNothing(t *testing.T) {
 
 		s.workCtx, s.endWork = context.WithCancelCause(s.lostCtx)
 		late := lease.New(time.Now().Add(-23*time.Second), 30*time.Second, s.stopAttempts, s.killAttempts)
+		defer late.Stop()
+		s.lease = late
+		ctx = &attemptContext{parent: s.workCtx, deadline: time.Now().Add(time.Hour), run: &Run{Job: &job.Job{}, until: late}}
+		own, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		if _, err := Step(own, "pay", func(context.Context) (int, error) { t.Error("a step ran"); return 0, nil }); !errors.Is(err, ErrLost) {
+			t.Errorf("a step under a context of the handler: %v", err)
+		}
+
+		s.workCtx, s.endWork = context.WithCancelCause(s.lostCtx)
+		late = lease.New(time.Now().Add(-23*time.Second), 30*time.Second, s.stopAttempts, s.killAttempts)
 		defer late.Stop()
 		s.lease = late
 		if err := waiting.stopCause(); !errors.Is(err, ErrLost) {

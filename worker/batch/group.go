@@ -31,12 +31,23 @@ type group[In, Out any] struct {
 	cause  error
 }
 
-// run calls the handler, then fails the jobs without a result.
+// run calls the handler, then fails the jobs without a result. Jobs whose context has ended are left out. Their Err is asked,
+// because it looks at the lease: a process that was suspended begins no batch of jobs that others may have.
 func (b *group[In, Out]) run(fn func(ctx context.Context, jobs []*Job[In, Out]) error) {
 	ctx, cancel := context.WithCancelCause(worker.WithoutJob(b.jobs[0].ctx))
 	defer cancel(nil)
 	b.cancel, b.live = cancel, len(b.jobs)
 	close(b.begun)
+	b.jobs = slices.DeleteFunc(b.jobs, func(j *Job[In, Out]) bool {
+		over := j.ctx.Err() != nil
+		if over {
+			j.Fail(context.Cause(j.ctx))
+		}
+		return over
+	})
+	if len(b.jobs) == 0 {
+		return
+	}
 	for _, j := range b.jobs {
 		defer context.AfterFunc(j.ctx, func() { b.end(j) })()
 	}
