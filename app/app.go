@@ -20,6 +20,7 @@ import (
 	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/app/httpapi"
 	"github.com/belfry-run/belfry/app/internal/clients"
+	"github.com/belfry-run/belfry/app/internal/clock"
 	"github.com/belfry-run/belfry/app/notify"
 	"github.com/belfry-run/belfry/app/ui"
 	"github.com/belfry-run/belfry/app/ui/console"
@@ -32,8 +33,9 @@ import (
 
 // App is one node.
 type App struct {
-	opt Options
-	log *slog.Logger
+	opt   Options
+	log   *slog.Logger
+	clock clock.Clock
 
 	mu      sync.Mutex // held during Start and Stop
 	started bool
@@ -170,7 +172,7 @@ func (a *App) startStore(ctx context.Context) error {
 	if err := checkSealKey(a.opt.Config); err != nil {
 		return err
 	}
-	a.artifacts = NewArtifacts(a.opt.Config, a.log)
+	a.artifacts = NewArtifacts(a.opt.Config, a.log, a.clock.Now)
 	st, err := OpenStore(ctx, a.opt.Config, a.artifacts, a.log, o)
 	if err != nil {
 		return err
@@ -256,11 +258,11 @@ func (a *App) startClock(context.Context) error {
 	return nil
 }
 
-// compareClocks measures the skew, which links to artifacts follow.
+// compareClocks measures the skew.
 func (a *App) compareClocks(ctx context.Context) (time.Duration, error) {
 	skew, err := a.store.DB().Skew(ctx)
-	if err == nil && a.artifacts != nil {
-		a.artifacts.skew.Store(int64(skew))
+	if err == nil {
+		a.clock.Set(skew)
 	}
 	return skew, err
 }
@@ -288,7 +290,7 @@ func (a *App) startAPI(ctx context.Context) error {
 	if err := a.initialTokens(ctx); err != nil {
 		return err
 	}
-	usable, err := usableTokens(ctx, a.store)
+	usable, err := usableTokens(ctx, a.store, a.clock.Now())
 	if err != nil {
 		return err
 	}
@@ -360,8 +362,8 @@ func (a *App) server() (*http.Server, *httpapi.Server, error) {
 		ByTicket: slices.Sorted(maps.Keys(a.opt.Brokers)), Version: a.opt.Version, Logger: a.log,
 		Metrics: promhttp.HandlerFor(a.opt.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}),
 		Observe: requests.observe, Hosts: hosts(a.opt.Config), Alive: a.store.Alive, Ready: a.ready, Outdated: a.store.Outdated, Unwell: a.unwell.kinds,
-		BodyTimeout: a.opt.BodyTimeout.D(),
-		LeftBehind:  func() (attempts, alerts int) { left := a.leftBehind(); return left.Attempts, left.Alerts },
+		BodyTimeout: a.opt.BodyTimeout.D(), Now: a.clock.Now,
+		LeftBehind: func() (attempts, alerts int) { left := a.leftBehind(); return left.Attempts, left.Alerts },
 	}
 	if a.teller != nil {
 		o.Notifier = a.teller

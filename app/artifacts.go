@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/belfry-run/belfry/app/blob"
@@ -29,7 +28,6 @@ type Artifacts struct {
 
 	address string // in the syntax of package blob
 	options blob.Options
-	skew    atomic.Int64 // of this node's clock to that of the database, which decides when links end
 
 	mu   sync.Mutex
 	open map[string]blob.Store // by namespace
@@ -51,14 +49,14 @@ var (
 	_ http.Handler = (*Artifacts)(nil)
 )
 
-// NewArtifacts returns the artifacts of a configuration, or nil if it names no place for them. logger may be nil.
-func NewArtifacts(c config.Config, logger *slog.Logger) *Artifacts {
+// NewArtifacts returns the artifacts of a configuration, or nil if it names no place for them. logger and now may be nil.
+func NewArtifacts(c config.Config, logger *slog.Logger, now func() time.Time) *Artifacts {
 	address := c.WithDefaults().ArtifactStore()
 	if address == "" {
 		return nil
 	}
 	a := &Artifacts{address: address, trying: make(chan struct{}, 1)}
-	a.options = blob.Options{Logger: logger, MaxSize: task.MaxArtifact, Now: func() time.Time { return time.Now().Add(-time.Duration(a.skew.Load())) }}
+	a.options = blob.Options{Logger: logger, MaxSize: task.MaxArtifact, Now: now}
 	a.Spool = blob.NewSpool(c.UploadFolder(), a.options)
 	return a
 }

@@ -23,7 +23,7 @@ func TestAStartNamesABucketThatRefuses(t *testing.T) {
 		t.Cleanup(service.Close)
 		var log strings.Builder
 		a := &App{log: slog.New(slog.NewTextHandler(&log, nil)), opt: Options{Config: config.Config{Artifacts: "s3://arts?region=us-east-1&endpoint=" + service.URL}}}
-		a.artifacts = NewArtifacts(a.opt.Config, a.log)
+		a.artifacts = NewArtifacts(a.opt.Config, a.log, nil)
 		if err := a.checkArtifacts(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 func TestCallersShareATry(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "artifacts")
-	a := NewArtifacts(config.Config{Artifacts: "folder:" + root}, nil)
+	a := NewArtifacts(config.Config{Artifacts: "folder:" + root}, nil, nil)
 	var all sync.WaitGroup
 	for range 200 {
 		all.Go(func() {

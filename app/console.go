@@ -34,7 +34,7 @@ func (a *App) console(s *httpapi.Server) (http.Handler, error) {
 			client, err := client.New("http://localhost", token, client.Options{Transport: calls, UserAgent: "belfry console"})
 			return consoleAPI{client}, err
 		},
-		Sessions: a.store, Status: httpapi.StatusOf, Logger: a.log, Version: a.opt.Version, PublicURL: a.opt.PublicURL,
+		Sessions: a.store, Status: httpapi.StatusOf, Logger: a.log, Now: a.clock.Now, Version: a.opt.Version, PublicURL: a.opt.PublicURL,
 		TokenFile: a.localTokenFile, Redeem: a.redeem, Limits: a.opt.WebLimits(), Provider: provider, Tokens: a.store, Network: httpapi.NetworkOf,
 		Inspect: sandbox.Compiled, ReadDefinition: readDefinition, WriteDefinition: writeDefinition, PlaceDefinition: placeDefinition,
 	}

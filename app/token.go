@@ -119,7 +119,7 @@ func (a *App) initialTokens(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("create initial token %q: %w", g.Name, err)
 		}
-		switch err := t.Refusal(time.Now()); {
+		switch err := t.Refusal(a.clock.Now()); {
 		case created:
 			a.log.Info("created an initial token", "name", t.Name, "namespace", t.Namespace)
 		case err != nil:
@@ -181,13 +181,13 @@ func (a *App) mindToken(path string) error {
 }
 
 // usableTokens reports whether any token gives access to the API.
-func usableTokens(ctx context.Context, tokens httpapi.Tokens) (bool, error) {
+func usableTokens(ctx context.Context, tokens httpapi.Tokens, now time.Time) (bool, error) {
 	list, err := tokens.Tokens(ctx)
 	if err != nil {
 		return false, fmt.Errorf("look for tokens: %w", err)
 	}
 	for _, t := range list {
-		if t.State(time.Now()) == access.TokenActive {
+		if t.State(now) == access.TokenActive {
 			return true, nil
 		}
 	}

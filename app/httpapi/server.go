@@ -67,8 +67,9 @@ type Options struct {
 	// is called once, with the new server.
 	Console func(s *Server) (http.Handler, error)
 
-	Logger  *slog.Logger // default: the default logger
-	Version string       // of Belfry, as the OpenAPI document and the docs page show it
+	Logger  *slog.Logger     // default: the default logger
+	Version string           // of Belfry, as the OpenAPI document and the docs page show it
+	Now     func() time.Time // the time of the clock that decides; default: time.Now
 
 	// Alive, if set, is called by /healthz. Its error is a fault of this process
 	// that a restart would mend. If the fault lasts, /healthz fails.
@@ -138,7 +139,7 @@ func New(o Options) (*Server, error) {
 		o.MaxApply = 16 << 20
 	}
 	a, err := api.New(api.Options{
-		Auth: o.Auth, Audit: o.Audit, Attempts: o.Attempts, Calls: o.Calls, Observe: o.Observe, Logger: o.Logger, Version: o.Version,
+		Auth: o.Auth, Audit: o.Audit, Attempts: o.Attempts, Calls: o.Calls, Observe: o.Observe, Logger: o.Logger, Version: o.Version, Now: o.Now,
 		MaxBody: o.MaxBody, MaxStreams: o.MaxStreams, BodyTimeout: o.BodyTimeout,
 		HTTPS: o.HTTPS, TrustedProxies: o.TrustedProxies, Hosts: o.Hosts, Origins: o.Origins,
 	})

@@ -55,7 +55,7 @@ func newPast(t *testing.T, lasted time.Duration) (p *past, database string) {
 	database = filepath.Join(t.TempDir(), "belfry.db")
 	clock := storetest.NewClock()
 	clock.Move(time.Since(storetest.Epoch) - lasted)
-	bytes := app.NewArtifacts(config.Config{Database: database}, nil)
+	bytes := app.NewArtifacts(config.Config{Database: database}, nil, nil)
 	st, err := sqlite.Open(t.Context(), database, sqlite.Options{Options: store.Options{Clock: clock.Now, Bytes: bytes}})
 	if err != nil {
 		t.Fatal(err)

@@ -107,6 +107,26 @@ func TestLengthOfARunningJobGrows(t *testing.T) {
 	b.Until(`/^\d+ min( \d+ s)? so far$/.test(document.querySelector('.points [data-lasts]').textContent)`)
 }
 
+// Relative times count by the clock of the server. That of the reader's machine is two hours behind.
+func TestRelativeTimesFollowTheClockOfTheServer(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	_, j, _ := s.report()
+	b := s.at("/tasks")
+	b.Call("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": `(now => { Date.now = () => now() - 7200000; })(Date.now)`}, nil)
+	b.Visit(s.url + fmt.Sprint("/jobs/", j.ID))
+	b.Until(`document.documentElement.classList.contains('scripted')`)
+	settled(b)
+	b.Until(`document.querySelector('main time[data-rel]').title === ''`) // the script has taken over
+	var texts []string
+	b.Eval(`[...document.querySelectorAll('main time[data-rel]')].map(e => e.textContent)`, &texts)
+	for _, text := range texts {
+		if text != "now" && !strings.HasSuffix(text, " s ago") {
+			t.Errorf("a time of some seconds ago is shown as %q", text)
+		}
+	}
+}
+
 // What a cookie or a form says of a zone is a name of one, or nothing.
 func TestTimesOfAnOddZone(t *testing.T) {
 	t.Parallel()

@@ -26,6 +26,7 @@ type Options struct {
 	Observe        func(Request)
 	Logger         *slog.Logger
 	Version        string
+	Now            func() time.Time
 	MaxBody        int64
 	MaxStreams     int
 	BodyTimeout    time.Duration
@@ -41,6 +42,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Observe == nil {
 		o.Observe = func(Request) {}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.Version == "" {
 		o.Version = "dev"
@@ -94,7 +98,7 @@ func New(o Options) (*API, error) {
 	o = o.withDefaults()
 	a := &API{
 		Options:   o,
-		Guard:     newGuard(o.Auth),
+		Guard:     newGuard(o.Auth, o.Now),
 		versioned: map[string]bool{},
 		memory:    memory.New(), workerMemory: memory.New(),
 		Signing: signing{From: o.Attempts},

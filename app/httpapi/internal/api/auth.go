@@ -25,6 +25,7 @@ const (
 // that no comparison takes longer for a secret that is nearly right.
 type guard struct {
 	auth Authenticator
+	now  func() time.Time // of the clock that decides
 
 	guesses *guesses
 
@@ -37,8 +38,8 @@ type cachedToken struct {
 	Until time.Time
 }
 
-func newGuard(auth Authenticator) *guard {
-	return &guard{auth: auth, Good: map[[sha256.Size]byte]cachedToken{}, guesses: newGuesses()}
+func newGuard(auth Authenticator, now func() time.Time) *guard {
+	return &guard{auth: auth, now: now, Good: map[[sha256.Size]byte]cachedToken{}, guesses: newGuesses()}
 }
 
 // token authenticates the token of a request.
@@ -62,7 +63,7 @@ func (g *guard) token(ctx context.Context, r *http.Request) (access.Token, error
 	}
 	token, err = g.auth.Authenticate(ctx, secret)
 	if err == nil {
-		err = token.Refusal(time.Now()) // the Authenticator may not check the state
+		err = token.Refusal(g.now()) // the Authenticator may not check the state
 	}
 	if err != nil {
 		// If the caller has disconnected, the error does not tell whether the token is good.
@@ -91,7 +92,7 @@ func (g *guard) stillGood(ctx context.Context, r *http.Request) bool {
 	}
 	token, err := g.auth.Authenticate(ctx, secret)
 	if err == nil {
-		err = token.Refusal(time.Now())
+		err = token.Refusal(g.now())
 	}
 	switch {
 	case err == nil:
@@ -126,8 +127,7 @@ func (g *guard) recall(key [sha256.Size]byte) (token access.Token, known, fresh 
 	g.Mu.Lock()
 	defer g.Mu.Unlock()
 	b, known := g.Good[key]
-	now := time.Now()
-	return b.token, known, known && now.Before(b.Until) && b.token.State(now) == access.TokenActive
+	return b.token, known, known && time.Now().Before(b.Until) && b.token.State(g.now()) == access.TokenActive
 }
 
 func (g *guard) remember(key [sha256.Size]byte, t access.Token) {

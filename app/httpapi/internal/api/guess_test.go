@@ -11,7 +11,7 @@ import (
 
 func TestCachesOfTheGuardAreBounded(t *testing.T) {
 	t.Parallel()
-	g := newGuard(nil)
+	g := newGuard(nil, time.Now)
 	for i := range maxGuessers + 100 {
 		addr := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
 		_ = g.guesses.failed(guesserOf(addr, fmt.Sprint("guess-", i)), nil)
@@ -33,7 +33,7 @@ func TestCachesOfTheGuardAreBounded(t *testing.T) {
 
 func TestACachedTokenStillExpires(t *testing.T) {
 	t.Parallel()
-	g := newGuard(nil)
+	g := newGuard(nil, time.Now)
 	token := access.Token{Name: "t", ExpiresAt: time.Now().Add(-time.Millisecond)}
 	g.remember([32]byte{1}, token)
 	if _, known, fresh := g.recall([32]byte{1}); !known || fresh {

@@ -142,7 +142,7 @@ func (s *server) jobRoutes() {
 		Id: "job-list", Method: http.MethodGet, Path: "/v1/jobs", Scope: access.ScopeRead,
 		Summary: "List jobs, newest first",
 	}, func(ctx context.Context, c *api.Call, in *listing) (core.Page[job.Job], error) {
-		f, err := jobSearch(c, in.Namespace, in.Query)
+		f, err := s.jobSearch(c, in.Namespace, in.Query)
 		if err != nil {
 			return core.Page[job.Job]{}, err
 		}
@@ -185,7 +185,7 @@ func (s *server) jobRoutes() {
 		Doc: "The answer costs the same however many jobs there are: counting ends at the cap, and where no index answers the search, after 10000 rows. " +
 			"Then more is true, and there are at least so many.",
 	}, func(ctx context.Context, c *api.Call, in *counting) (job.Count, error) {
-		f, err := jobSearch(c, in.Namespace, in.Query)
+		f, err := s.jobSearch(c, in.Namespace, in.Query)
 		if err != nil {
 			return job.Count{}, err
 		}
@@ -333,7 +333,7 @@ func (s *server) bulkRoutes(verb, summary string, do bulk) {
 		Summary: summary + ", by ids or by a filter",
 		Doc:     "Up to 10000 in one call; more says whether the filter finds more. With dry_run nothing is done.",
 	}, func(ctx context.Context, c *api.Call, in *selecting, sel view.Selection) (view.Selected, error) {
-		ns, err := selectionNamespace(c, in.Namespace, &sel)
+		ns, err := s.selectionNamespace(c, in.Namespace, &sel)
 		if err != nil {
 			return view.Selected{}, err
 		}
@@ -359,18 +359,18 @@ func (s *server) bulkRoutes(verb, summary string, do bulk) {
 
 // jobSearch reads a search and limits it to the namespace that the caller may
 // read.
-func jobSearch(c *api.Call, namespace, query string) (f job.Filter, err error) {
+func (s *server) jobSearch(c *api.Call, namespace, query string) (f job.Filter, err error) {
 	if namespace, err = api.InNamespace(c.Token, "namespace", namespace); err != nil {
 		return f, err
 	}
-	f, err = job.ParseJobFilter(query, time.Now().UTC())
+	f, err = job.ParseJobFilter(query, s.Options.Now().UTC())
 	f.Namespace = namespace
 	return f, err
 }
 
 // selectionNamespace checks a selection and limits its filter to the namespace
 // that the caller may change. So the result does not depend on checks of the service.
-func selectionNamespace(c *api.Call, asked string, sel *view.Selection) (string, error) {
+func (s *server) selectionNamespace(c *api.Call, asked string, sel *view.Selection) (string, error) {
 	if asked != "" { // a refused namespace takes precedence over faults of the selection
 		if _, err := api.InNamespace(c.Token, "namespace", asked); err != nil {
 			return "", err
@@ -382,7 +382,7 @@ func selectionNamespace(c *api.Call, asked string, sel *view.Selection) (string,
 		}
 	}
 	var err error
-	if *sel, err = sel.Read(time.Now().UTC()); err != nil {
+	if *sel, err = sel.Read(s.Options.Now().UTC()); err != nil {
 		return "", err
 	}
 	if err := sel.Validate(); err != nil {

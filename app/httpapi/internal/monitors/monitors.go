@@ -194,7 +194,7 @@ func (s *server) monitorActions() {
 		if err != nil {
 			return view.MonitorView{}, err
 		}
-		until, err := body.End(time.Now())
+		until, err := body.End(s.Options.Now())
 		if err != nil {
 			return view.MonitorView{}, err
 		}

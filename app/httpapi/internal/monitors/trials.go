@@ -60,7 +60,7 @@ func (s *server) trialRoutes() {
 
 func (s *server) try(ctx context.Context, t task.Task) (out wire.Tried, err error) {
 	t.Timeout = min(t.Timeout, core.Duration(wire.TrialTimeout))
-	out.Started = core.Micro(time.Now())
+	out.Started = core.Micro(s.Options.Now())
 	if t.Kind != task.KindPage {
 		out.CheckResult, err = s.opts.Prober.Try(ctx, t)
 	} else {

@@ -44,7 +44,7 @@ func (s *server) windowRoutes() {
 		if err != nil {
 			return wire.OccasionList{}, err
 		}
-		return occasions(w, in.From, in.N)
+		return s.occasions(w, in.From, in.N)
 	})
 
 	type previewing struct {
@@ -58,20 +58,20 @@ func (s *server) windowRoutes() {
 	}, func(_ context.Context, _ *api.Call, in *previewing, w monitor.Window) (wire.OccasionList, error) {
 		w.Name = cmp.Or(w.Name, "preview")
 		w = w.WithDefaults()
-		if err := w.Validate(time.Now()); err != nil {
+		if err := w.Validate(s.Options.Now()); err != nil {
 			return wire.OccasionList{}, err
 		}
-		return occasions(w, in.From, in.N)
+		return s.occasions(w, in.From, in.N)
 	})
 }
 
-func occasions(w monitor.Window, from time.Time, n int) (wire.OccasionList, error) {
+func (s *server) occasions(w monitor.Window, from time.Time, n int) (wire.OccasionList, error) {
 	plan, err := monitor.CompileWindow(w)
 	if err != nil {
 		return wire.OccasionList{}, err
 	}
 	if from.IsZero() {
-		from = time.Now()
+		from = s.Options.Now()
 	}
 	return wire.OccasionList{Items: api.List(plan.Upcoming(from, cmp.Or(n, shownOccasions)))}, nil
 }

@@ -5,6 +5,11 @@ import {whereLooked} from './steady.js';
 
 const own = formatOf({dateStyle: 'medium', timeStyle: 'long'});
 
+// now tells the time by the server's clock: that of this machine may be off. The foot of the page says when the page was made. A
+// page on its way for less than half a minute says nothing about the clocks.
+const off = Date.now() - Date.parse(document.querySelector('footer time')?.dateTime);
+const now = () => Math.abs(off) > 30_000 ? Date.now() - off : Date.now();
+
 // roughly writes a length as parts/moment.go does, so that the text does not change when the script takes over.
 function roughly(s) {
   const min = Math.floor(s / 60), h = Math.floor(s / 3600), d = Math.floor(s / 86400);
@@ -18,13 +23,13 @@ function roughly(s) {
 
 // lasting writes the time since at as core.SpanText does from ten seconds on.
 function lasting(at) {
-  const s = Math.max(0, Math.floor((Date.now() - at) / 1000));
+  const s = Math.max(0, Math.floor((now() - at) / 1000));
   if (s < 60) return `${s} s`;
   return s < 3600 && s % 60 ? `${Math.floor(s / 60)} min ${s % 60} s` : roughly(s);
 }
 
 function relative(at) {
-  const s = (Date.now() - at) / 1000;
+  const s = (now() - at) / 1000;
   return Math.abs(s) < 1 ? 'now' : s < 0 ? `in ${roughly(-s)}` : `${roughly(s)} ago`;
 }
 

@@ -105,7 +105,7 @@ func (c *CLI) dial(l *config.Loaded) (*Conn, func() error, error) {
 
 func (c *CLI) open(ctx context.Context, l *config.Loaded) (*Conn, func() error, error) {
 	log := c.Logger(l.Config)
-	artifacts := app.NewArtifacts(l.Config, log)
+	artifacts := app.NewArtifacts(l.Config, log, nil)
 	st, err := app.OpenStore(ctx, l.Config, artifacts, log, nil)
 	if err != nil {
 		return nil, nil, err
