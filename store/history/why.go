@@ -38,7 +38,10 @@ func (s *Store) Why(ctx context.Context, namespace string, id int64) (w job.Why,
 		switch {
 		case row.State.Final():
 			w.Summary, w.Next = whyEnded(row.Job)
-			return nil
+			if row.Trigger == job.TriggerStep && w.Next != "" {
+				w.Next, err = nextOfStep(ctx, tx, row.ID)
+			}
+			return err
 		case row.State == job.Running:
 			return s.whyRunning(ctx, tx, row.Job, now, &w)
 		case row.Kind == task.KindWorkflow && row.State == job.Waiting && row.Reason == "": // otherwise the workflow waits for a limit
@@ -70,6 +73,30 @@ func whyEnded(j job.Job) (summary, next string) {
 		next = fmt.Sprintf("belfry job retry %d", j.ID)
 	}
 	return summary, next
+}
+
+// nextOfStep returns what to do about the job of a step, which is not retried alone: its outermost run is. It is empty if the step
+// has another job since.
+func nextOfStep(ctx context.Context, tx base.Tx, id int64) (string, error) {
+	var run int64
+	for of, found := id, true; found; {
+		var err error
+		of, found, err = base.First(ctx, tx, base.ScanInt, `select run_id from belfry.workflow_items where job_id > 0 and job_id = $1`, of)
+		if err != nil {
+			return "", err
+		}
+		if found {
+			run = of
+		}
+	}
+	if run == 0 {
+		return "", nil
+	}
+	state, ended, err := base.First(ctx, tx, base.ScanString, `select state from belfry.jobs_done where id = $1`, run)
+	if ended && job.State(state) != job.Succeeded {
+		return fmt.Sprintf("belfry workflow retry %d", run), err
+	}
+	return fmt.Sprintf("belfry workflow show %d", run), err
 }
 
 func (s *Store) whyRunning(ctx context.Context, tx base.Tx, j job.Job, now time.Time, w *job.Why) error {

@@ -408,6 +408,9 @@ func caseAWorkflowMayBeAStep(b *bench) {
 	want(b, "left", b.count(`select count(*) from belfry.jobs`), 0)
 	sub := must(b.st.WorkflowRun(b.ctx, "default", k.ID))(b).Run.Steps[0].JobID
 	wantCode(b, b.st.RetryWorkflow(b.ctx, "default", sub, workflow.Retrying{}), core.Conflict, fmt.Sprintf("is a step of run %d", k.ID), fmt.Sprintf("belfry workflow retry %d", k.ID))
+	want(b, "next of a run in a run", must(b.st.Why(b.ctx, "default", sub))(b).Next, fmt.Sprintf("belfry workflow retry %d", k.ID))
+	first := must(b.st.WorkflowRun(b.ctx, "default", sub))(b).Run.Steps[0].JobID
+	want(b, "next of its step", must(b.st.Why(b.ctx, "default", first))(b).Next, fmt.Sprintf("belfry workflow retry %d", k.ID))
 	inner := must(b.st.Task(b.ctx, "default", "inner"))(b)
 	inner.Workflow.Steps = append(inner.Workflow.Steps, step("around", "outer"))
 	_, err := b.st.UpdateTask(b.ctx, inner)
@@ -468,6 +471,7 @@ func caseRunsOfWorkflowsGo(b *bench) {
 	id := must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b).Run.Steps[0].JobID
 	left := must(b.st.RetryJobs(b.ctx, "default", view.Selection{IDs: []int64{id}}))(b).Left
 	want(b, "left", left[id], "it is a step: retry its workflow")
+	want(b, "next of a step", must(b.st.Why(b.ctx, "default", id))(b).Next, fmt.Sprintf("belfry workflow retry %d", j.ID))
 	// A retry of the job is a retry of the run.
 	must(b.st.RetryJobs(b.ctx, "default", view.Selection{IDs: []int64{j.ID}}))(b)
 	f.works(nil)

@@ -185,7 +185,10 @@ func (d jobData) CanCancel() bool {
 	return !d.Job.State.Final() && (d.Job.State != job.Running || d.Job.CancelAt.IsZero())
 }
 
-func (d jobData) CanRetry() bool { return bulkVerbs["retry"].Fits([]job.State{d.Job.State}) }
+// CanRetry is false for the job of a step, which its workflow retries.
+func (d jobData) CanRetry() bool {
+	return d.Job.Trigger != job.TriggerStep && bulkVerbs["retry"].Fits([]job.State{d.Job.State})
+}
 
 // Worker is the worker of a running job, by the name that its attempts will have.
 func (d jobData) Worker() string {
