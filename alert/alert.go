@@ -71,6 +71,9 @@ const (
 	maxTries     = 101 // about 24 hours
 )
 
+// TriedFor is about how long a message is tried before it is given up.
+const TriedFor = 24 * time.Hour
+
 // Backoff returns how long a message waits after that many failed attempts: three
 // times as long each time, up to 15 minutes. After a day the message is given up.
 func Backoff(tries int) (wait time.Duration, giveUp bool) {

@@ -9,11 +9,12 @@ import (
 
 // The slots of a namespace over all nodes: to how many channels it may send at the same time. Channels whose last attempt
 // failed share the smaller number, so that dead receivers leave room for others. Subscribers of status pages have their
-// own share, so that they leave room for the channels of the namespace.
+// own share, so that they leave room for the channels of the namespace, and those that failed have a part of it.
 const (
 	MaxChannelsSending   = 128
 	MaxChannelsFailing   = 32
 	MaxChannelsStrangers = 64
+	MaxStrangersFailing  = 32
 )
 
 // ofStranger reports whether the channel belongs to a subscriber of a status page.
@@ -21,7 +22,7 @@ func (w WaitingChannel) ofStranger() bool { return strings.HasPrefix(w.Channel, 
 
 func (w WaitingChannel) rank() int {
 	if w.ofStranger() {
-		return 2
+		return 2 + min(w.Tries, 1)
 	}
 	return min(w.Tries, 1)
 }
@@ -37,12 +38,13 @@ type WaitingChannel struct {
 
 // ChooseChannels returns the waiting channels to send to next, at most that many. It goes round the namespaces, beginning
 // with the fewest messages under way, and takes one channel of each at a time. Within a namespace, channels without a
-// failed attempt come first and those of subscribers last, then by due time. So dead receivers do not delay messages of
+// failed attempt come first and those of subscribers last, in the same order, then by due time. So dead receivers do not delay messages of
 // other namespaces, and messages of their own namespace only when they fill [MaxChannelsSending].
 func ChooseChannels(waiting []WaitingChannel, now time.Time, most int) []WaitingChannel {
 	type lane struct {
 		due                         []WaitingChannel
 		sending, failing, strangers int
+		failingStrangers            int
 	}
 	lanes := map[string]*lane{}
 	var order []*lane
@@ -59,6 +61,7 @@ func ChooseChannels(waiting []WaitingChannel, now time.Time, most int) []Waiting
 			switch {
 			case w.ofStranger():
 				l.strangers++
+				l.failingStrangers += min(w.Tries, 1)
 			case w.Tries > 0:
 				l.failing++
 			}
@@ -82,7 +85,8 @@ func ChooseChannels(waiting []WaitingChannel, now time.Time, most int) []Waiting
 				continue
 			}
 			l.due = slices.DeleteFunc(l.due, func(w WaitingChannel) bool {
-				return w.rank() == 1 && l.failing >= MaxChannelsFailing || w.ofStranger() && l.strangers >= MaxChannelsStrangers
+				return w.rank() == 1 && l.failing >= MaxChannelsFailing || w.rank() == 3 && l.failingStrangers >= MaxStrangersFailing ||
+					w.ofStranger() && l.strangers >= MaxChannelsStrangers
 			})
 			if len(l.due) == 0 {
 				continue
@@ -91,8 +95,9 @@ func ChooseChannels(waiting []WaitingChannel, now time.Time, most int) []Waiting
 			switch next.rank() {
 			case 1:
 				l.failing++
-			case 2:
+			case 2, 3:
 				l.strangers++
+				l.failingStrangers += min(next.Tries, 1)
 			}
 			l.sending++
 			l.due = l.due[1:]

@@ -104,3 +104,23 @@ func TestSubscribersWaitBehindChannels(t *testing.T) {
 		t.Errorf("%d", len(chosen))
 	}
 }
+
+// Subscribers that fail leave room for others, whatever is due first.
+func TestDeadSubscribersLeaveRoomForOthers(t *testing.T) {
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	var waiting []WaitingChannel
+	for n := range 500 {
+		waiting = append(waiting, WaitingChannel{Namespace: "default", Channel: fmt.Sprint("subscriber/", n), Due: now.Add(-time.Hour), Tries: 5})
+	}
+	alive := WaitingChannel{Namespace: "default", Channel: "subscriber/900", Due: now}
+	chosen := ChooseChannels(append(waiting, alive), now, 256)
+	if len(chosen) != MaxStrangersFailing+1 || chosen[0] != alive {
+		t.Errorf("%d, the first is %+v", len(chosen), chosen[0])
+	}
+	for n := range MaxStrangersFailing {
+		waiting[n].Taken = now.Add(time.Minute)
+	}
+	if chosen := ChooseChannels(append(waiting, alive), now, 256); len(chosen) != 1 || chosen[0] != alive {
+		t.Errorf("beside dead ones under way: %d are chosen", len(chosen))
+	}
+}

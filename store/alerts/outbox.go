@@ -358,6 +358,11 @@ func (s *Store) SettleAlerts(ctx context.Context, t view.TakenAlert, r view.Deli
 			where state = 'pending' and message = $6 and `+c.SQL.In("id", 1), c.SQL.List(t.Alerts), string(state), r.Error, base.Micros(due), ended, t.Message.Key); err != nil {
 			return err
 		}
+		if giveUp && public.IsSubscriber(t.Channel.Name) {
+			if err := c.giveUpLater(t.Channel, r.Error); err != nil {
+				return err
+			}
+		}
 		c.Wake(base.TopicEngine)
 		if state == alert.Sent && t.Message.Challenge != "" {
 			if err := c.confirmSubscription(t); err != nil {

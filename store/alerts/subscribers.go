@@ -228,6 +228,17 @@ func (c *Change) nextOfSubscriber(name base.TaskName) ([]alert.Alert, error) {
 	return next, nil
 }
 
+// giveUpLater gives up what has waited as long as a message is tried behind one that was given up: its receiver took nothing for
+// as long. Messages to a subscriber are tried one after the other, so those of a dead one would pile up.
+func (c *Change) giveUpLater(to alert.Channel, reason string) error {
+	_, err := c.Tx.Exec(c.Ctx, `
+		update belfry.alerts
+		set state = 'failed', reason = $4, ended_at = $3
+		where namespace = $1 and channel = $2 and state = 'pending' and created_at <= $5`,
+		to.Namespace, to.Name, base.Micros(c.Now), reason, base.Micros(c.Now.Add(-alert.TriedFor)))
+	return err
+}
+
 // confirmSubscription confirms a subscription by webhook, because the receiver has answered the challenge of the message
 // correctly.
 func (c *Change) confirmSubscription(t view.TakenAlert) error {
