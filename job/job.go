@@ -174,8 +174,8 @@ func (n NewJob) Validate(now time.Time) error {
 	if n.Timeout != 0 && (n.Timeout < task.MinTimeout || n.Timeout > task.MaxTimeout) {
 		p.Addf("timeout", n.Timeout, "is outside %s to %s", task.MinTimeout, task.MaxTimeout)
 	}
-	checkKey(&p, "key", n.Key)
-	checkKey(&p, "active_key", n.ActiveKey)
+	CheckKey(&p, "key", n.Key)
+	CheckKey(&p, "active_key", n.ActiveKey)
 	return p.Err(fmt.Sprintf("job for task %q", n.Task))
 }
 
@@ -188,7 +188,8 @@ func (n NewJob) Fits(t task.Task) error {
 	return core.InvalidField("max_attempts", strconv.Itoa(n.MaxAttempts), fmt.Sprintf("must be left out: task %q is a %s, whose runs have no attempts", n.Task, t.Kind), "set max_attempts of its "+parts)
 }
 
-func checkKey(p *core.Problems, field, key string) {
+// CheckKey adds the problems of an idempotency key or active key.
+func CheckKey(p *core.Problems, field, key string) {
 	if clean, cut := core.CleanText(key, core.MaxKey); cut || clean != key {
 		p.Add(field, key, fmt.Sprintf("is not plain text of at most %d bytes", core.MaxKey), "")
 	}

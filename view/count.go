@@ -29,6 +29,7 @@ type Selection struct {
 	DryRun bool        `json:"dry_run,omitempty" doc:"Only say which jobs it would be"`
 	Sample int         `json:"sample,omitempty" doc:"With a dry run: answer so many ids and a count, instead of up to 10000 ids"`
 	Note   string      `json:"note,omitempty" doc:"Why; kept with the jobs and in the audit"`
+	Key    string      `json:"key,omitempty" doc:"Idempotency key of a retry: a job that was retried with it is not retried again; remembered for 24h"`
 }
 
 // Read returns the selection with its search parsed as a filter, as of now.
@@ -63,6 +64,7 @@ func (s Selection) Validate() error {
 	if len(s.Note) > core.MaxDescription {
 		p.Addf("note", s.Note, "has more than %d bytes", core.MaxDescription)
 	}
+	job.CheckKey(&p, "key", s.Key)
 	if s.Filter != nil {
 		p.Nest("filter", s.Filter.Validate())
 	}
@@ -76,8 +78,10 @@ const NoSuchJob = "no such job"
 type Selected struct {
 	IDs  []int64          `json:"ids" doc:"Jobs it was done to"`
 	Left map[int64]string `json:"left,omitempty" doc:"Jobs it was not done to, and why"`
-	More bool             `json:"more,omitempty" doc:"The filter may find more; call again with next as the cursor"`
-	Next string           `json:"next,omitempty" doc:"Cursor to go on with"`
+	// Existing is set by a retry with a key.
+	Existing []int64 `json:"existing,omitempty" doc:"Jobs that were retried already, with the same key"`
+	More     bool    `json:"more,omitempty" doc:"The filter may find more; call again with next as the cursor"`
+	Next     string  `json:"next,omitempty" doc:"Cursor to go on with"`
 	// Count is the number of jobs that a dry run with a sample would affect,
 	// counted up to its cap.
 	Count *core.Counted `json:"count,omitempty" doc:"Of a dry run with a sample: how many jobs it would be, as far as they are counted"`

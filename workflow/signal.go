@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
 )
 
 const (
@@ -59,6 +60,13 @@ type Retrying struct {
 	From  string          `json:"from,omitempty" doc:"Step to begin at, with all behind it; default: the steps that did not succeed"`
 	Input json.RawMessage `json:"input,omitempty" doc:"Input of the workflow from now on; default: as it was"`
 	Note  string          `json:"note,omitempty" doc:"Why; kept in the audit"`
+	Key   string          `json:"key,omitempty" doc:"Idempotency key: a run that was retried with it is not retried again; remembered for 24h"`
+}
+
+// Retried is the answer to a retry: the run as it is now.
+type Retried struct {
+	Status
+	Existing bool `json:"existing,omitempty" doc:"The run was retried already, with the same key"`
 }
 
 // Validate returns the problems of a retry.
@@ -68,6 +76,7 @@ func (r Retrying) Validate() error {
 		core.CheckInput(&p, "input", r.Input)
 	}
 	checkNote(&p, r.Note)
+	job.CheckKey(&p, "key", r.Key)
 	return p.Err("retry")
 }
 

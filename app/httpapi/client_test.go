@@ -26,6 +26,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
+	"github.com/belfry-run/belfry/workflow"
 )
 
 // dial makes a client of any server.
@@ -111,6 +112,10 @@ func TestOnlyIdempotentCallsAreRepeated(t *testing.T) {
 		"enqueue":         {1, func() error { _, err := c.Enqueue(ctx, make([]job.NewJob, 1)); return err }},
 		"enqueue by key":  {3, func() error { _, err := c.Enqueue(ctx, []job.NewJob{{Key: "a"}, {Key: "b"}}); return err }},
 		"enqueue by half": {1, func() error { _, err := c.Enqueue(ctx, []job.NewJob{{Key: "a"}, {}}); return err }},
+		"retry":           {1, func() error { _, err := c.RetryJobs(ctx, "ns", view.Selection{IDs: []int64{1}}); return err }},
+		"retry by key":    {3, func() error { _, err := c.RetryJobs(ctx, "ns", view.Selection{IDs: []int64{1}, Key: "k"}); return err }},
+		"run retry":       {1, func() error { _, err := c.RetryWorkflow(ctx, "ns", 1, workflow.Retrying{}); return err }},
+		"run retry, key":  {3, func() error { _, err := c.RetryWorkflow(ctx, "ns", 1, workflow.Retrying{Key: "k"}); return err }},
 		"watch":           {1, func() error { return c.Watch(ctx, "ns", nil) }},
 		"apply":           {1, func() error { _, err := c.Apply(ctx, view.Manifest{}, view.ApplyOptions{}); return err }},
 		"dry run":         {3, func() error { _, err := c.Apply(ctx, view.Manifest{}, view.ApplyOptions{DryRun: true}); return err }},

@@ -63,15 +63,16 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 	paging := core.Paging{Limit: 7, Cursor: "a/b+c=&"}
 	signal := workflow.Signal{Name: "sure", ID: "s1", Input: json.RawMessage(`{"n":1}`), Reject: true, Note: "no"}
 	link := job.Link{Name: "sure", For: "Ann", Valid: core.Duration(time.Hour)}
-	retrying := workflow.Retrying{From: "load", Input: json.RawMessage(`{"n":2}`), Note: "again"}
+	retrying := workflow.Retrying{From: "load", Input: json.RawMessage(`{"n":2}`), Note: "again", Key: "k"}
 	b.when("RetryWorkflow", func(_ context.Context, args []any) (any, error) {
 		same(t, "a retry arrived", args, []any{"ns", int64(9), retrying})
-		return workflow.Status{}, nil
+		return true, nil
 	})
 	selection := view.Selection{Filter: &job.Filter{
 		Namespace: "ns", States: []job.State{job.Failed}, Task: "t", Schedule: "s", Queue: "q", Tag: "g", Since: at, Until: at,
 	}, DryRun: true, Note: "n"}
 	ids := view.Selection{IDs: []int64{1, 2}, Note: "n"}
+	keyed := view.Selection{IDs: []int64{1, 2}, Key: "k"}
 	finish, piece := apitest.Filled[job.Finish](), apitest.Filled[job.LogPiece]()
 	finish.Outcome, piece.Stream = job.OutcomeOK, job.Stderr
 	said := job.AttemptProgress{Ref: job.Ref{JobID: 7, Lease: 9}, Progress: job.Progress{Percent: 12.5, Message: "m", Counters: map[string]int64{"rows": 3}}}
@@ -261,7 +262,11 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 		{[]any{"DeleteLinks", "ns", int64(9), "release"}, apitest.Filled[job.Unlinked](),
 			func(ctx context.Context) (any, error) { return c.DeleteLinks(ctx, "ns", 9, "release") }},
 		{[]any{"WorkflowRun", "ns", int64(9)}, nil, // for the answer; what was asked for is compared above
-			func(ctx context.Context) (any, error) { return nil, c.RetryWorkflow(ctx, "ns", 9, retrying) }},
+			func(ctx context.Context) (any, error) {
+				existing, err := c.RetryWorkflow(ctx, "ns", 9, retrying)
+				same(t, "existing", existing, true)
+				return nil, err
+			}},
 		{[]any{"LogText", "ns", int64(9), job.LogQuery{Attempt: 2, Stream: job.Stderr, Offset: -7, Limit: 9, Tail: 3, Grep: "a b", Regexp: true}}, apitest.Filled[job.LogText](),
 			func(ctx context.Context) (any, error) {
 				return c.LogText(ctx, "ns", 9, job.LogQuery{Attempt: 2, Stream: job.Stderr, Offset: -7, Limit: 9, Tail: 3, Grep: "a b", Regexp: true})
@@ -276,8 +281,8 @@ func TestEveryCallArrivesAsItWasMadeAndComesBackAsItWasAnswered(t *testing.T) {
 			func(ctx context.Context) (any, error) { return c.CancelJobs(ctx, "ns", selection) }},
 		{[]any{"CancelJobs", "*", ids}, apitest.Filled[view.Selected](),
 			func(ctx context.Context) (any, error) { return c.CancelJobs(ctx, "*", ids) }},
-		{[]any{"RetryJobs", "ns", ids}, apitest.Filled[view.Selected](),
-			func(ctx context.Context) (any, error) { return c.RetryJobs(ctx, "ns", ids) }},
+		{[]any{"RetryJobs", "ns", keyed}, apitest.Filled[view.Selected](),
+			func(ctx context.Context) (any, error) { return c.RetryJobs(ctx, "ns", keyed) }},
 		{[]any{"RunJobAgain", "ns", int64(9), apitest.Filled[job.RunAgain]()}, apitest.Filled[job.Enqueued](),
 			func(ctx context.Context) (any, error) {
 				return c.RunJobAgain(ctx, "ns", 9, apitest.Filled[job.RunAgain]())
@@ -535,6 +540,34 @@ func TestOneJobIsAnsweredAloneAndItsKeyMayBeAHeader(t *testing.T) {
 		if len(p.Errors) != 1 || p.Errors[0].Field != field {
 			t.Errorf("%s: %+v", body, p)
 		}
+	}
+}
+
+func TestTheKeyOfARetryMayBeAHeader(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for path, c := range map[string]struct {
+		body string
+		want []any
+	}{
+		"/v1/jobs/retry":            {`{"ids":[7]}`, []any{"RetryJobs", "default", view.Selection{IDs: []int64{7}, Key: "k1"}}},
+		"/v1/jobs/7/retry":          {`{"note":"n"}`, []any{"RetryJobs", "default", view.Selection{IDs: []int64{7}, Note: "n", Key: "k1"}}},
+		"/v1/workflow-runs/7/retry": {`{"from":"a"}`, []any{"RetryWorkflow", "default", int64(7), workflow.Retrying{From: "a", Key: "k1"}}},
+	} {
+		var got []any
+		b.when(c.want[0].(string), func(_ context.Context, args []any) (any, error) { got = args; return nil, nil })
+		if status, _, body := b.raw(t, "POST", path, c.body, "Idempotency-Key", "k1"); status != 200 {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+		same(t, path, got, c.want[1:])
+		p := b.refused(t, 422, "POST", path, strings.TrimSuffix(c.body, "}")+`,"key":"k2"}`, "Idempotency-Key", "k1")
+		if len(p.Errors) != 1 || p.Errors[0].Field != "key" {
+			t.Errorf("%s with two keys: %+v", path, p)
+		}
+	}
+	p := b.refused(t, 422, "POST", "/v1/jobs/7/cancel", `{"key":"k"}`)
+	if len(p.Errors) != 1 || p.Errors[0].Field != "key" {
+		t.Errorf("a cancel with a key: %+v", p)
 	}
 }
 

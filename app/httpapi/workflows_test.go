@@ -36,7 +36,6 @@ func (f *fake) SendByLink(ctx context.Context, key string, s workflow.Signal) (w
 	return reply[workflow.Sent](ctx, f, "SendByLink", key, s)
 }
 
-func (f *fake) RetryWorkflow(ctx context.Context, namespace string, id int64, r workflow.Retrying) error {
-	_, err := reply[workflow.Status](ctx, f, "RetryWorkflow", namespace, id, r)
-	return err
+func (f *fake) RetryWorkflow(ctx context.Context, namespace string, id int64, r workflow.Retrying) (bool, error) {
+	return reply[bool](ctx, f, "RetryWorkflow", namespace, id, r)
 }

@@ -77,9 +77,11 @@ func (c JobCalls) CancelJobs(ctx context.Context, namespace string, s view.Selec
 	return put[view.Selected](ctx, c.server, http.MethodPost, "/v1/jobs/cancel", words("namespace", namespace), s)
 }
 
-// RetryJobs implements [httpapi.Jobs].
-func (c JobCalls) RetryJobs(ctx context.Context, namespace string, s view.Selection) (view.Selected, error) {
-	return put[view.Selected](ctx, c.server, http.MethodPost, "/v1/jobs/retry", words("namespace", namespace), s)
+// RetryJobs implements [httpapi.Jobs]. If the server cannot be reached, it is repeated
+// only with an idempotency key.
+func (c JobCalls) RetryJobs(ctx context.Context, namespace string, s view.Selection) (out view.Selected, err error) {
+	err = c.server.do(ctx, ask{method: http.MethodPost, path: "/v1/jobs/retry", query: words("namespace", namespace), body: s, again: s.Key != ""}, &out)
+	return out, err
 }
 
 // RunJobAgain implements [httpapi.Jobs]. If the server cannot be reached, it is repeated

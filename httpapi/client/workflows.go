@@ -38,8 +38,10 @@ func (c WorkflowCalls) DeleteLinks(ctx context.Context, namespace string, id int
 	return put[job.Unlinked](ctx, c.server, http.MethodDelete, numbered("workflow-runs", id, "links"), words("namespace", namespace, "name", name), nil)
 }
 
-// RetryWorkflow implements [httpapi.Workflows].
-func (c WorkflowCalls) RetryWorkflow(ctx context.Context, namespace string, id int64, r workflow.Retrying) error {
-	_, err := put[workflow.Status](ctx, c.server, http.MethodPost, numbered("workflow-runs", id, "retry"), words("namespace", namespace), r)
-	return err
+// RetryWorkflow implements [httpapi.Workflows]. If the server cannot be reached, it is repeated
+// only with an idempotency key.
+func (c WorkflowCalls) RetryWorkflow(ctx context.Context, namespace string, id int64, r workflow.Retrying) (existing bool, err error) {
+	var out workflow.Retried
+	err = c.server.do(ctx, ask{method: http.MethodPost, path: numbered("workflow-runs", id, "retry"), query: words("namespace", namespace), body: r, again: r.Key != ""}, &out)
+	return out.Existing, err
 }

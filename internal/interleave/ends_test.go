@@ -234,7 +234,8 @@ var endPairs = [][2]transition{
 			return len(s.IDs), err
 		}},
 		{"retry of a run", func(ctx context.Context, w *world, st *store.Store) (any, error) {
-			return core.CodeOf(st.RetryWorkflow(ctx, "default", w.jobs["failed"], workflow.Retrying{})), nil // there are two possible refusals
+			_, err := st.RetryWorkflow(ctx, "default", w.jobs["failed"], workflow.Retrying{})
+			return core.CodeOf(err), nil // there are two possible refusals
 		}},
 	},
 }

@@ -194,7 +194,8 @@ func (w *world) askWorkflow(ctx context.Context, st *store.Store, s step) error 
 		return err
 	case "retry run":
 		w.bringsBack(run.id)
-		return st.RetryWorkflow(ctx, "default", run.id, workflow.Retrying{})
+		_, err := st.RetryWorkflow(ctx, "default", run.id, workflow.Retrying{})
+		return err
 	}
 	return w.signal(ctx, st, run, pick)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/keys"
 	"github.com/belfry-run/belfry/view"
 )
 
@@ -63,7 +64,7 @@ func (s *Store) bulk(ctx context.Context, b bulk) (out view.Selected, err error)
 		if err != nil {
 			return out, afterParts(err, len(out.IDs))
 		}
-		out.IDs = append(out.IDs, done.IDs...)
+		out.IDs, out.Existing = append(out.IDs, done.IDs...), append(out.Existing, done.Existing...)
 		maps.Copy(out.Left, done.Left)
 	}
 	return out, nil
@@ -103,10 +104,18 @@ func (c *Change) selectJobs(b bulk) ([]jobs.JobRow, view.Selected, error) {
 			byID[r.ID] = r
 		}
 	}
+	existing := map[int64]bool{} // also of jobs that are under way again
+	if sel.Key != "" && len(byID) > 0 {
+		if existing, err = keys.TakenRetries(c.Change, c.keyRows(sel.Key, slices.Collect(maps.Values(byID)))); err != nil {
+			return nil, out, err
+		}
+	}
 	var fit []jobs.JobRow
 	for _, id := range base.Unique(ids) {
 		j, there := byID[id]
 		switch {
+		case existing[id]:
+			out.Existing = append(out.Existing, id)
 		case !there:
 			out.Left[id] = view.NoSuchJob
 		case unfit(j.State):

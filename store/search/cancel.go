@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store/jobs"
@@ -14,6 +15,9 @@ import (
 func (s *Store) CancelJobs(ctx context.Context, namespace string, sel view.Selection) (out view.Selected, err error) {
 	if sel, err = s.readSelection(ctx, sel); err != nil {
 		return out, err
+	}
+	if sel.Key != "" {
+		return out, core.InvalidField("key", sel.Key, "is for retries", "leave it out: canceling a job twice does no harm")
 	}
 	note := "canceled by " + access.ActorOf(ctx)
 	if sel.Note != "" {

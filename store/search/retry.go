@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/cycles"
 	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/keys"
 	"github.com/belfry-run/belfry/store/locks"
 	"github.com/belfry-run/belfry/store/turns"
 	"github.com/belfry-run/belfry/task"
@@ -43,16 +45,22 @@ func (s *Store) RetryJobs(ctx context.Context, namespace string, sel view.Select
 			if err := c.workflows().HoldRuns(runs, nil); err != nil { // before the jobs, in the same order as the retry of one run
 				return err
 			}
+			existing, err := c.takeKey(sel.Key, rows)
+			if err != nil {
+				return err
+			}
+			rows = slices.DeleteFunc(rows, func(r jobs.JobRow) bool { return existing[r.ID] })
 			left, err := c.moveBack(rows)
 			if err != nil {
 				return err
 			}
-			out.IDs = out.IDs[:0]
-			var done []jobs.JobRow
+			out.IDs, out.Existing = out.IDs[:0], append(out.Existing, slices.Sorted(maps.Keys(existing))...)
+			var done, not []jobs.JobRow
 			var back []int64
 			for _, r := range rows {
 				if why, is := left[r.ID]; is {
 					out.Left[r.ID] = why
+					not = append(not, r)
 					continue
 				}
 				out.IDs = append(out.IDs, r.ID)
@@ -61,11 +69,38 @@ func (s *Store) RetryJobs(ctx context.Context, namespace string, sel view.Select
 					back = append(back, r.ID)
 				}
 			}
+			if err := c.freeKey(sel.Key, not); err != nil {
+				return err
+			}
 			if err := c.workflows().ClearRetryStart(back); err != nil {
 				return err
 			}
 			return c.auditJobs("retry", done, sel.Note)
 		}})
+}
+
+// takeKey claims the idempotency key for jobs that are about to be retried, and returns those that were retried with it already.
+func (c *Change) takeKey(key string, rows []jobs.JobRow) (existing map[int64]bool, err error) {
+	if key == "" {
+		return nil, nil
+	}
+	return keys.TakeRetries(c.Change, c.keyRows(key, rows))
+}
+
+// freeKey frees the key of jobs that were left alone: a repeated request tries them again.
+func (c *Change) freeKey(key string, rows []jobs.JobRow) error {
+	if key == "" {
+		return nil
+	}
+	return keys.FreeRetries(c.Change, c.keyRows(key, rows))
+}
+
+func (c *Change) keyRows(key string, rows []jobs.JobRow) []keys.Row {
+	out := make([]keys.Row, len(rows))
+	for i, r := range rows {
+		out[i] = keys.RetryOf(c.Change, r.Namespace, r.ID, key, keys.RetryAskedFor("", nil))
+	}
+	return out
 }
 
 // holdCycles locks cycles if any of the jobs was a member of one. This lock covers the timing of members. Runs of workflows are
@@ -237,12 +272,13 @@ func (s *Store) CancelCycle(ctx context.Context, namespace, name, note string) (
 	return s.CancelJobs(ctx, namespace, view.Selection{IDs: live, Note: note})
 }
 
-// RetryWorkflow continues an ended workflow run with the steps that did not succeed, or from a step on.
-func (s *Store) RetryWorkflow(ctx context.Context, namespace string, id int64, r workflow.Retrying) error {
+// RetryWorkflow continues an ended workflow run with the steps that did not succeed, or from a step on. A run that was retried with
+// the same key already is existing, and is left as it is.
+func (s *Store) RetryWorkflow(ctx context.Context, namespace string, id int64, r workflow.Retrying) (existing bool, err error) {
 	if err := r.Validate(); err != nil {
-		return err
+		return false, err
 	}
-	return s.write(ctx, "retry workflow", func(c *Change) error {
+	err = s.write(ctx, "retry workflow", func(c *Change) error {
 		rows, err := c.heldJobs([]int64{id}, false)
 		if err != nil {
 			return err
@@ -250,7 +286,7 @@ func (s *Store) RetryWorkflow(ctx context.Context, namespace string, id int64, r
 		if err := holdCycles(c, rows); err != nil {
 			return err
 		}
-		if err := c.workflows().PrepareRetry(namespace, id, r); err != nil {
+		if existing, err = c.workflows().PrepareRetry(namespace, id, r); err != nil || existing {
 			return err
 		}
 		if len(rows) > 0 && !rows[0].State.Final() {
@@ -280,4 +316,5 @@ func (s *Store) RetryWorkflow(ctx context.Context, namespace string, id int64, r
 		}
 		return c.auditJobs("retry", rows, note)
 	})
+	return existing, err
 }

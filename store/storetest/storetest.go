@@ -22,6 +22,7 @@ import (
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
+	"github.com/belfry-run/belfry/workflow"
 )
 
 // Open opens a store on a fresh database. The test's cleanup closes it.
@@ -339,6 +340,12 @@ func (b *bench) cancel(ids ...int64) view.Selected {
 func (b *bench) retry(ids ...int64) view.Selected {
 	b.Helper()
 	return must(b.st.RetryJobs(b.ctx, "default", view.Selection{IDs: ids}))(b)
+}
+
+// retryRun retries a run of a workflow.
+func retryRun(b *bench, id int64, r workflow.Retrying) error {
+	_, err := b.st.RetryWorkflow(b.ctx, "default", id, r)
+	return err
 }
 
 // jobsOf lists the jobs of a schedule, oldest first.

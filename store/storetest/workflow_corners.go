@@ -44,7 +44,7 @@ func caseAListWhoseTaskWasDeleted(b *bench) {
 	b.wantState(j.ID, job.Failed)
 	want(b, "why", must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b).Run.Steps[0].Error, `task "a" no longer exists`)
 	b.task("a")
-	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}))
+	ok(b, retryRun(b, j.ID, workflow.Retrying{}))
 	f.ran = nil
 	want(b, "work of the retried run", f.works(nil), "a*2 a b")
 }
@@ -64,7 +64,7 @@ func caseSignalsAfterARetry(b *bench) {
 	send("7", `3`)
 	f.works(failing("a"))
 	b.wantState(j.ID, job.Failed)
-	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{From: "one"}))
+	ok(b, retryRun(b, j.ID, workflow.Retrying{From: "one"}))
 	f.engine()
 	send("1", `4`)
 	f.works(nil)
@@ -147,7 +147,7 @@ func caseNotesOfWorkflows(b *bench) {
 	must(b.st.SendSignal(b.ctx, "default", j.ID, workflow.Signal{Name: "release", Note: long[1:]}))(b)
 	f.works(failing("a"))
 	for _, note := range []string{"a\x00b", "a\xffb", long} {
-		wantCode(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{Note: note}), core.Invalid, "note")
+		wantCode(b, retryRun(b, j.ID, workflow.Retrying{Note: note}), core.Invalid, "note")
 	}
 	b.wantState(j.ID, job.Failed)
 }
@@ -156,7 +156,7 @@ func caseARetryThatWasCanceled(b *bench) {
 	f := newGraph(b, "w", task.Workflow{Steps: []task.Step{step("one", "a"), step("two", "b", "one")}})
 	j := f.run("w", "")
 	f.works(failing("b"))
-	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{From: "one"}))
+	ok(b, retryRun(b, j.ID, workflow.Retrying{From: "one"}))
 	b.cancel(j.ID)
 	b.wantState(j.ID, job.Canceled)
 	b.retry(j.ID)
@@ -171,7 +171,7 @@ func caseAWorkflowThatIsNoneAnyLonger(b *bench) {
 	t := must(b.st.Task(b.ctx, "default", "w"))(b)
 	t.Kind, t.Workflow = task.KindFunc, nil
 	must(b.st.UpdateTask(b.ctx, t))(b)
-	wantCode(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}), core.Conflict, "no longer a workflow")
+	wantCode(b, retryRun(b, j.ID, workflow.Retrying{}), core.Conflict, "no longer a workflow")
 	want(b, "left", b.retry(j.ID).Left[j.ID], "its task is no longer a workflow")
 	b.wantState(j.ID, job.Failed)
 }
@@ -186,7 +186,7 @@ func caseARetryJudgesAgain(b *bench) {
 	j := f.run("w", "")
 	want(b, "order", f.works(failing("a")), "a c+d")
 	want(b, "states", f.states(j.ID), "one failed, well skipped, badly ok, never skipped, last ok")
-	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}))
+	ok(b, retryRun(b, j.ID, workflow.Retrying{}))
 	want(b, "work of the retried run", f.works(nil), "a b")
 	want(b, "states", f.states(j.ID), "one ok, well ok, badly ok, never skipped, last ok")
 	b.wantState(j.ID, job.Succeeded)
@@ -201,7 +201,7 @@ func caseARetryFromAList(b *bench) {
 		}
 	})
 	b.wantState(j.ID, job.Failed)
-	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{From: "fan"}))
+	ok(b, retryRun(b, j.ID, workflow.Retrying{From: "fan"}))
 	want(b, "work of the retried run", f.works(nil), "a*3 b")
 	b.wantState(j.ID, job.Succeeded)
 }

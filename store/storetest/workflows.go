@@ -302,15 +302,15 @@ func caseAWorkflowThatIsRetried(b *bench) {
 	})
 	b.wantState(j.ID, job.Failed)
 	f.ran = nil
-	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}))
+	ok(b, retryRun(b, j.ID, workflow.Retrying{}))
 	f.works(nil)
 	want(b, "work of the new run", strings.Join(f.ran, " "), "b2 c e")
 	b.wantState(j.ID, job.Succeeded)
 	// A new run from a step, with another input.
 	f.ran = nil
-	wantCode(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{}), core.Conflict)
-	wantCode(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{From: "nine"}), core.Invalid)
-	ok(b, b.st.RetryWorkflow(b.ctx, "default", j.ID, workflow.Retrying{From: "fan", Input: json.RawMessage(`[7]`)}))
+	wantCode(b, retryRun(b, j.ID, workflow.Retrying{}), core.Conflict)
+	wantCode(b, retryRun(b, j.ID, workflow.Retrying{From: "nine"}), core.Invalid)
+	ok(b, retryRun(b, j.ID, workflow.Retrying{From: "fan", Input: json.RawMessage(`[7]`)}))
 	f.works(nil)
 	want(b, "work of the new run", strings.Join(f.ran, " "), "b7 c e")
 	b.wantState(j.ID, job.Succeeded)
@@ -407,7 +407,7 @@ func caseAWorkflowMayBeAStep(b *bench) {
 	b.wantState(k.ID, job.Canceled)
 	want(b, "left", b.count(`select count(*) from belfry.jobs`), 0)
 	sub := must(b.st.WorkflowRun(b.ctx, "default", k.ID))(b).Run.Steps[0].JobID
-	wantCode(b, b.st.RetryWorkflow(b.ctx, "default", sub, workflow.Retrying{}), core.Conflict, fmt.Sprintf("is a step of run %d", k.ID), fmt.Sprintf("belfry workflow retry %d", k.ID))
+	wantCode(b, retryRun(b, sub, workflow.Retrying{}), core.Conflict, fmt.Sprintf("is a step of run %d", k.ID), fmt.Sprintf("belfry workflow retry %d", k.ID))
 	want(b, "next of a run in a run", must(b.st.Why(b.ctx, "default", sub))(b).Next, fmt.Sprintf("belfry workflow retry %d", k.ID))
 	first := must(b.st.WorkflowRun(b.ctx, "default", sub))(b).Run.Steps[0].JobID
 	want(b, "next of its step", must(b.st.Why(b.ctx, "default", first))(b).Next, fmt.Sprintf("belfry workflow retry %d", k.ID))

@@ -10,6 +10,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store/base"
+	"github.com/belfry-run/belfry/store/keys"
 	"github.com/belfry-run/belfry/workflow"
 )
 
@@ -170,12 +171,25 @@ func scanSignal(r base.Rows) (s workflow.Signal, err error) {
 	return s, err
 }
 
-// PrepareRetry records how an ended run continues when its job is retried.
-func (c *Change) PrepareRetry(namespace string, id int64, r workflow.Retrying) error {
+// PrepareRetry records how an ended run continues when its job is retried. A run that was retried with the same key already is
+// existing, and is left as it is.
+func (c *Change) PrepareRetry(namespace string, id int64, r workflow.Retrying) (existing bool, err error) {
 	p, err := c.lockRun(namespace, id)
 	if err != nil {
-		return err
+		return false, err
 	}
+	if r.Key != "" {
+		key := keys.RetryOf(c.Change, p.Namespace, id, r.Key, keys.RetryAskedFor(r.From, r.Input))
+		was, err := keys.TakeRetries(c.Change, []keys.Row{key})
+		if err != nil || was[id] {
+			return was[id], err
+		}
+	}
+	return false, c.prepareRetry(&p, r)
+}
+
+func (c *Change) prepareRetry(p *progress, r workflow.Retrying) error {
+	id := p.JobID
 	if p.EndedAt.IsZero() {
 		return core.Errorf(core.Conflict, "workflow run %d has not ended", id).WithHint("belfry workflow show %d", id)
 	}
@@ -192,7 +206,7 @@ func (c *Change) PrepareRetry(namespace string, id int64, r workflow.Retrying) e
 			return err
 		}
 	}
-	return c.save(&p, 0)
+	return c.save(p, 0)
 }
 
 // ClearRetryStart clears the first step of runs that are retried. An earlier retry may have named one, and may have been

@@ -70,6 +70,7 @@ var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[core.Page[workflow.Item]](): "PageWorkflowItem",
 	reflect.TypeFor[workflow.Plan]():            "WorkflowPlan",
 	reflect.TypeFor[workflow.Retrying]():        "WorkflowRetry",
+	reflect.TypeFor[workflow.Retried]():         "WorkflowRetried",
 	reflect.TypeFor[workflow.Run]():             "WorkflowRun",
 	reflect.TypeFor[workflow.Sent]():            "WorkflowSent",
 	reflect.TypeFor[workflow.Signal]():          "WorkflowSignal",

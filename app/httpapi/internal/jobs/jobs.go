@@ -199,8 +199,8 @@ func (s *server) jobRoutes() {
 	s.stepRoutes()
 	s.jobLogRoute()
 	s.logTextRoutes()
-	s.bulkRoutes("cancel", "End jobs that wait or run", s.service.CancelJobs)
-	s.bulkRoutes("retry", "Make failed and canceled jobs ready again, with all their attempts back", s.service.RetryJobs)
+	bulkRoutes[selecting, jobByID, wire.JobNote](s, "cancel", "End jobs that wait or run", s.service.CancelJobs)
+	bulkRoutes[selectingWithKey, jobByIDWithKey, wire.JobRetry](s, "retry", "Make failed and canceled jobs ready again, with all their attempts back", s.service.RetryJobs)
 }
 
 // enqueueRoutes serves enqueueing, and what is known of one job.
@@ -323,17 +323,61 @@ func (s *server) runAgainRoute() {
 
 type bulk func(ctx context.Context, namespace string, sel view.Selection) (view.Selected, error)
 
-// bulkRoutes serves an operation on many jobs, and on one.
-func (s *server) bulkRoutes(verb, summary string, do bulk) {
-	type selecting struct {
-		Namespace string `query:"namespace" doc:"Default: as the filter says, the token's namespace, or default; * for all"`
+// selecting are the parameters of an action on many jobs.
+type selecting struct {
+	Namespace string `query:"namespace" doc:"Default: as the filter says, the token's namespace, or default; * for all"`
+}
+
+func (in *selecting) selection(s *server, c *api.Call, sel *view.Selection) (namespace string, err error) {
+	return s.selectionNamespace(c, in.Namespace, sel)
+}
+
+// selectingWithKey is selecting for a retry. It embeds nothing, because huma ignores the parameters of embedded private types.
+type selectingWithKey struct {
+	Namespace string `query:"namespace" doc:"Default: as the filter says, the token's namespace, or default; * for all"`
+	Key       string `header:"Idempotency-Key" doc:"The same as the key in the body. A job that was retried with it is not retried again, and is answered under existing"`
+}
+
+func (in *selectingWithKey) selection(s *server, c *api.Call, sel *view.Selection) (namespace string, err error) {
+	if sel.Key, err = api.Agree("key", in.Key, sel.Key); err != nil {
+		return "", err
 	}
+	return s.selectionNamespace(c, in.Namespace, sel)
+}
+
+func (in *jobByID) selection(s *server, c *api.Call, sel *view.Selection) (namespace string, err error) {
+	sel.IDs = []int64{in.ID}
+	return in.resolve(c)
+}
+
+// jobByIDWithKey is jobByID for a retry.
+type jobByIDWithKey struct {
+	ID        int64  `path:"id"`
+	Namespace string `query:"namespace" doc:"Default: the token's namespace, or default; * for wherever it is"`
+	Key       string `header:"Idempotency-Key" doc:"The same as the key in the body. A job that was retried with it is not retried again, and is answered under existing"`
+}
+
+func (in *jobByIDWithKey) selection(s *server, c *api.Call, sel *view.Selection) (namespace string, err error) {
+	if sel.Key, err = api.Agree("key", in.Key, sel.Key); err != nil {
+		return "", err
+	}
+	return (&jobByID{in.ID, in.Namespace}).selection(s, c, sel)
+}
+
+// selects completes a selection with the parameters of a call, checks it, and returns the namespace of its jobs.
+type selects[T any] interface {
+	*T
+	selection(s *server, c *api.Call, sel *view.Selection) (namespace string, err error)
+}
+
+// bulkRoutes serves an operation on many jobs, and on one.
+func bulkRoutes[Many, One any, Body interface{ Selection() view.Selection }, M selects[Many], O selects[One]](s *server, verb, summary string, do bulk) {
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "job-" + verb + "-many", Method: http.MethodPost, Path: "/v1/jobs/" + verb, Scope: access.ScopeOperate,
 		Summary: summary + ", by ids or by a filter",
 		Doc:     "Up to 10000 in one call; more says whether the filter finds more. With dry_run nothing is done.",
-	}, func(ctx context.Context, c *api.Call, in *selecting, sel view.Selection) (view.Selected, error) {
-		ns, err := s.selectionNamespace(c, in.Namespace, &sel)
+	}, func(ctx context.Context, c *api.Call, in *Many, sel view.Selection) (view.Selected, error) {
+		ns, err := M(in).selection(s, c, &sel)
 		if err != nil {
 			return view.Selected{}, err
 		}
@@ -346,12 +390,13 @@ func (s *server) bulkRoutes(verb, summary string, do bulk) {
 		Id: "job-" + verb, Method: http.MethodPost, Path: "/v1/jobs/{id}/" + verb, Scope: access.ScopeOperate, Bare: true,
 		Summary: summary + ": this one",
 		Doc:     "A job it cannot be done to is answered under left, with the reason.",
-	}, func(ctx context.Context, c *api.Call, in *jobByID, body wire.JobNote) (view.Selected, error) {
-		ns, err := in.resolve(c)
+	}, func(ctx context.Context, c *api.Call, in *One, body Body) (view.Selected, error) {
+		sel := body.Selection()
+		ns, err := O(in).selection(s, c, &sel)
 		if err != nil {
 			return view.Selected{}, err
 		}
-		done, err := do(ctx, ns, view.Selection{IDs: []int64{in.ID}, Note: body.Note})
+		done, err := do(ctx, ns, sel)
 		done.IDs = api.List(done.IDs)
 		return done, err
 	})

@@ -45,8 +45,8 @@ type Workflows interface {
 	MakeLink(ctx context.Context, namespace string, id int64, l job.Link) (job.NewLink, error)
 	// DeleteLinks revokes the links of a run, or those of one signal or approval.
 	DeleteLinks(ctx context.Context, namespace string, id int64, name string) (job.Unlinked, error)
-	// RetryWorkflow continues an ended run.
-	RetryWorkflow(ctx context.Context, namespace string, id int64, r workflow.Retrying) error
+	// RetryWorkflow continues an ended run. A run that was retried with the same key already is existing, and is left as it is.
+	RetryWorkflow(ctx context.Context, namespace string, id int64, r workflow.Retrying) (existing bool, err error)
 }
 
 // Links serves requests that the key of a link authorizes.

@@ -87,17 +87,25 @@ func (s *server) workflowRoutes() {
 		return s.service.DeleteLinks(ctx, ns, in.ID, in.Name)
 	})
 
+	type retrying struct {
+		api.ByID
+		Key string `header:"Idempotency-Key" doc:"The same as the key in the body. The same request again retries nothing; another one for the run with it is refused"`
+	}
 	api.ServeBody(s.API, api.Endpoint{
 		Id: "workflow-retry", Method: http.MethodPost, Path: "/v1/workflow-runs/{id}/retry", Scope: access.ScopeOperate, Bare: true,
 		Summary: "Retry the steps of an ended run that did not succeed, or all from a step on",
-	}, func(ctx context.Context, c *api.Call, in *api.ByID, body workflow.Retrying) (workflow.Status, error) {
+	}, func(ctx context.Context, c *api.Call, in *retrying, body workflow.Retrying) (out workflow.Retried, err error) {
 		ns, err := in.Resolve(c, "workflow run")
 		if err != nil {
-			return workflow.Status{}, err
+			return out, err
 		}
-		if err := s.service.RetryWorkflow(ctx, ns, in.ID, body); err != nil {
-			return workflow.Status{}, err
+		if body.Key, err = api.Agree("key", in.Key, body.Key); err != nil {
+			return out, err
 		}
-		return s.service.WorkflowRun(ctx, ns, in.ID)
+		if out.Existing, err = s.service.RetryWorkflow(ctx, ns, in.ID, body); err != nil {
+			return out, err
+		}
+		out.Status, err = s.service.WorkflowRun(ctx, ns, in.ID)
+		return out, err
 	})
 }

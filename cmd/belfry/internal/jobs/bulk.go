@@ -13,11 +13,12 @@ import (
 )
 
 // bulk returns a verb that changes many jobs: cancel or retry.
-func bulk(c *cli.CLI, use, short, done string, states []job.State, do func(ctx context.Context, s *cli.Conn, sel view.Selection) (view.Selected, error)) *cobra.Command {
+func bulk(c *cli.CLI, use, short, done string, states []job.State, do func(ctx context.Context, s *cli.Conn, sel view.Selection) (view.Selected, error)) (cmd *cobra.Command, key *string) {
 	var f jobFilter
 	var all, dry bool
 	var note string
-	cmd := &cobra.Command{Use: use, Short: short}
+	key = new(string)
+	cmd = &cobra.Command{Use: use, Short: short}
 	f.add(cmd.Flags())
 	cmd.Flags().BoolVar(&all, "all", false, "all that the other flags choose, instead of ids")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say which jobs it would be")
@@ -27,10 +28,10 @@ func bulk(c *cli.CLI, use, short, done string, states []job.State, do func(ctx c
 		if err != nil {
 			return err
 		}
-		sel.DryRun, sel.Note = dry, note
+		sel.DryRun, sel.Note, sel.Key = dry, note, *key
 		return selected(ctx, c, s, sel, done, do)
 	})
-	return cmd
+	return cmd, key
 }
 
 func selection(s *cli.Conn, f *jobFilter, args []string, all bool, states []job.State) (view.Selection, error) {
@@ -59,7 +60,7 @@ func selected(ctx context.Context, c *cli.CLI, s *cli.Conn, sel view.Selection, 
 			broken = err
 			break
 		}
-		all.IDs = append(all.IDs, r.IDs...)
+		all.IDs, all.Existing = append(all.IDs, r.IDs...), append(all.Existing, r.Existing...)
 		for id, why := range r.Left {
 			all.Left[id] = why
 		}
@@ -67,7 +68,7 @@ func selected(ctx context.Context, c *cli.CLI, s *cli.Conn, sel view.Selection, 
 			break
 		}
 	}
-	if broken != nil && len(all.IDs)+len(all.Left) == 0 {
+	if broken != nil && len(all.IDs)+len(all.Left)+len(all.Existing) == 0 {
 		return broken
 	}
 	if sel.DryRun {
@@ -90,15 +91,18 @@ func jobIDs(args []string) ([]int64, error) {
 
 func jobCancel(c *cli.CLI) *cobra.Command {
 	live := []job.State{job.Waiting, job.Scheduled, job.Ready, job.Running}
-	return bulk(c, "cancel [ID...]", "End jobs: those that wait at once, those that run soon", "canceled", live,
+	cmd, _ := bulk(c, "cancel [ID...]", "End jobs: those that wait at once, those that run soon", "canceled", live,
 		func(ctx context.Context, s *cli.Conn, sel view.Selection) (view.Selected, error) {
 			return s.CancelJobs(ctx, s.NS, sel)
 		})
+	return cmd
 }
 
 func jobRetry(c *cli.CLI) *cobra.Command {
-	return bulk(c, "retry [ID...]", "Give failed and canceled jobs all their attempts again", "retried", []job.State{job.Failed},
+	cmd, key := bulk(c, "retry [ID...]", "Give failed and canceled jobs all their attempts again", "retried", []job.State{job.Failed},
 		func(ctx context.Context, s *cli.Conn, sel view.Selection) (view.Selected, error) {
 			return s.RetryJobs(ctx, s.NS, sel)
 		})
+	cmd.Flags().StringVar(key, "key", "", cli.RetryKey("job"))
+	return cmd
 }

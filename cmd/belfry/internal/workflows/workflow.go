@@ -277,19 +277,27 @@ again, whatever came of them.`,
 			if err := cli.JSONText(input != "", input, &r.Input); err != nil {
 				return err
 			}
-			if err := s.RetryWorkflow(ctx, ns, id, r); err != nil {
+			existing, err := s.RetryWorkflow(ctx, ns, id, r)
+			if err != nil {
 				return err
 			}
 			v, err := s.WorkflowRun(ctx, ns, id)
 			if err != nil {
 				return err
 			}
-			return c.Emit(v, func(w io.Writer) { fmt.Fprintf(w, "run %d goes on\n", id) })
+			return c.Emit(workflow.Retried{Status: v, Existing: existing}, func(w io.Writer) {
+				if existing {
+					fmt.Fprintf(w, "run %d was retried already, with the same key\n", id)
+					return
+				}
+				fmt.Fprintf(w, "run %d goes on\n", id)
+			})
 		}),
 	}
 	cmd.Flags().StringVar(&r.From, "from", "", "step to begin at; default: those that did not succeed")
 	cmd.Flags().StringVar(&input, "input", "", "input of the workflow as JSON; default: as it was")
 	cmd.Flags().StringVar(&r.Note, "note", "", "why; kept in the audit")
+	cmd.Flags().StringVar(&r.Key, "key", "", cli.RetryKey("run"))
 	return cmd
 }
 
