@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -32,6 +33,7 @@ type bulk struct {
 	IDs    []int64
 	Search string // with its times fixed, so that the action finds the shown jobs
 	Note   string
+	Key    string // of a retry, idempotency key
 	Cursor string
 
 	Done int
@@ -75,9 +77,9 @@ func (b bulk) do(p *page) func(context.Context, string, view.Selection) (view.Se
 
 func (b bulk) selection() view.Selection {
 	if b.All() {
-		return view.Selection{Query: b.Search, Cursor: b.Cursor, Note: b.Note}
+		return view.Selection{Query: b.Search, Cursor: b.Cursor, Note: b.Note, Key: b.Key}
 	}
-	return view.Selection{IDs: b.IDs, Note: b.Note}
+	return view.Selection{IDs: b.IDs, Note: b.Note, Key: b.Key}
 }
 
 // readBulk reads one from an address or a form.
@@ -86,7 +88,7 @@ func readBulk(from url.Values) (bulk, error) {
 	if !ok {
 		return bulk{}, core.InvalidField("do", from.Get("do"), "is nothing that can be done to many jobs", "cancel or retry")
 	}
-	b := bulk{Verb: v, Search: strings.TrimSpace(from.Get("q")), Note: from.Get("note"), Cursor: from.Get("cursor")}
+	b := bulk{Verb: v, Search: strings.TrimSpace(from.Get("q")), Note: from.Get("note"), Key: from.Get("key"), Cursor: from.Get("cursor")}
 	b.Said = b.Search
 	for _, text := range from["job"] {
 		id, err := job.IDFromText("job", text)
@@ -137,6 +139,9 @@ func jobsDryRun(p *page) error {
 	}
 	ctx, sel := p.R.Context(), b.selection()
 	sel.DryRun = true
+	if b.Verb.Name == "retry" { // a form that is sent again retries no job a second time
+		b.Key = rand.Text()
+	}
 	if b.All() {
 		sel.Sample = bulkSample
 	}
@@ -184,7 +189,11 @@ func jobsBulk(p *page) error {
 			return p.Again("jobs-done", b, err)
 		}
 		b.Done += len(r.IDs)
-		b.Left = addLeft(b.Left, r.Left)
+		again := make(map[int64]string, len(r.Existing))
+		for _, id := range r.Existing {
+			again[id] = "was retried already"
+		}
+		b.Left = addLeft(addLeft(b.Left, r.Left), again)
 		b.More, b.Cursor = r.More && r.Next != "", r.Next
 		if !b.More || time.Since(began) > bulkSpan {
 			break

@@ -290,9 +290,12 @@ func retryJob(p *page) error {
 	if err != nil {
 		return err
 	}
-	r, err := p.api.RetryJobs(p.R.Context(), p.Namespace, view.Selection{IDs: []int64{id}, Note: p.R.PostFormValue("note")})
+	r, err := p.api.RetryJobs(p.R.Context(), p.Namespace, view.Selection{IDs: []int64{id}, Note: p.R.PostFormValue("note"), Key: p.R.PostFormValue("key")})
 	if err != nil {
 		return err
+	}
+	if len(r.Existing) > 0 {
+		return p.Done(p.Link("jobs", id), "Job %d was retried already.", id)
 	}
 	return p.settled(id, r, "Job %d is ready again, with all its attempts back.", id)
 }
@@ -343,8 +346,12 @@ func (p *page) RetryJob(j job.Job) parts.Confirm {
 	cmd, link := p.jobDo(j, "retry")
 	return parts.Confirm{ID: "retry", Button: "Retry", Title: fmt.Sprintf("Retry job %d?", j.ID),
 		Text:   "It becomes ready again with all its attempts back and the same input, and runs as its task is now.",
-		Action: link, Fields: []parts.Field{noteField()}, Cmd: &cmd}
+		Action: link, Fields: []parts.Field{noteField()}, Hidden: map[string]string{"key": p.RetryKey(j)}, Cmd: &cmd}
 }
+
+// RetryKey is the idempotency key of a form that retries a job after the end that the page shows: sent again, it does not retry a
+// later end.
+func (*page) RetryKey(j job.Job) string { return fmt.Sprintf("page %d", j.FinishedAt.UnixMicro()) }
 
 // AgainJob asks before another job like one is enqueued.
 func (p *page) AgainJob(j job.Job) parts.Confirm {
