@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -213,13 +214,18 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 			asks int64
 			hint string // after a lost answer
 		}{
-			"read":           {func() error { _, err := c.Queue(ctx, "q"); return err }, core.Unavailable, 3, ""},
-			"create":         {func() error { _, err := c.CreateTask(ctx, task.Task{Name: "t"}); return err }, core.Unknown, 1, "look whether it was before you repeat the request"},
+			"read":   {func() error { _, err := c.Queue(ctx, "q"); return err }, core.Unavailable, 3, ""},
+			"create": {func() error { _, err := c.CreateTask(ctx, task.Task{Name: "t"}); return err }, core.Unknown, 1, "look whether it was before you repeat the request"},
+			"cancel": {func() error {
+				_, err := c.CancelJobs(ctx, "default", view.Selection{IDs: []int64{1}})
+				return err
+			}, core.Unknown, 1, "repeat the request: jobs that have ended are left as they are"},
+			"pause":          {func() error { _, err := c.PauseQueue(ctx, "q", ""); return err }, core.Unknown, 1, "it does no harm"},
 			"update":         {func() error { _, err := c.UpdateTask(ctx, task.Task{Name: "t"}); return err }, core.Unknown, 1, "repeat the same request"},
 			"delete":         {func() error { return c.DeleteTask(ctx, "default", "t") }, core.Unknown, 1, "what is not found then is deleted"},
-			"enqueue":        {func() error { _, err := c.Enqueue(ctx, make([]job.NewJob, 1)); return err }, core.Unknown, 1, "look whether it was before you repeat the request"},
+			"enqueue":        {func() error { _, err := c.Enqueue(ctx, make([]job.NewJob, 1)); return err }, core.Unknown, 1, "look whether it was before you repeat the request" + wire.RepeatWithKey},
 			"enqueue by key": {func() error { _, err := c.Enqueue(ctx, []job.NewJob{{Key: "a"}}); return err }, core.Unknown, 3, "repeat the same request"},
-			"signal":         {func() error { _, err := c.SendSignal(ctx, "default", 7, workflow.Signal{Name: "go"}); return err }, core.Unknown, 1, "look whether it was before you repeat the request"},
+			"signal":         {func() error { _, err := c.SendSignal(ctx, "default", 7, workflow.Signal{Name: "go"}); return err }, core.Unknown, 1, "look whether it was before you repeat the request" + wire.RepeatWithID},
 			"signal with id": {func() error {
 				_, err := c.SendSignal(ctx, "default", 7, workflow.Signal{Name: "go", ID: "a"})
 				return err
@@ -241,6 +247,9 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 			var e *core.Error
 			if !errors.As(err, &e) || !strings.Contains(e.Hint, want.hint) {
 				t.Errorf("%s, %s: %v, want the hint %q", name, call, err, want.hint)
+			}
+			if (call == "create" || call == "cancel") && e != nil && strings.Contains(e.Hint, "key") {
+				t.Errorf("%s, %s: the hint %q names a key, which the call does not take", name, call, e.Hint)
 			}
 			if n := asked.Load(); n < want.asks || want.asks == 1 && n > 1 {
 				t.Errorf("%s, %s: asked %d times, want %d", name, call, n, want.asks)
@@ -321,4 +330,26 @@ func TestAServerThatNeverOpensAStreamIsSaidToBeSilent(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestTheHintOfALostCommitIsThatOfTheCall(t *testing.T) {
+	t.Parallel()
+	s := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", wire.ProblemType)
+		w.WriteHeader(wire.StatusOf(core.Unknown))
+		_, _ = io.WriteString(w, `{"code":"unknown","detail":"lost","hint":"look`+wire.RepeatWithKey+`"}`)
+	})
+	c := dial(t, s.URL, Options{})
+	for call, err := range map[string]error{
+		"the change may have been made; look whether it was before you repeat the request": func() error { _, err := c.CreateTask(t.Context(), task.Task{Name: "t"}); return err }(),
+		"the change may have been made; repeat the same request: the change is made once": func() error {
+			_, err := c.RetryWorkflow(t.Context(), "default", 7, workflow.Retrying{Key: "k"})
+			return err
+		}(),
+	} {
+		var e *core.Error
+		if !errors.As(err, &e) || e.Code != core.Unknown || e.Hint != call {
+			t.Errorf("got %v, want the hint %q", err, call)
+		}
+	}
 }

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptrace"
+	"path"
+	"strings"
 	"sync/atomic"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/httpapi/wire"
 )
 
 // changes reports whether a call can change something on the server.
@@ -23,20 +26,42 @@ func (a ask) unanswered(err error) error {
 	return &core.Error{
 		Code:    core.Unknown,
 		Message: "the outcome is unknown: " + e.Message,
-		Hint:    "the change may have been made; " + a.wayOn(),
+		Hint:    a.wayOn(),
 		Err:     e,
 	}
 }
 
-// wayOn says how to go on after the answer was lost.
+// lost replaces the hint of a server whose database lost an answer by the one for this call.
+func (a ask) lost(err error) error {
+	var e *core.Error
+	if changes(a.method) && errors.As(err, &e) && strings.HasSuffix(e.Hint, wire.RepeatWithKey) {
+		e.Hint = a.wayOn()
+	}
+	return err
+}
+
+// wayOn says how to go on after the answer was lost. It names only what the call has.
 func (a ask) wayOn() string {
+	const done, look = "the change may have been made; ", "look whether it was before you repeat the request"
 	switch {
 	case a.again || a.method == http.MethodPut:
-		return "repeat the same request: the change is made once"
+		return done + "repeat the same request: the change is made once"
 	case a.method == http.MethodDelete:
-		return "repeat the request: what is not found then is deleted"
+		return done + "repeat the request: what is not found then is deleted"
+	case a.path == "/v1/tasks/try":
+		return done + look + wire.RepeatWithKey
+	case a.path == "/v1/jobs/cancel":
+		return done + "repeat the request: jobs that have ended are left as they are; a second cancel of a workflow run ends its cleanup too"
 	}
-	return "look whether it was before you repeat the request; one with an idempotency key can be repeated"
+	switch path.Base(a.path) {
+	case "pause", "drain", "confirm":
+		return done + "repeat the request: it does no harm"
+	case "jobs", "run-again", "retry", "trigger", "backfills":
+		return done + look + wire.RepeatWithKey
+	case "signals":
+		return done + look + wire.RepeatWithID
+	}
+	return done + look
 }
 
 // watchConnection returns a context for one call, and a function that reports

@@ -143,7 +143,7 @@ func (c *server) try(ctx context.Context, a ask, body bodyText, out any) error {
 		return core.Errorf(code, "the answer is over the limit of %s", core.SizeText(c.opts.MaxResponse)).
 			WithHint("ask for less at once, with a limit")
 	case resp.StatusCode >= 300:
-		return c.refusal(resp, data)
+		return a.lost(c.refusal(resp, data))
 	case out == nil || resp.StatusCode == http.StatusNoContent:
 		return nil
 	}

@@ -65,7 +65,7 @@ func OutcomeUnknown(err error) error {
 	return &core.Error{
 		Code:    core.Unknown,
 		Message: "the outcome is unknown: the database may have made this change",
-		Hint:    "look whether it was made, or repeat the request with the same idempotency key",
+		Hint:    "look whether it was made before you repeat the request; one with an idempotency key can be repeated",
 		Err:     err,
 	}
 }

@@ -137,7 +137,7 @@ func TestAnEnqueueThatIsCutOffIsAskedAgain(t *testing.T) {
 	ask := []job.NewJob{{Task: "t", Kind: task.KindFunc, Key: "k"}}
 	cut.next.Store(&lose)
 	_, err = st.Enqueue(t.Context(), ask)
-	wantCode(t, err, core.Unknown, "same idempotency key")
+	wantCode(t, err, core.Unknown, "one with an idempotency key can be repeated")
 	again, err := st.Enqueue(t.Context(), ask)
 	if err != nil || !again[0].Existing || number(t, st, `select count(*) from belfry.jobs`) != 1 {
 		t.Errorf("asked again: %+v, %v", again, err)

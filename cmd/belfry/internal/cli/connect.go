@@ -20,6 +20,7 @@ import (
 	"github.com/belfry-run/belfry/app/httpapi"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/client"
+	"github.com/belfry-run/belfry/httpapi/wire"
 )
 
 // Conn is the connection of a verb: to a server, or to the database directly.
@@ -50,7 +51,23 @@ func (c *CLI) Verb(fn func(ctx context.Context, s *Conn, cmd *cobra.Command, arg
 			ctx = access.WithActor(ctx, LocalActor())
 		}
 		err = fn(ctx, s, cmd, args)
+		nameRepeat(cmd, err)
 		return errors.Join(err, closeConn())
+	}
+}
+
+// nameRepeat names the flag that makes a command repeatable in the hint of an error whose outcome is unknown, if the command has it.
+func nameRepeat(cmd *cobra.Command, err error) {
+	var e *core.Error
+	if !errors.As(err, &e) || e.Code != core.Unknown {
+		return
+	}
+	for flag, clause := range map[string]string{"key": wire.RepeatWithKey, "id": wire.RepeatWithID} {
+		with := ""
+		if cmd.Flags().Lookup(flag) != nil {
+			with = "; with --" + flag + " it can be repeated"
+		}
+		e.Hint = strings.Replace(e.Hint, clause, with, 1)
 	}
 }
 

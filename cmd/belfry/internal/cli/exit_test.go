@@ -8,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/store/base"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -50,5 +53,20 @@ try: belfry schedule --help
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+func TestTheHintOfALostAnswerNamesOnlyFlagsOfTheCommand(t *testing.T) {
+	t.Parallel()
+	plain, keyed := &cobra.Command{Use: "create"}, &cobra.Command{Use: "enqueue"}
+	keyed.Flags().String("key", "", "")
+	const look = "look whether it was made before you repeat the request"
+	for cmd, want := range map[*cobra.Command]string{plain: look, keyed: look + "; with --key it can be repeated"} {
+		err := base.OutcomeUnknown(errors.New("cut off"))
+		nameRepeat(cmd, err)
+		var e *core.Error
+		if !errors.As(err, &e) || e.Hint != want {
+			t.Errorf("%s: got %v, want the hint %q", cmd.Use, err, want)
+		}
 	}
 }

@@ -42,7 +42,7 @@ exit code is 0 when the run succeeded, and 1 when not.`,
 			}
 			made, err := s.Enqueue(ctx, []job.NewJob{n})
 			if err != nil {
-				return err
+				return wait.Unanswered(err, key, "belfry job list --task "+n.Task)
 			}
 			if w.Wait {
 				return waitForRun(ctx, c, s, made[0].Job, w.Timeout)
