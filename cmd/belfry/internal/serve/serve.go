@@ -180,10 +180,7 @@ func commands(c config.Config) string {
 // next returns the next command to type, with the flags that it needs here.
 func next(a *app.App, l *config.Loaded, empty bool) string {
 	self := selfName()
-	where := ""
-	if a.URL() != "" && a.URL() != "http://127.0.0.1:7420" && !l.Given("server") {
-		where = " --server " + a.URL()
-	}
+	where := serverFlag(a.URL(), l)
 	if path, err := app.TokenPath(config.Default()); err == nil && a.TokenFile() != "" && a.TokenFile() != path && !l.Given("token_file") {
 		where += " --token-file " + a.TokenFile()
 	}
@@ -194,6 +191,18 @@ func next(a *app.App, l *config.Loaded, empty bool) string {
 		return self + " job list --watch" + where
 	}
 	return self + " task create hello --shell 'echo hello'" + where + " && " + self + " schedule create hello --task hello --every 5s" + where
+}
+
+// serverFlag returns the flag that makes a client talk to the node at url; "" if a client with the same environment does so without.
+func serverFlag(url string, l *config.Loaded) string {
+	other := "http://127.0.0.1:7420"
+	if l.Given("server") {
+		other = l.ServerURL()
+	}
+	if url == "" || url == strings.TrimSuffix(other, "/") {
+		return ""
+	}
+	return " --server " + url
 }
 
 // selfName returns the name under which this program was called. The program of go run

@@ -33,6 +33,29 @@ func TestANodeWithoutWorkersSaysNothingOfCommands(t *testing.T) {
 	}
 }
 
+func TestTheNextCommandTalksToThisNode(t *testing.T) {
+	t.Parallel()
+	const here = "http://127.0.0.1:7420"
+	for _, row := range []struct{ url, server, want string }{
+		{here, "", ""},
+		{"http://127.0.0.1:7421", "", " --server http://127.0.0.1:7421"},
+		{here, "https://belfry.example.com", " --server " + here},
+		{here, here + "/", ""},
+		{"http://127.0.0.1:7421", "http://127.0.0.1:7421", ""},
+		{"", "https://belfry.example.com", ""},
+	} {
+		l, err := config.Load(config.Input{File: "", Env: func(name string) string {
+			return map[string]string{"BELFRY_SERVER": row.server}[name]
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := serverFlag(row.url, &l); got != row.want {
+			t.Errorf("node at %q, BELFRY_SERVER %q: got %q, want %q", row.url, row.server, got, row.want)
+		}
+	}
+}
+
 // away is a database that refuses a number of calls.
 type away struct {
 	code  core.Code
