@@ -18,6 +18,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/flow"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 // Flags are shared by all verbs that create jobs.
@@ -79,10 +80,21 @@ func Made(ctx context.Context, c *cli.CLI, s *cli.Conn, e job.Enqueued, w Flags)
 				return
 			}
 			fmt.Fprintf(out, "job %d created, %s\n", e.Job.ID, e.Job.State)
-			fmt.Fprintf(c.Stderr, "try: belfry job logs -f %d\n", e.Job.ID)
+			fmt.Fprintf(c.Stderr, "try: %s\n", watch(e.Job))
 		})
 	}
 	return For(ctx, c, s, []job.Job{e.Job}, w.Timeout)
+}
+
+// watch returns the command that shows how a new job goes.
+func watch(j job.Job) string {
+	switch j.Kind {
+	case task.KindWorkflow:
+		return fmt.Sprintf("belfry workflow show %d", j.ID)
+	case task.KindCycle:
+		return "belfry cycle show " + j.Task
+	}
+	return fmt.Sprintf("belfry job logs -f %d", j.ID)
 }
 
 // Patience returns ctx with the limit of --wait-timeout, and warns if no worker
