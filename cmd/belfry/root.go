@@ -86,6 +86,7 @@ when no server runs.
 	add("see", jobs.Job(c), jobs.Queue(c), schedules.Backfill(c), programs.Artifact(c), access.Audit(c))
 	add("operate", operate.Doctor(c), operate.CheckHistory(c), access.Token(c), access.Namespace(c), operate.Broker(c), operate.Config(c), operate.Migrate(c), version, operate.Completion(c))
 	cmd.SetHelpCommandGroupID("operate")
+	cli.Help(cmd)
 	complete(c, cmd)
 	return cmd
 }

@@ -145,7 +145,7 @@ func (s *Store) Authenticate(ctx context.Context, secret string) (t access.Token
 		return access.Token{}, err
 	}
 	if !found {
-		return access.Token{}, core.Errorf(core.Unauthorized, "the token is unknown").WithHint("make one with: belfry token create")
+		return access.Token{}, core.Errorf(core.Unauthorized, "the token is unknown").WithHint("use a token of this server; an admin makes one with: belfry token create")
 	}
 	if err := t.Refusal(now); err != nil {
 		return access.Token{}, err

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,7 +90,7 @@ func (c *CLI) ConfigFlags(f *pflag.FlagSet, group string) {
 			text = new(string)
 			c.texts[k.Name] = text
 		}
-		v := &configValue{text: text}
+		v := &configValue{text: text, isBool: k.Bool}
 		doc := k.Doc
 		if k.Default != "" && !k.Bool {
 			doc += "; default: " + k.Default
@@ -114,14 +115,20 @@ func Alias(f *pflag.FlagSet, other, name string) {
 // configValue is a flag that package config parses, together with the file and
 // the environment.
 type configValue struct {
-	text *string
-	set  bool
+	text   *string
+	set    bool
+	isBool bool
 }
 
 func (v *configValue) String() string { return "" }
-func (v *configValue) Type() string   { return "value" }
+func (v *configValue) Type() string { // the help shows it
+	if v.isBool {
+		return "bool"
+	}
+	return "value"
+}
 func (v *configValue) Set(s string) error {
-	if v.set {
+	if v.set && !v.isBool {
 		s = *v.text + "," + s // --queues a=1 --queues b=2
 	}
 	*v.text, v.set = s, true
@@ -182,6 +189,9 @@ func (c *CLI) usage(root *cobra.Command, args []string, err error) error {
 		return core.InvalidField("--"+value.GetFlag().Name, value.GetValue(), notOf(value.GetFlag().Value.Type(), number.Err), "")
 	}
 	cmd, _, findErr := root.Find(args)
+	if findErr == nil && cmd.Name() == "help" {
+		cmd, _, findErr = root.Find(cmd.Flags().Args())
+	}
 	if findErr != nil || cmd == nil {
 		cmd = root
 	}
@@ -196,7 +206,9 @@ func (c *CLI) usage(root *cobra.Command, args []string, err error) error {
 		}
 	}
 	if strings.HasPrefix(text, "unknown command") {
-		if s := config.Suggest(firstWord(text), commandNames(cmd)); s != "" {
+		if verbs := verbsNamed(cmd, firstWord(text)); len(verbs) > 0 {
+			hint = strings.Join(verbs, ", or ")
+		} else if s := config.Suggest(firstWord(text), commandNames(cmd)); s != "" {
 			hint = cmd.CommandPath() + " " + s
 		}
 	}
@@ -258,6 +270,61 @@ func commandNames(cmd *cobra.Command) []string {
 		names = append(names, sub.Aliases...)
 	}
 	return names
+}
+
+// verbsNamed returns the commands with a name one level further below cmd: those of the usual nouns first.
+func verbsNamed(cmd *cobra.Command, name string) (paths []string) {
+	usual := []string{"job", "task", "schedule"}
+	nouns := slices.Clone(cmd.Commands())
+	slices.SortStableFunc(nouns, func(a, b *cobra.Command) int {
+		place := func(c *cobra.Command) int {
+			if i := slices.Index(usual, c.Name()); i >= 0 {
+				return i
+			}
+			return len(usual)
+		}
+		return cmp.Compare(place(a), place(b))
+	})
+	for _, noun := range nouns {
+		for _, verb := range noun.Commands() {
+			if verb.IsAvailableCommand() && (verb.Name() == name || verb.HasAlias(name)) {
+				paths = append(paths, verb.CommandPath())
+			}
+		}
+	}
+	if len(paths) > len(usual) {
+		return append(paths[:len(usual)], "that of another noun")
+	}
+	return paths
+}
+
+// Help sets the help command of the root.
+func Help(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "help" {
+			continue
+		}
+		cmd.Use, cmd.Short = "help [COMMAND...]", "Show the help of a command"
+		cmd.Long = "Show the help of a command, as --help after it does."
+		cmd.Example = "  belfry help job retry"
+		cmd.Run = nil
+		cmd.Args = func(_ *cobra.Command, args []string) error {
+			of, rest, err := root.Find(args)
+			if err == nil && len(rest) > 0 && of.HasSubCommands() {
+				err = fmt.Errorf("unknown command %q for %q", rest[0], of.CommandPath())
+			}
+			return err
+		}
+		cmd.RunE = func(_ *cobra.Command, args []string) error {
+			of, _, err := root.Find(args)
+			if err != nil {
+				return err
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		}
+	}
 }
 
 // Noun returns a command that only has subcommands.

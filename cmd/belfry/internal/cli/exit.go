@@ -106,7 +106,7 @@ func report(w io.Writer, err error, color bool) {
 			fmt.Fprintf(w, "  %s\n", f)
 		}
 		if be.Hint != "" {
-			fmt.Fprintf(w, "try: %s\n", be.Hint)
+			fmt.Fprintf(w, "try: %s\n", strings.TrimPrefix(be.Hint, "see: "))
 		}
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintf(w, "%s interrupted\n", label)

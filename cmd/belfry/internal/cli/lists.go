@@ -16,6 +16,9 @@ func readLines(cmd *cobra.Command) {
 		flags.VisitAll(func(f *pflag.Flag) {
 			if list, is := f.Value.(pflag.SliceValue); is && f.Value.Type() == "stringSlice" {
 				f.Value = lineList{f.Value, list}
+				if f.DefValue == "[]" {
+					f.DefValue = "" // pflag shows it otherwise, because it does not know the type
+				}
 			}
 		})
 	}
