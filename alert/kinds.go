@@ -63,7 +63,7 @@ var Kinds = []Kind{
 			{Path: "user", Label: "User"},
 			{Path: "password", As: setting.Secret, Flag: "password", Label: "Password", Hint: setting.SecretHint},
 			{Path: "from", Flag: "from", Usage: "sender", Label: "From", Need: true, Hint: "belfry@example.com"},
-			{Path: "to", As: setting.Words, Flag: "to", Usage: "whom to tell; may be repeated", Label: "To", Need: true, Hint: "One or more addresses."},
+			{Path: "to", As: setting.Words, Flag: "to", Usage: "recipients; may be repeated", Label: "To", Need: true, Hint: "One or more addresses."},
 		},
 		part: setting.At(func(c *Channel) **EmailChannel { return &c.Email }, EmailChannel.withDefaults, EmailChannel.validate),
 		same: func(c, old Channel) bool {

@@ -24,7 +24,7 @@ type Monitor struct {
 	Every    core.Duration   `json:"every,omitempty" doc:"Time between two checks; default: 1m; at least 1s"`
 	Rules    []schedule.Rule `json:"rules,omitempty" doc:"Instead of every: when it is checked, or when a heartbeat is to come"`
 	Zone     string          `json:"zone,omitempty" doc:"Of the rules; default: UTC"`
-	Within   []string        `json:"within,omitempty" doc:"Calendars during which alone it is checked"`
+	Within   []string        `json:"within,omitempty" doc:"It is checked only during these calendars"`
 	Blackout []string        `json:"blackout,omitempty" doc:"Calendars during which it is not checked"`
 
 	Confirm    Confirm  `json:"confirm,omitzero" doc:"When a failing target counts as down"`

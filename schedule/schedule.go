@@ -36,7 +36,7 @@ type Schedule struct {
 	Overlap       Overlap         `json:"overlap,omitempty" enum:"skip,buffer_one,buffer_all,cancel_other,terminate_other,allow" doc:"When the run before has not ended; default: skip"`
 	BufferMax     int             `json:"buffer_max,omitempty" doc:"Most waiting runs with overlap buffer_all; default: 100"`
 	Blackout      []string        `json:"blackout,omitempty" doc:"Calendars during which it does not run"`
-	Within        []string        `json:"within,omitempty" doc:"Calendars during which alone it runs"`
+	Within        []string        `json:"within,omitempty" doc:"It runs only during these calendars"`
 	OnBlackout    OnBlackout      `json:"on_blackout,omitempty" enum:"skip,next_open" doc:"A run on which a calendar says no: skipped, or moved to when the calendars let it; default: skip"`
 	Input         json.RawMessage `json:"input,omitempty" doc:"JSON for its jobs; default: the task's input"`
 

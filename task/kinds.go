@@ -229,7 +229,7 @@ var KindTable = []KindInfo{
 			{Path: "type", As: setting.Choice, Flag: "record", Usage: "type of record, such as A or MX; default: A", Label: "Record", Options: recordTypes},
 			{Path: "expect", As: setting.Lines, Flag: "answer", Usage: "answer that must be among those that come; may be repeated", Label: "Answers", Hint: "One a line; all of them must come, in any order. Empty: any answer."},
 			{Path: "exact", As: setting.Check, Flag: "exact", Usage: "no other answers may come", Label: "No other answers"},
-			{Path: "server", Flag: "resolver", Usage: "whom to ask, host or host:port; default: the worker's own", Label: "Resolver", Hint: "Such as 9.9.9.9. Default: the worker's own.", More: true},
+			{Path: "server", Flag: "resolver", Usage: "DNS server to ask, host or host:port; default: the worker's own", Label: "Resolver", Hint: "Such as 9.9.9.9. Default: the worker's own.", More: true},
 			{Path: "tcp", As: setting.Check, Label: "Ask over TCP", More: true},
 		},
 		part: setting.At(func(t *Task) **DNS { return &t.DNS }, DNS.withDefaults, DNS.validate),

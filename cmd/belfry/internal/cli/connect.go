@@ -122,10 +122,15 @@ func (c *CLI) dial(l *config.Loaded) (*Conn, func() error, error) {
 
 func (c *CLI) open(ctx context.Context, l *config.Loaded) (*Conn, func() error, error) {
 	log := c.Logger(l.Config)
+	path := l.SQLitePath()
+	made := path != "" && !exists(path)
 	artifacts := app.NewArtifacts(l.Config, log, nil)
 	st, err := app.OpenStore(ctx, l.Config, artifacts, log, nil)
 	if err != nil {
 		return nil, nil, err
+	}
+	if made { // a mistyped name would pass for an empty installation
+		fmt.Fprintf(c.Stderr, "note: created the database %s\n", path)
 	}
 	log.Debug("no server: opened the database itself", "database", config.Mask(l.Database))
 	s := &Conn{Service: st, Blobs: artifacts, NS: l.Namespace, Direct: true, Where: config.Mask(l.Database), Now: time.Now()}

@@ -39,7 +39,7 @@ func (f *cycleFlags) flags(fs *pflag.FlagSet, update bool) {
 	if update {
 		fs.StringArrayVar(&f.members, "member", nil, "member instead of those there are, in the order of the flags: "+memberHelp)
 		fs.StringArrayVar(&f.add, "add-member", nil, "member at the end, or instead of the one of the same task")
-		fs.StringArrayVar(&f.remove, "remove-member", nil, "member that is no more one; may be repeated")
+		fs.StringArrayVar(&f.remove, "remove-member", nil, "member to remove; may be repeated")
 	} else {
 		fs.StringArrayVar(&f.members, "member", nil, "member, in the order of the flags: "+memberHelp)
 	}

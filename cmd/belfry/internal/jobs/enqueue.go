@@ -60,7 +60,7 @@ func jobEnqueue(c *cli.CLI) *cobra.Command {
 	f.StringVar(&keyWindow, "key-window", "", "how long the key is remembered; default: 24h")
 	f.StringVar(&n.ActiveKey, "active-key", "", "at most one job with this key that has not ended")
 	f.StringSliceVar(&n.Tags, "tag", nil, "tags, for filters")
-	f.BoolVar(&fn, "func", false, "the task is a Go handler that nobody created a task for")
+	f.BoolVar(&fn, "func", false, "TASK is the name of a handler in a Go program, for which no task exists")
 	w.Add(f)
 	return cmd
 }

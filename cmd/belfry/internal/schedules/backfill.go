@@ -28,7 +28,7 @@ func backfillStart(c *cli.CLI) *cobra.Command {
 	var b schedule.Backfill
 	var from, to, overlap string
 	cmd := &cobra.Command{
-		Use: "start SCHEDULE --from TIME --to TIME", Aliases: []string{"create"}, Short: "Run nominal times of a schedule that have passed", Args: cobra.ExactArgs(1),
+		Use: "start SCHEDULE --from TIME", Aliases: []string{"create"}, Short: "Run nominal times of a schedule that have passed", Args: cobra.ExactArgs(1),
 		Long: `Run nominal times of a schedule that have passed, one after another or, with
 --overlap allow, without waiting. Each job knows its nominal time, as always.
 The schedule's own plan goes on beside it.`,

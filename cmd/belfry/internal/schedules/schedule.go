@@ -68,7 +68,7 @@ func (f *scheduleFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.dstGap, "dst-gap", "", "a time that a clock change removes: run_after or skip; default: run_after")
 	fs.StringVar(&f.dstFold, "dst-fold", "", "a time that a clock change repeats: first, second or both; default: first")
 	fs.StringArrayVar(&f.blackout, "blackout", nil, "calendar during which it does not run; may be repeated")
-	fs.StringArrayVar(&f.within, "only-within", nil, "calendar during which alone it runs; may be repeated")
+	fs.StringArrayVar(&f.within, "only-within", nil, "run only during this calendar; may be repeated")
 	fs.StringVar(&f.onBlackout, "on-blackout", "", "a run that a calendar keeps out: skip, or next_open to move it; default: skip")
 	fs.StringVar(&f.input, "input", "", "JSON for its jobs; default: the task's input")
 	fs.StringVar(&f.title, "title", "", "what people call it, in any script; the name stays its address")

@@ -131,7 +131,7 @@ func Follow(ctx context.Context, c *cli.CLI, s *cli.Conn, timeout Time, late err
 // NoteIdle notes that a job will wait if no worker can run it.
 func NoteIdle(c *cli.CLI, s *cli.Conn) {
 	if s.Direct {
-		fmt.Fprintln(c.Stderr, "note: no server runs, so nobody runs jobs until one does")
+		fmt.Fprintln(c.Stderr, "note: no server runs; jobs wait until one does")
 	}
 }
 
