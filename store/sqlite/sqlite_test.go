@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/belfry-run/belfry/internal/memory"
 	"github.com/belfry-run/belfry/store"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/sqlite"
@@ -22,6 +23,7 @@ func TestMain(m *testing.M) {
 	if load := os.Getenv(loadEnv); load != "" {
 		os.Exit(loadFromEnv(load))
 	}
+	memory.Use()
 	os.Exit(m.Run())
 }
 

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"github.com/belfry-run/belfry/internal/memory"
 )
 
 // Main lets all tests of a package share one browser, because starting one
@@ -24,6 +26,7 @@ func Main(m *testing.M) interface{ Run() int } { return running{m} }
 type running struct{ tests *testing.M }
 
 func (r running) Run() int {
+	memory.Use()
 	shared.allowed = true
 	defer shared.end()
 	return r.tests.Run()
