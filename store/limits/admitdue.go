@@ -86,15 +86,17 @@ func (c *Change) admitDue(as []*admission) error {
 	keys := make([][]keyName, len(as))
 	var all []keyName
 	wait := !holdsKeys(c)
+	most := 1 // running jobs of a key
 	for i, a := range as {
 		from := flow.KeySource{Namespace: a.Namespace, Task: a.Task, Queue: a.Queue, Input: a.Input}
 		for _, g := range a.gates {
+			most = max(most, g.Running)
 			keys[i] = append(keys[i], keyName{g.Owner, g.Name, flow.KeyValue(g.Key, from)})
 		}
 		all = append(all, keys[i]...)
 	}
 	slices.SortFunc(all, compareKeyNames)
-	locked, byName, err := c.lockByName(slices.Compact(all), wait)
+	locked, byName, err := c.lockByName(slices.Compact(all), wait, most)
 	if err == nil && !wait {
 		err = lockSequences(c, as, keys, locked, byName)
 	}
@@ -186,7 +188,7 @@ func (c *Change) kept(as []*admission) (map[keyJob]bool, error) {
 // lockByName locks keys by name, and makes missing keys. Without wait, it makes none, and leaves out keys that another
 // transaction has locked. If a key was deleted after it was found, the transition begins again: making it now, while others
 // are locked, would break the lock order.
-func (c *Change) lockByName(names []keyName, wait bool) (map[int64]*lockedKey, map[keyName]int64, error) {
+func (c *Change) lockByName(names []keyName, wait bool, most int) (map[int64]*lockedKey, map[keyName]int64, error) {
 	byName := make(map[keyName]int64, len(names))
 	if err := c.find(names, byName); err != nil {
 		return nil, nil, err
@@ -210,7 +212,7 @@ func (c *Change) lockByName(names []keyName, wait bool) (map[int64]*lockedKey, m
 			ids = append(ids, id)
 		}
 	}
-	locked, err := c.lock(ids, wait, counting{first: 1})
+	locked, err := c.lock(ids, wait, counting{first: 1, most: most})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -113,6 +113,7 @@ func holdsKeys(c *Change) bool {
 type counting struct {
 	first int  // waiting jobs: at most so many
 	rough bool // admitted jobs: if none waits, only whether there is one
+	most  int  // admitted jobs to count at first, while the limit of the key is not known; at least 1
 }
 
 // lock locks limit keys in the order of their ids, and counts their jobs. Without wait, it leaves out keys that another
@@ -121,23 +122,37 @@ func (c *Change) lock(ids []int64, wait bool, how counting) (map[int64]*lockedKe
 	if len(ids) == 0 {
 		return map[int64]*lockedKey{}, nil
 	}
-	lock := c.SQL.ForUpdate("k")
-	if !wait {
-		lock = c.SQL.SkipLocked("k")
-	}
-	rows, err := base.Collect(c.Ctx, c.Tx, scanKey, `
-		select `+keyColumns+`
+	slices.Sort(ids)
+	query := `
+		select k.id
 		from belfry.limit_keys k
-		where `+c.SQL.In("k.id", 1)+`
-		order by k.id`+lock, c.SQL.List(ids))
+		where ` + c.SQL.In("k.id", 1) + `
+		order by k.id`
+	var err error
+	switch {
+	case !c.s.Far: // with one writer, no other transaction has a key
+	case wait: // the lock is sent with the query below, which sees what others have done under it
+		err = base.ExecSoon(c.Ctx, c.Tx, query+c.SQL.ForUpdate("k"), c.SQL.List(ids))
+	default:
+		ids, err = base.Collect(c.Ctx, c.Tx, base.ScanInt, query+c.SQL.SkipLocked("k"), c.SQL.List(ids))
+	}
+	if err != nil || len(ids) == 0 {
+		return map[int64]*lockedKey{}, err
+	}
+	how.most = max(how.most, 1)
+	counts, err := readCounts(c, ids, how)
 	if err != nil {
 		return nil, err
+	}
+	rows := make([]keyRow, len(counts))
+	for i, n := range counts {
+		rows[i] = n.keyRow
 	}
 	locked, err := newLockedKeys(c, rows)
 	if err != nil {
 		return nil, err
 	}
-	return locked, c.count(locked, how)
+	return locked, takeCounts(c, locked, counts, how)
 }
 
 // newLockedKeys makes locked keys of rows, with their gates and without jobs.
@@ -171,25 +186,32 @@ func (c *Change) count(locked map[int64]*lockedKey, how counting) error {
 	if len(locked) == 0 {
 		return nil
 	}
-	var paced, leaseless []int64
-	ids := make([]int64, 0, len(locked))
-	most, burst := 1, 0
-	for id, k := range locked {
-		ids = append(ids, id)
+	how.most = mostRunning(locked)
+	counts, err := readCounts(c, slices.Sorted(maps.Keys(locked)), how)
+	if err != nil {
+		return err
+	}
+	return takeCounts(c, locked, counts, how)
+}
+
+// mostRunning returns the largest running limit of keys, at least 1.
+func mostRunning(locked map[int64]*lockedKey) int {
+	most := 1
+	for _, k := range locked {
 		most = max(most, k.gate.Running)
-		if k.gate.CountsUnbegun() {
-			if burst = max(burst, k.gate.Pace.Burst()); k.gate.Leaseless {
-				leaseless = append(leaseless, id)
-			} else {
-				paced = append(paced, id)
-			}
-		}
 	}
-	slices.Sort(ids)
-	counted := most
-	if how.rough {
-		counted = 1
-	}
+	return most
+}
+
+// keyCount is a limit key with its jobs.
+type keyCount struct {
+	keyRow
+	admitted int
+	waiting  string // ids of the first waiting jobs, in the order of admission, with commas between
+}
+
+// readCounts reads keys with their jobs.
+func readCounts(c *Change, ids []int64, how counting) ([]keyCount, error) {
 	waiting := `
 				select cast(job_id as text) as job
 				from belfry.limit_jobs
@@ -199,15 +221,23 @@ func (c *Change) count(locked map[int64]*lockedKey, how counting) error {
 	if how.first > 1 { // the aggregate would double the time of the query
 		waiting = `select string_agg(w.job, ',') from (` + waiting + `) as w`
 	}
-	_, err := base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (none struct{}, err error) {
-		var id, admitted int64
-		var waiting string
-		if err := rows.Scan(&id, &admitted, &waiting); err != nil {
-			return none, err
-		}
-		k := locked[id]
-		k.admitted, k.rough, k.first = int(admitted), counted < most, k.first[:0]
-		for text := range strings.SplitSeq(waiting, ",") {
+	return base.Collect(c.Ctx, c.Tx, func(rows base.Rows) (n keyCount, err error) {
+		return n, rows.Scan(&n.ID, &n.Owner, &n.Name, &n.Value, &n.Next, &n.Look, &n.Stopped, &n.admitted, &n.waiting)
+	}, `
+		select `+keyColumns+`,
+			(select count(*) from (select 1 from belfry.limit_jobs a where a.key_id = k.id and a.stage = 2 limit $2 + 0) as bounded),
+			coalesce((`+waiting+`), '')
+		from belfry.limit_keys k
+		where `+c.SQL.In("k.id", 1), c.SQL.List(ids), how.most)
+}
+
+// takeCounts sets the counts of keys. Where they are not enough for a decision, it counts again, now that the limits are known.
+func takeCounts(c *Change, locked map[int64]*lockedKey, counts []keyCount, how counting) error {
+	short := how.most < mostRunning(locked)
+	for _, n := range counts {
+		k := locked[n.ID]
+		k.admitted, k.rough, k.first = n.admitted, short, k.first[:0]
+		for text := range strings.SplitSeq(n.waiting, ",") {
 			if id, err := strconv.ParseInt(text, 10, 64); err == nil {
 				k.first = append(k.first, id)
 			}
@@ -222,18 +252,24 @@ func (c *Change) count(locked map[int64]*lockedKey, how counting) error {
 		if k.unlimited || k.gate.OnFailure == flow.SequenceGoesOn || k.gate.OnFailure == flow.SequenceSkips && !k.hasWaiting {
 			k.stopped = 0
 		}
-		return none, nil
-	}, `
-		select k.id,
-			(select count(*) from (select 1 from belfry.limit_jobs a where a.key_id = k.id and a.stage = 2 limit $2 + 0) as bounded),
-			coalesce((`+waiting+`), '')
-		from belfry.limit_keys k
-		where `+c.SQL.In("k.id", 1), c.SQL.List(ids), counted)
-	if err != nil {
-		return err
 	}
-	if counted < most {
-		return c.count(selected(locked, func(k *lockedKey) bool { return k.hasWaiting }), counting{first: how.first})
+	if short {
+		again := locked
+		if how.rough {
+			again = selected(locked, func(k *lockedKey) bool { return k.hasWaiting })
+		}
+		return c.count(again, counting{first: how.first})
+	}
+	var paced, leaseless []int64
+	burst := 0
+	for id, k := range locked {
+		if k.gate.CountsUnbegun() {
+			if burst = max(burst, k.gate.Pace.Burst()); k.gate.Leaseless {
+				leaseless = append(leaseless, id)
+			} else {
+				paced = append(paced, id)
+			}
+		}
 	}
 	if err := c.countUnbegun(locked, paced, c.SQL.Unleased("a.job_id"), burst); err != nil {
 		return err
