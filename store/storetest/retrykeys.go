@@ -80,7 +80,9 @@ func caseAJobIsRetriedOnceWithAKey(b *bench) {
 			b.Fatalf("retry of %v: got %s, want %s", sel.IDs, got, want)
 		}
 	}
-	text := func(done, existing []int64) string { return fmt.Sprint("done ", done, " existing ", existing, " left map[]") }
+	text := func(done, existing []int64) string {
+		return fmt.Sprint("done ", done, " existing ", existing, " left map[]")
+	}
 	retry(text([]int64{one}, []int64{}), view.Selection{IDs: []int64{one}, Key: "k"})
 	retry(text([]int64{}, []int64{one}), view.Selection{IDs: []int64{one}, Key: "k"})
 	fail()
