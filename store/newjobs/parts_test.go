@@ -1,6 +1,7 @@
 package newjobs
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -37,15 +38,8 @@ func TestPartsHoldABoundedNumberOfBytes(t *testing.T) {
 				next++
 			}
 		}
-		if len(jobs) != len(c.parts) {
+		if !slices.Equal(jobs, c.parts) {
 			t.Errorf("%s: got parts %v, want %v", c.name, jobs, c.parts)
-			continue
-		}
-		for i := range jobs {
-			if jobs[i] != c.parts[i] {
-				t.Errorf("%s: got parts %v, want %v", c.name, jobs, c.parts)
-				break
-			}
 		}
 	}
 }

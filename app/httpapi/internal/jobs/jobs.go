@@ -345,7 +345,7 @@ func (in *selectingWithKey) selection(s *server, c *api.Call, sel *view.Selectio
 	return s.selectionNamespace(c, in.Namespace, sel)
 }
 
-func (in *jobByID) selection(s *server, c *api.Call, sel *view.Selection) (namespace string, err error) {
+func (in *jobByID) selection(_ *server, c *api.Call, sel *view.Selection) (namespace string, err error) {
 	sel.IDs = []int64{in.ID}
 	return in.resolve(c)
 }
