@@ -27,14 +27,7 @@ func Take(c *base.Change, rows []Row) ([]Row, error) {
 	})
 	table, args := c.SQL.Table(2, "t", base.BatchOf(rows))
 	// A second transaction with the same key waits here for the first.
-	if _, err := c.Tx.Exec(c.Ctx, `
-		insert into belfry.job_keys (namespace, name, job_id, expires_at, asked)
-		select namespace, name, job_id, expires_at, asked
-		from `+table+`
-		where true
-		on conflict (namespace, name) do update
-		set job_id = excluded.job_id, expires_at = excluded.expires_at, asked = excluded.asked
-		where belfry.job_keys.expires_at <= $1`, append([]any{base.Micros(c.Now)}, args...)...); err != nil {
+	if _, err := c.Tx.Exec(c.Ctx, claimKeys(table), append([]any{base.Micros(c.Now)}, args...)...); err != nil {
 		return nil, err
 	}
 	table, args = c.SQL.Table(1, "t", base.BatchOf(rows))
@@ -44,6 +37,18 @@ func Take(c *base.Change, rows []Row) ([]Row, error) {
 		select namespace, name, (select k.job_id from belfry.job_keys k where k.namespace = t.namespace and k.name = t.name),
 			(select k.asked from belfry.job_keys k where k.namespace = t.namespace and k.name = t.name)
 		from `+table, args...)
+}
+
+// claimKeys returns the statement that claims each key of a table for its job, unless another job has the key. $1 is the time.
+func claimKeys(table string) string {
+	return `
+		insert into belfry.job_keys (namespace, name, job_id, expires_at, asked)
+		select namespace, name, job_id, expires_at, asked
+		from ` + table + `
+		where true
+		on conflict (namespace, name) do update
+		set job_id = excluded.job_id, expires_at = excluded.expires_at, asked = excluded.asked
+		where belfry.job_keys.expires_at <= $1`
 }
 
 // Pass gives a key to another job. An empty name is no key.

@@ -36,14 +36,7 @@ func RetryAskedFor(from string, input json.RawMessage) string {
 func TakeRetries(c *base.Change, rows []Row) (existing map[int64]bool, err error) {
 	slices.SortFunc(rows, func(a, b Row) int { return strings.Compare(a.Name, b.Name) })
 	table, args := c.SQL.Table(2, "t", base.BatchOf(rows))
-	fresh, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
-		insert into belfry.job_keys (namespace, name, job_id, expires_at, asked)
-		select namespace, name, job_id, expires_at, asked
-		from `+table+`
-		where true
-		on conflict (namespace, name) do update
-		set job_id = excluded.job_id, expires_at = excluded.expires_at, asked = excluded.asked
-		where belfry.job_keys.expires_at <= $1
+	fresh, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, claimKeys(table)+`
 		returning job_id`, append([]any{base.Micros(c.Now)}, args...)...)
 	if err != nil || len(fresh) == len(rows) {
 		return nil, err
