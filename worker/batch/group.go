@@ -18,7 +18,7 @@ var (
 	errGone = errors.New("the handler of its batch ended its goroutine (runtime.Goexit, or FailNow of a test)")
 )
 
-// group is a batch. The gathering guards its jobs until the batch begins; after that they do not change.
+// group is a batch. The gathering guards its jobs until the batch begins; after that they belong to run.
 type group[In, Out any] struct {
 	jobs  []*Job[In, Out]
 	begun chan struct{}
