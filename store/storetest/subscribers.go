@@ -24,7 +24,6 @@ func init() {
 	add("an address is asked seldom, and the answer does not tell whether it is subscribed", caseAnAddressIsAskedSeldom)
 	add("a webhook is confirmed by the answer to its challenge, which is sent three times at most", caseAWebhookIsConfirmed)
 	add("messages to a subscriber go in their order: one that is tried again holds up the later ones, which then go together", caseMessagesToASubscriberKeepTheirOrder)
-	add("what waits for a day behind a message to a subscriber that is given up is given up with it, and others are told at once", caseMessagesToADeadSubscriberAreBounded)
 	add("an outage that is over within a minute is not told to subscribers", caseAShortOutageIsNotTold)
 	add("an incident that a pause, an edit or a deletion closes is told to subscribers who know of it", caseAClosedIncidentIsTold)
 	add("a public update within a minute of the begin of an incident is told with the begin", caseAnEarlyUpdateIsTold)
@@ -302,58 +301,6 @@ func caseAWebhookIsConfirmed(b *bench) {
 	sent := r.taken(view.DeliveryResult{})
 	want(b, "messages", len(sent), 1)
 	want(b, "challenge of a message to a subscriber", sent[0].Message.Challenge, "")
-}
-
-func caseMessagesToADeadSubscriberAreBounded(b *bench) {
-	r := readersOf(b)
-	r.open()
-	r.confirmed("ann@example.com")
-	r.confirmed("bob@example.com")
-	dead, told := 0, []string{}
-	pass := func() {
-		b.Helper()
-		for {
-			t := must(b.st.TakeAlerts(b.ctx, publicURL, 256))(b)
-			for _, m := range t.Messages {
-				result := view.DeliveryResult{}
-				if m.Channel.Email.To[0] == "ann@example.com" {
-					dead++
-					result.Error = "no answer"
-				} else {
-					told = append(told, m.Message.Title)
-				}
-				ok(b, b.st.SettleAlerts(b.ctx, m, result))
-			}
-			if len(t.Messages) == 0 && (t.NextAt.IsZero() || t.NextAt.After(t.Now)) {
-				return
-			}
-		}
-	}
-	say := func(title string) {
-		b.Helper()
-		must(b.st.CreateAnnouncement(b.ctx, public.Announcement{Page: "public", Title: title}))(b)
-		pass()
-		want(b, "told", told[len(told)-1], "Acme: "+title)
-	}
-	left := func(state alert.State) int64 {
-		return b.count(`select count(*) from belfry.alerts where channel like 'subscriber/%' and type = 'status' and state = $1`, string(state))
-	}
-	say("one")
-	b.clock.Move(time.Minute)
-	say("two")
-	for dead < 90 {
-		b.clock.Move(15 * time.Minute)
-		pass()
-	}
-	say("three")
-	want(b, "pending", left(alert.Pending), 3)
-	for dead < 101 {
-		b.clock.Move(15 * time.Minute)
-		pass()
-	}
-	want(b, "given up", left(alert.Failed), 2)
-	want(b, "pending", left(alert.Pending), 1)
-	want(b, "told in their order", strings.Join(told, "; "), "Acme: one; Acme: two; Acme: three")
 }
 
 func caseMessagesToASubscriberKeepTheirOrder(b *bench) {
