@@ -25,18 +25,17 @@ import (
 	"testing"
 )
 
-// shared is the server of this test process, started by the first call of New, and the database in it
-// that the first call of Migrated made.
+// shared is the server of this test process, started by the first call of New, and the databases in it that others
+// are copies of.
 var shared struct {
 	once   sync.Once
 	server *Server
 	err    error
 
-	schema sync.Once
-	failed error
+	templates sync.Map // by name, of func() error
 }
 
-const template = "migrated" // the name of that database
+const template = "migrated" // the name of the database that the first call of Migrated made
 
 // New creates an empty database for this test in the server that the tests of this process share,
 // and returns its URL. The database is dropped when the test ends, with all connections to it.
@@ -49,20 +48,22 @@ func New(t testing.TB) string {
 // takes a tenth of the time.
 func Migrated(t testing.TB, migrate func(ctx context.Context, url string) (from, to int64, err error)) string {
 	t.Helper()
-	return migrated(t, migrate).newLike(t, template)
+	return migrated(t, template, migrate).newLike(t, template)
 }
 
-// migrated is the server, with the database to copy.
-func migrated(t testing.TB, migrate func(ctx context.Context, url string) (from, to int64, err error)) *Server {
+// migrated is the server, with the database of this name to copy.
+func migrated(t testing.TB, name string, migrate func(ctx context.Context, url string) (from, to int64, err error)) *Server {
 	t.Helper()
 	s := server(t)
-	shared.schema.Do(func() {
-		if shared.failed = s.createDatabase(template, "template0"); shared.failed == nil {
-			_, _, shared.failed = migrate(context.WithoutCancel(t.Context()), s.URL(template))
+	made, _ := shared.templates.LoadOrStore(name, sync.OnceValue(func() error {
+		if err := s.createDatabase(name, "template0"); err != nil {
+			return err
 		}
-	})
-	if shared.failed != nil {
-		t.Fatalf("pgtest: make the database to copy: %v", shared.failed)
+		_, _, err := migrate(context.WithoutCancel(t.Context()), s.URL(name))
+		return err
+	}))
+	if err := made.(func() error)(); err != nil { //nolint:forcetypeassert // nothing else is in it
+		t.Fatalf("pgtest: make the database to copy: %v", err)
 	}
 	return s
 }

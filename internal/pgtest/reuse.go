@@ -3,6 +3,7 @@
 package pgtest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -13,11 +14,13 @@ import (
 )
 
 // Reused are databases that serve one test after another, with the connections to them: a new database, and what
-// connections must learn of it, cost more than most tests. After each test a database is made equal to a new one. It is
-// dropped instead if the test has changed its tables, or still uses a connection.
+// connections must learn of it, cost more than most tests. After each test a database is made equal to a new one. Tables
+// that the test has added are dropped, or the whole database if the test has changed others, or still uses a connection.
 type Reused struct {
 	Migrate   func(ctx context.Context, url string) (from, to int64, err error) // as in [Migrated]
 	Configure func(*pgxpool.Config)
+	// Name is that of the database to copy, where a package has several. By default it is the one of [Migrated].
+	Name string
 
 	mu   sync.Mutex
 	free []*reused
@@ -86,9 +89,10 @@ func (r *Reused) take() *reused {
 
 func (r *Reused) create(t testing.TB) *reused {
 	t.Helper()
-	s := migrated(t, r.Migrate)
+	from := cmp.Or(r.Name, template)
+	s := migrated(t, from, r.Migrate)
 	d := &reused{name: s.databaseName("reused")}
-	err := s.createDatabase(d.name, template)
+	err := s.createDatabase(d.name, from)
 	var pool *pgxpool.Pool
 	if err == nil {
 		pool, err = r.connect(s.SocketURL(d.name))
@@ -137,7 +141,7 @@ func (d *reused) empty() (done bool, err error) {
 }
 
 // noteSQL notes in a new database its rows, the places of its sequences and its tables, and makes the function that goes
-// back to them: pgtest.empty, which is false where the tables are others. Few rows are deleted, because a table that is
+// back to them: pgtest.empty, which is false where the first tables are no longer what they were. Few rows are deleted, because a table that is
 // truncated is another file and needs new plans.
 const noteSQL = `
 create schema pgtest;
@@ -151,6 +155,7 @@ create view pgtest.shape as
 	where c.oid >= 16384 and nspname not in ('pg_toast', 'pgtest');
 
 create table pgtest.first_shape as table pgtest.shape;
+create table pgtest.first_tables as select oid from pgtest.tables;
 create table pgtest.first_numbers as
 	select format('%I.%I', schemaname, sequencename)::regclass as sequence, coalesce(last_value, start_value) as value, last_value is not null as called
 	from pg_sequences;
@@ -170,9 +175,21 @@ do $do$ begin
 		from pgtest.tables) || ' end $$';
 end $do$;
 
-create function pgtest.empty() returns boolean language plpgsql as $$ declare large text; begin
-	if (select hash from pgtest.shape) <> (select hash from pgtest.first_shape) then
-		return false;
+create function pgtest.as_first() returns boolean language sql as 'select hash = (select hash from pgtest.first_shape) from pgtest.shape';
+create function pgtest.empty() returns boolean language plpgsql as $$ declare added text; large text; begin
+	if not pgtest.as_first() then
+		select string_agg(name, ', ') into added from pgtest.tables where oid not in (select oid from pgtest.first_tables);
+		if added is null then
+			return false;
+		end if;
+		begin
+			execute 'drop table ' || added;
+		exception when dependent_objects_still_exist then
+			return false;
+		end;
+		if not pgtest.as_first() then
+			return false;
+		end if;
 	end if;
 	select string_agg(name, ', ') into large from pgtest.tables where size > 64 * 1024;
 	if large is not null then

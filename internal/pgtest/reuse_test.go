@@ -59,7 +59,10 @@ func TestReusedDatabaseIsAsNew(t *testing.T) {
 		{"first rows gone", `delete from "a house".rooms`, true},
 		{"first rows twice", `alter sequence "a house".rooms_id_seq restart 50; insert into "a house".rooms (name) values (null)`, true},
 		{"many rows", `insert into "a house".rooms (name) select 'room ' || n from generate_series(1, 20000) as n`, true},
-		{"another table", `create table attics (n integer)`, false},
+		{"more tables", `create table attics (n integer); create table "a house"."attics too" (n serial primary key references "a house".rooms)`, true},
+		{"another part", `create table "a house".late partition of "a house"."guests of" for values from (10) to (20)`, true},
+		{"another table and a view of it", `create table attics (n integer); create view ladders as table attics`, false},
+		{"another table and a column less", `create table attics (n integer); alter table "a house".rooms drop column name`, false},
 		{"a column less", `alter table "a house".rooms drop column name`, false},
 		{"a part less", `drop table "a house".early`, false},
 	} {

@@ -36,17 +36,15 @@ func OpenDialed(ctx context.Context, dsn string, o Options, dial pgconn.DialFunc
 	return Open(ctx, dsn, o)
 }
 
-// OpenForgetful is Open with a pool that, like a pooler in transaction mode,
-// wipes all that a session remembers whenever a connection is given back, which
-// is after each transaction.
-func OpenForgetful(ctx context.Context, dsn string, o Options) (*store.Store, error) {
-	o.configure = func(cfg *pgxpool.Config) {
-		cfg.AfterRelease = func(conn *pgx.Conn) bool {
-			_, err := conn.Exec(context.Background(), "discard all")
-			return err == nil
-		}
+// ConfigureForgetful makes a pool that, like a pooler in transaction mode, wipes all that a session remembers whenever a
+// connection is given back, which is after each transaction.
+func ConfigureForgetful(cfg *pgxpool.Config) {
+	ConfigureOpened(cfg)
+	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	cfg.AfterRelease = func(conn *pgx.Conn) bool {
+		_, err := conn.Exec(context.Background(), "discard all")
+		return err == nil
 	}
-	return Open(ctx, dsn, o)
 }
 
 // AnnouncesNoSooner sets when a transition may announce with its commit again.

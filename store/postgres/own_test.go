@@ -24,6 +24,11 @@ import (
 // everyday are names that the store's tables have and an application's may have.
 var everyday = []string{"jobs", "jobs_done", "tasks", "queues", "sessions", "leases", "packs", "attempts", "tokens", "schedules", "job_keys", "requirements", "migrations", "ids_job"}
 
+func appConfig(cfg *pgxpool.Config) {
+	cfg.MaxConns = 6
+	cfg.ConnConfig.RuntimeParams["search_path"] = "app"
+}
+
 // appPool is a pool of an application: with a search path and tables of its own.
 func appPool(t *testing.T, dsn string, configure ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
@@ -31,8 +36,7 @@ func appPool(t *testing.T, dsn string, configure ...func(*pgxpool.Config)) *pgxp
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.MaxConns = 6
-	cfg.ConnConfig.RuntimeParams["search_path"] = "app"
+	appConfig(cfg)
 	for _, fn := range configure {
 		fn(cfg)
 	}
@@ -56,13 +60,22 @@ func appTables(t *testing.T, dsn string) {
 	exec(t, dsn, statements...)
 }
 
-// Whatever the caller's search path leads to, the store finds its own.
+// Whatever the caller's search path leads to, the store finds its own. The first store in each schema makes it, beside the
+// application's tables; its database is then copied for the cases.
 func TestTxBesideOwnTables(t *testing.T) {
 	for _, schema := range []string{"", "bells"} {
-		open := func(t *testing.T, o store.Options) *store.Store {
-			dsn := pgtest.New(t)
+		own := &pgtest.Reused{Name: "beside" + schema, Configure: appConfig, Migrate: func(ctx context.Context, dsn string) (from, to int64, err error) {
 			appTables(t, dsn)
-			st, err := postgres.New(t.Context(), appPool(t, dsn), postgres.Options{Options: o, Schema: schema, Wakeups: "poll"})
+			pool := appPool(t, dsn)
+			st, err := postgres.New(ctx, pool, postgres.Options{Schema: schema, Wakeups: "poll"})
+			if err == nil {
+				err = st.Close()
+			}
+			pool.Close() // a database with connections cannot be copied
+			return 0, 0, err
+		}}
+		open := func(t *testing.T, o store.Options) *store.Store {
+			st, err := postgres.New(t.Context(), own.Pool(t), postgres.Options{Options: o, Schema: schema, Wakeups: "poll"})
 			if err != nil {
 				t.Fatal(err)
 			}

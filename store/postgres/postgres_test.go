@@ -150,10 +150,13 @@ func TestBehindPooler(t *testing.T) { runBehindPooler(t, 0) }
 
 func TestClaimPathsBehindPooler(t *testing.T) { runBehindPooler(t, 1) }
 
+// forgetful has databases for them.
+var forgetful = pgtest.Reused{Migrate: postgres.Migrate, Configure: postgres.ConfigureForgetful}
+
 func runBehindPooler(t *testing.T, packFrom int) {
 	storetest.RunLeaser(t, func(t *testing.T) (job.Leaser, storetest.Admin) {
 		clock := storetest.NewClock()
-		st, err := postgres.OpenForgetful(t.Context(), pgtest.Migrated(t, postgres.Migrate), postgres.Options{Options: store.Options{Clock: clock.Now, PackFrom: packFrom}, SimpleProtocol: true, Wakeups: "poll", MaxConns: 4})
+		st, err := postgres.New(t.Context(), forgetful.Pool(t), postgres.Options{Options: store.Options{Clock: clock.Now, PackFrom: packFrom}, Wakeups: "poll"})
 		if err != nil {
 			t.Fatal(err)
 		}
