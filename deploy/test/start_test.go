@@ -37,7 +37,7 @@ func TestAFreshInstallStarts(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(dir, key), []byte(text), 0o600))
 	}
 	program := filepath.Join(dir, "belfry")
-	build := exec.Command("go", "build", "-o", program, "./cmd/belfry")
+	build := exec.Command("go", "build", "-ldflags=-s", "-o", program, "./cmd/belfry")
 	build.Dir = "../.."
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=") // the program is of the workspace, this test is not
 	if out, err := build.CombinedOutput(); err != nil {

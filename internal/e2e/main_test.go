@@ -53,7 +53,7 @@ func provide(path string) error {
 		}
 		return os.Symlink(built, path)
 	}
-	build := exec.Command("go", "build", "-o", path, "github.com/belfry-run/belfry/cmd/belfry")
+	build := exec.Command("go", "build", "-ldflags=-s", "-o", path, "github.com/belfry-run/belfry/cmd/belfry")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build belfry: %w\n%s", err, out)
 	}

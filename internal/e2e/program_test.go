@@ -31,7 +31,7 @@ import (
 // visitor is a static program that the tests upload.
 var visitor = sync.OnceValues(func() (string, error) {
 	file := filepath.Join(binDir, "visitor")
-	build := exec.Command("go", "build", "-o", file, "./testdata/visitor")
+	build := exec.Command("go", "build", "-ldflags=-s", "-o", file, "./testdata/visitor")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the program to upload: %w\n%s", err, out)

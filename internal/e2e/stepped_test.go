@@ -88,7 +88,7 @@ func buildOverlaid(name string, texts map[string]string) (path, failed string) {
 		return "", err.Error()
 	}
 	path = filepath.Join(dir, "belfry")
-	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", path, "github.com/belfry-run/belfry/cmd/belfry")
+	build := exec.Command("go", "build", "-ldflags=-s", "-overlay", filepath.Join(dir, "overlay.json"), "-o", path, "github.com/belfry-run/belfry/cmd/belfry")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", "build belfry otherwise (" + name + "): " + err.Error() + "\n" + string(out)
 	}

@@ -107,7 +107,7 @@ var root, _ = filepath.Abs(filepath.Join("..", "..", ".."))
 func (p *person) build(name, command string) string {
 	p.Helper()
 	file := filepath.Join(p.dir, name)
-	build := exec.Command("go", "build", "-o", file, command)
+	build := exec.Command("go", "build", "-ldflags=-s", "-o", file, command)
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=")
 	if out, err := build.CombinedOutput(); err != nil {
 		p.Fatalf("build %s: %v\n%s", name, err, out)

@@ -19,10 +19,10 @@ import (
 	"time"
 )
 
-// Build builds the program belfry into dir.
+// Build builds the program belfry into dir, without symbols, as releases are.
 func Build(ctx context.Context, dir string) (path string, err error) {
 	path = filepath.Join(dir, "belfry")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/belfry-run/belfry/cmd/belfry")
+	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s", "-o", path, "github.com/belfry-run/belfry/cmd/belfry")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=") // the workspace applies in any folder
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build belfry: %w\n%s", err, out)
