@@ -13,6 +13,10 @@ MODULES := ./... ./app/... ./cmd/... ./internal/bench/... ./internal/e2e/...
 LONGEST := ./app/ui/console ./store/postgres ./app/worker/sandbox ./internal/e2e ./cmd/belfry ./store/sqlite
 # The garbage collector takes a tenth of the time of the tests, and their heaps are small. The nodes that they start do not get it.
 test lanes: export GOGC := 400
+# The program is released without cgo, and so it is tested. A test that builds it has the packages of the tests then, instead
+# of compiling all of them once more. The race detector needs cgo.
+CGO_ENABLED ?= 0
+export CGO_ENABLED
 LINT = $(shell GOWORK=off go tool -modfile=tools/go.mod -n golangci-lint)
 
 # Bounds, to be changed on the command line: make fuzz FUZZTIME=5m PKG=./cron
