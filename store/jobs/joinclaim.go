@@ -23,10 +23,10 @@ type joinedClaim struct {
 	took     map[int64]bool // the jobs of the answer
 }
 
-// calm is how long a claim must have waited to be carried out within an enqueue. If jobs come faster, separate claims are better,
+// Calm is how long a claim must have waited to be carried out within an enqueue. If jobs come faster, separate claims are better,
 // because each leases many jobs: with a claim in each enqueue, SQLite did 27,000 to 38,000 jobs a second instead of 43,000 to
 // 52,000.
-const calm = time.Millisecond
+const Calm = time.Millisecond
 
 // foresee sends the queries of the claim that waits for such jobs ahead.
 func (a *joinedClaim) foresee(c *Change, ns []job.NewJob) {
@@ -37,7 +37,7 @@ func (a *joinedClaim) foresee(c *Change, ns []job.NewJob) {
 			return
 		}
 	}
-	if a.foreseen = a.s.Hub.Waiting(base.TopicQueue(queue), calm); a.foreseen != nil {
+	if a.foreseen = a.s.Hub.Waiting(base.TopicQueue(queue), Calm); a.foreseen != nil {
 		c.foreseeClaim(a.foreseen.R)
 	}
 }
@@ -133,7 +133,7 @@ func (a *joinedClaim) waiting(j JobRow) *base.WaitingClaim {
 		a.s.lastQueue.Store(base.TaskName{Namespace: j.Namespace, Name: j.Task}, j.Queue)
 		return a.foreseen
 	}
-	return a.s.Hub.Waiting(base.TopicQueue(j.Queue), calm)
+	return a.s.Hub.Waiting(base.TopicQueue(j.Queue), Calm)
 }
 
 // left returns the new jobs that the claim did not take: other claims have to be woken for them.

@@ -39,11 +39,11 @@ func (c *claim) narrow(p *picking) (some bool, err error) {
 
 // lookForLanes checks, beside the claims, whether a queue has become mixed.
 func (s *Store) lookForLanes(key marks.Key, w job.WorkerState, met []int64) {
-	if !s.lanes.Turn(key) || !s.marks.Begins() {
+	if !s.lanes.Turn(key) || !s.Marks.Begins() {
 		return
 	}
 	go func() {
-		defer s.marks.Ended()
+		defer s.Marks.Ended()
 		begun, mixed := time.Now(), false
 		err := s.readBeside(func(tx base.Tx) (err error) {
 			_, mixed, err = marks.Own(s.Closing, tx, w, met, key.Queue)

@@ -36,7 +36,7 @@ func (c *claim) picking(q job.Queue, n int) (p picking, some bool, err error) {
 	p = picking{queue: q, cond: c.runnable(), begun: time.Now(), Look: marks.Look{Room: new(marks.Room), Key: marks.KeyOf(c.w, c.met, q.Name, q.TurnBase), N: n, Trip: time.Since(c.Begun)}}
 	p.cond.And("queue = ?", q.Name)
 	var lookBack bool
-	p.From, p.Marked, lookBack = c.s.marks.Begin(p.Key, c.Now)
+	p.From, p.Marked, lookBack = c.s.Marks.Begin(p.Key, c.Now)
 	p.N = p.From.Fits(n)
 	if b := p.From.Before; b != nil { // only these jobs: between them and the mark may be a million dead entries
 		p.From.Priority, p.From.Turn, p.From.ID, p.N = b.Priority, b.Turn, b.ID-1, min(p.N, b.Jobs)
@@ -58,7 +58,7 @@ func (c *claim) picking(q job.Queue, n int) (p picking, some bool, err error) {
 // lookBack finds jobs before a mark that a claim could take. It runs beside the claims, and locks nothing: the next claim finds
 // out whether it can lease them.
 func (s *Store) lookBack(p picking) {
-	if !s.marks.Turn(p.Key) {
+	if !s.Marks.Turn(p.Key) {
 		return
 	}
 	go func() {
@@ -67,7 +67,7 @@ func (s *Store) lookBack(p picking) {
 		if err != nil && s.Closing.Err() == nil {
 			s.Opt.Logger.Warn("search for earlier jobs failed, trying again", "queue", p.Key.Queue, "error", err)
 		}
-		s.marks.Looked(p.Key, found, time.Since(begun))
+		s.Marks.Looked(p.Key, found, time.Since(begun))
 		if found != nil {
 			s.Hub.Wake(base.TopicQueue(p.Key.Queue))
 		}
@@ -127,7 +127,7 @@ func (c *claim) picked(p picking, rows []JobRow, n int, enough bool) {
 		if last != nil {
 			upTo = turnsOf(c.Change).Bound(p.queue, last.Priority)
 		}
-		c.s.marks.Rise(p.Look, last, enough, upTo, took)
+		c.s.Marks.Rise(p.Look, last, enough, upTo, took)
 	})
 }
 

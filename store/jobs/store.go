@@ -33,7 +33,7 @@ type Store struct {
 	Hooks Hooks
 
 	path         path
-	marks        *marks.Marks
+	Marks        *marks.Marks
 	gather       gather.Calls
 	lanes        marks.Lanes
 	pendingWakes marks.PendingWakes
@@ -47,7 +47,7 @@ type Store struct {
 
 // New returns the part of a store that keeps jobs.
 func New(b *base.Store, queues *queues.Store, bounds *bounds.Store, turns *turns.Store, tasks *tasks.Store, l *limits.Store) *Store {
-	s := &Store{Store: b, queues: queues, bounds: bounds, turns: turns, tasks: tasks, limits: l, path: fast{}, marks: marks.New(b.Opt.Claims.NoMark), gather: gather.New(b.Far)}
+	s := &Store{Store: b, queues: queues, bounds: bounds, turns: turns, tasks: tasks, limits: l, path: fast{}, Marks: marks.New(b.Opt.Claims.NoMark), gather: gather.New(b.Far)}
 	if b.Opt.Claims.Plain {
 		s.path = plain{}
 	}
@@ -57,8 +57,8 @@ func New(b *base.Store, queues *queues.Store, bounds *bounds.Store, turns *turns
 	bounds.Drop = func(c *base.Change, ids []int64, note string) error {
 		return s.In(c).WithdrawJobs(ids, job.ReasonDropped, note)
 	}
-	s.OnClose(s.marks.Close)
-	s.OnClockSet(s.marks.Drain)
+	s.OnClose(s.Marks.Close)
+	s.OnClockSet(s.Marks.Drain)
 	return s
 }
 
@@ -96,7 +96,7 @@ func (s *Store) writeAhead(ctx context.Context, name string, ahead func(c *Chang
 }
 
 // ForgetMarks drops all marks, so that claims look everywhere again.
-func (s *Store) ForgetMarks() { s.marks.Drain() }
+func (s *Store) ForgetMarks() { s.Marks.Drain() }
 
 func (s *Store) begin(ctx context.Context) *Change { return s.In(s.Begin(ctx)) }
 

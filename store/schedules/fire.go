@@ -22,7 +22,7 @@ const fireBatch = 500
 func (s *Store) FireDue(ctx context.Context) (out job.Fired, err error) {
 	err = s.write(ctx, "fire", func(c *Change) error {
 		out = job.Fired{Now: c.Now}
-		from := c.LookFrom(&s.due)
+		from := c.LookFrom(&s.Due)
 		begun := time.Now()
 		// The cast is for SQLite. It would compare a bare parameter with the condition of the index, and plan anew for each
 		// value.
@@ -50,7 +50,7 @@ func (s *Store) FireDue(ctx context.Context) (out job.Fired, err error) {
 			out.NextAt = c.Now.Add(locks.Rest)
 		}
 		from.Took += time.Since(begun)
-		c.Looked(&s.due, from, next)
+		c.Looked(&s.Due, from, next)
 		return err
 	})
 	return out, err

@@ -16,10 +16,11 @@ import (
 // Schedules lists schedules by namespace and name. Indexes answer the filters by task and by a state other than active. For
 // other filters it reads a bounded number of schedules.
 func (s *Store) Schedules(ctx context.Context, f schedule.Filter) (core.Page[schedule.Schedule], error) {
-	return s.schedules(ctx, f, schedule.MaxLooked)
+	return s.SchedulesLooking(ctx, f, schedule.MaxLooked)
 }
 
-func (s *Store) schedules(ctx context.Context, f schedule.Filter, look int) (p core.Page[schedule.Schedule], err error) {
+// SchedulesLooking is [Store.Schedules] with a limit of the schedules that it reads.
+func (s *Store) SchedulesLooking(ctx context.Context, f schedule.Filter, look int) (p core.Page[schedule.Schedule], err error) {
 	f.Namespace = base.NamespaceOr(f.Namespace)
 	after, err := base.DecodeCursor(f.Cursor, 2)
 	if err != nil {

@@ -471,5 +471,5 @@ func (s *Store) Schedule(ctx context.Context, namespace, name string) (sc schedu
 
 func (s *Store) setUp() {
 	s.plans = newPlans()
-	s.OnClockSet(s.due.Drain)
+	s.OnClockSet(s.Due.Drain)
 }

@@ -61,5 +61,5 @@ func sooner(next, old time.Time) bool {
 // wakeAt tells engines that a schedule is due at an instant.
 func (c *Change) wakeAt(next time.Time) {
 	c.Wake(base.TopicEngine)
-	c.After(func() { c.s.due.Lower(next) })
+	c.After(func() { c.s.Due.Lower(next) })
 }

@@ -27,7 +27,7 @@ type Store struct {
 	Hooks Hooks
 
 	plans *plans
-	due   base.DueMark
+	Due   base.DueMark // of schedules
 }
 
 // New is the part of a store that keeps them.

@@ -1,4 +1,4 @@
-package schedules_test
+package store_test
 
 import (
 	"testing"

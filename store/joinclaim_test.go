@@ -1,4 +1,4 @@
-package jobs_test
+package store_test
 
 import (
 	"context"
