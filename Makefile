@@ -33,10 +33,11 @@ ORACLE_RULES ?= 5000
 RACE_TIMEOUT ?= 60m
 RACE_RUN ?= .
 
-# The long tests, by how their names begin. "make test" leaves them out, "make lanes" runs them; the two make up all.
+# The long tests, by how their names begin. "make test" leaves them out, "make lanes" runs them.
 LANES := ClaimPaths TransitionsThatAreBegunAgain AServerThatWasAway ClientsThatLeave HostilePeers KnownTruth TwoVersions PostgresFailover Interleavings CannotRun PagesThroughLiveUpdates EveryPage \
 	Replay Sim AQuarterOfAYear TwoWeeks AWeek ASimulatedDay ALandscape MonitorsAreWatchedOnANode HostilePagesAreBounded ReleaseOf LargeWorlds PowerCuts Battery Chaos
 space := $(subst ,, )
+GOTEST = go test -vet=off -ldflags=-s -timeout 45m -skip '^Test($(subst $(space),|,$(LANES)))'
 
 # SUDO is empty for root and where there is no sudo.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
@@ -58,18 +59,19 @@ release: ## Make the files of a release in dist (VERSION=v0.1.0): archives, pack
 	go run ./internal/release -version '$(VERSION)' -out dist
 
 .PHONY: test
-test: setup ## Test everything but the lanes, on SQLite and on PostgreSQL; installs what it needs; "make lint" vets
-	go test -vet=off -ldflags=-s -timeout 45m -p 3 -skip '^Test($(subst $(space),|,$(LANES)))' $(LONGEST) $(MODULES)
+test: setup ## Test the product but for the lanes, on SQLite and on PostgreSQL; installs what it needs; "make lint" vets
+	$(GOTEST) -p 3 $(LONGEST) $(filter-out ./internal/bench/...,$(MODULES))
 
 .PHONY: test-all
-test-all: test lanes test-modules ## Run "make test", and then all that takes longer: lanes, oracles, brokers, S3, the chart, peers
+test-all: test lanes test-modules ## Run "make test", and then all that takes longer: lanes, benchmarks, oracles, brokers, S3, the chart, peers
 
 .PHONY: lanes
 lanes: setup ## Run the lanes, tests that take a minute or more each (LANES='Chaos HostilePeers')
 	tools/lane.sh $(LANES)
 
 .PHONY: test-modules
-test-modules: setup-oracles setup-brokers setup-peers ## Test rules with foreign engines, S3, the chart and the units, brokers, peers
+test-modules: setup-oracles setup-brokers setup-peers ## Test benchmarks, rules with foreign engines, S3, the chart and the units, brokers, peers
+	$(GOTEST) ./internal/bench/...
 	go test -tags oracles -count=1 ./internal/oracles
 	cd app/blob/s3test && GOWORK=off go test -timeout 20m ./...
 	cd deploy/test && GOWORK=off go test -timeout 20m ./...
