@@ -6,7 +6,6 @@ import (
 	"math"
 	"reflect"
 	"strings"
-	"time"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -16,38 +15,6 @@ import (
 	"github.com/expr-lang/expr/vm"
 	"github.com/expr-lang/expr/vm/runtime"
 )
-
-// Limits of all expressions of one answer together.
-const (
-	// Limit is the longest time.
-	Limit = 500 * time.Millisecond
-	// maxSteps is the most steps: one for each round of a predicate, and one for
-	// every 64 bytes of created text.
-	maxSteps = 1_000_000
-	// Memory is the memory limit of the language, in elements of lists.
-	Memory = 1_000_000
-)
-
-// ErrSpent means that an expression exceeds the limits of work.
-var ErrSpent = errors.New("takes too long: the expression is too much work for this answer")
-
-// Meter counts work. The language itself limits only the memory of lists, not the
-// rounds of nested predicates or the length of concatenated text.
-type Meter struct {
-	spent int
-	Until time.Time // deadline of the work
-}
-
-// Spend counts n steps. It fails if they exceed the limit or the time is up.
-func (m *Meter) Spend(n int) error {
-	before := m.spent
-	m.spent += n
-	if m.spent > maxSteps || before/64 != m.spent/64 && time.Now().After(m.Until) {
-		m.spent = maxSteps
-		return ErrSpent
-	}
-	return nil
-}
 
 func (m *Meter) text(n int) error { return m.Spend(1 + n/64) }
 
@@ -292,20 +259,7 @@ func Compile(text string, env types.Map, options ...expr.Option) (*vm.Program, e
 	return program, nil
 }
 
-// Run evaluates a program. It never panics: the language turns panics into errors.
-func Run(on *vm.VM, p *vm.Program, env map[string]any) (any, error) {
-	on.MemoryBudget = Memory
-	out, err := on.Run(p, env)
-	switch {
-	case err == nil:
-		return out, nil
-	case errors.Is(err, ErrSpent):
-		return nil, ErrSpent
-	}
-	return nil, err
-}
-
-// Plain rewrites an error of [Run] for people.
+// Plain rewrites an error of [Meter.Run] for people.
 func Plain(err error) error {
 	if errors.Is(err, ErrSpent) {
 		return err

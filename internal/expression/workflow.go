@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -200,8 +199,7 @@ type Scope struct {
 
 // NewScope returns a scope with a workflow's input and the steps that are read.
 func NewScope(input json.RawMessage, steps map[string]Ended) (*Scope, error) {
-	s := &Scope{env: map[string]any{}, programs: map[string]*vm.Program{}}
-	s.meter.Until = time.Now().Add(Limit)
+	s := &Scope{env: map[string]any{}, programs: map[string]*vm.Program{}, meter: NewMeter()}
 	for name, f := range Metered {
 		s.env[name] = f.Make(&s.meter)
 	}
@@ -218,10 +216,7 @@ func NewScope(input json.RawMessage, steps map[string]Ended) (*Scope, error) {
 }
 
 // Work returns the used share of the limits of the scope, in steps or time: 1 is all.
-func (s *Scope) Work() float64 {
-	left := float64(time.Until(s.meter.Until)) / float64(Limit)
-	return max(float64(s.meter.spent)/maxSteps, 1-left)
-}
+func (s *Scope) Work() float64 { return s.meter.work() }
 
 func (s *Scope) eval(text string, item bool) (any, error) {
 	p := s.programs[text]
@@ -232,10 +227,7 @@ func (s *Scope) eval(text string, item bool) (any, error) {
 		}
 		s.programs[text] = p
 	}
-	if err := s.meter.Spend(1); err != nil {
-		return nil, err
-	}
-	out, err := Run(&s.vm, p, s.env)
+	out, err := s.meter.Run(&s.vm, p, s.env)
 	if err != nil {
 		return nil, Plain(err)
 	}

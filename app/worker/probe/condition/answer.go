@@ -129,9 +129,7 @@ type Answer struct {
 // On returns an answer for facts. The time is for the days of a certificate. All
 // expressions on the answer share one [expression.Limit].
 func On(f *Facts, now time.Time) *Answer {
-	a := &Answer{facts: f, now: now, env: map[string]any{}}
-	a.meter.Until = time.Now().Add(expression.Limit)
-	return a
+	return &Answer{facts: f, now: now, env: map[string]any{}, meter: expression.NewMeter()}
 }
 
 // prepare sets the variables that an expression uses. The body is converted to
@@ -203,7 +201,7 @@ func (a *Answer) header(name string) string {
 
 // run evaluates a program.
 func (a *Answer) run(p *vm.Program) (any, error) {
-	out, err := expression.Run(&a.vm, p, a.env)
+	out, err := a.meter.Run(&a.vm, p, a.env)
 	if err == nil || errors.Is(err, expression.ErrSpent) {
 		return out, err
 	}

@@ -27,16 +27,44 @@ func (a *Answer) jq(path string) (any, error) {
 	if err := a.meter.Spend(1 + len(a.facts.Body)/64); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithDeadline(context.Background(), a.meter.Until)
-	defer cancel()
-	first, _ := code.RunWithContext(ctx, v).Next()
+	until := &metered{Context: context.Background(), meter: &a.meter}
+	first, _ := code.RunWithContext(until, v).Next()
 	if err, is := first.(error); is {
-		if ctx.Err() != nil {
+		if until.Err() != nil {
 			return nil, expression.ErrSpent
 		}
 		return nil, fmt.Errorf("jq %s: %w", path, err)
 	}
 	return first, nil
+}
+
+// metered is a context that is done once a meter is spent. A path asks it at each of its instructions.
+type metered struct {
+	context.Context
+	meter *expression.Meter
+	asked int
+	spent bool
+}
+
+var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// Done implements [context.Context].
+func (m *metered) Done() <-chan struct{} {
+	if m.asked++; m.asked%64 == 0 && !m.spent {
+		m.spent = m.meter.Spent()
+	}
+	if m.spent {
+		return closed
+	}
+	return nil
+}
+
+// Err implements [context.Context].
+func (m *metered) Err() error {
+	if m.spent {
+		return expression.ErrSpent
+	}
+	return nil
 }
 
 func compilePath(path string) (*gojq.Code, error) {
