@@ -14,7 +14,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/belfry-run/belfry/access"
-	"github.com/belfry-run/belfry/app/internal/memory"
 )
 
 // Options of the frame. Package httpapi documents them.
@@ -76,8 +75,8 @@ type API struct {
 	notes    notes
 	outage   outage
 
-	memory       *memory.Shares // of requests but those of workers
-	workerMemory *memory.Shares
+	memory       pool // of requests but those of workers
+	workerMemory pool
 	// versioned are the paths whose answers have a version.
 	versioned map[string]bool
 
@@ -100,7 +99,7 @@ func New(o Options) (*API, error) {
 		Options:   o,
 		Guard:     newGuard(o.Auth, o.Now),
 		versioned: map[string]bool{},
-		memory:    memory.New(), workerMemory: memory.New(),
+		memory:    newPool(), workerMemory: newPool(),
 		Signing: signing{From: o.Attempts},
 		Mux:     http.NewServeMux(),
 		Trials:  rate.NewLimiter(trialsPerSecond, TrialsAtOnce),

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -35,6 +36,8 @@ type Call struct {
 	Token access.Token
 	Join  string             // secret of a join token; replaces Token on the route where a machine joins
 	Right attempttoken.Right // replaces Token on the routes of attempts
+
+	takeLarge func() error // takes the memory of a large body; nil if the route needs none
 }
 
 type callKey struct{}
@@ -398,7 +401,17 @@ func (c *Call) readAll(limit int64) ([]byte, error) {
 	if c.r.ContentLength > limit {
 		return nil, tooLarge
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, limit))
+	var data bytes.Buffer
+	body := http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, limit)
+	n, err := data.ReadFrom(io.LimitReader(body, firstShare))
+	if err == nil && n == firstShare {
+		if c.takeLarge != nil {
+			if err := c.takeLarge(); err != nil {
+				return nil, err
+			}
+		}
+		_, err = data.ReadFrom(body)
+	}
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
@@ -409,7 +422,7 @@ func (c *Call) readAll(limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, core.Errorf(core.Invalid, "the body ended early")
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
 // tag sets the ETag of an answer.

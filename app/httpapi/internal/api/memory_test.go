@@ -46,9 +46,9 @@ func TestSharesOfRequests(t *testing.T) {
 // A worker renews its session while other callers have all the memory of requests.
 func TestRequestsOfWorkersHaveMemoryOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &API{memory: memory.New(), workerMemory: memory.New()}
+		a := &API{memory: newPool(), workerMemory: newPool()}
 		for _, name := range []string{"a", "b", "c", "d"} {
-			if _, err := a.memory.Take(t.Context(), name, memory.Most); err != nil {
+			if _, err := a.memory.answers.Take(t.Context(), name, memory.Most); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -76,6 +76,43 @@ func TestRequestsOfWorkersHaveMemoryOfTheirOwn(t *testing.T) {
 	})
 }
 
+// Each of these clients has sent nothing yet of a body whose length it does not say.
+func TestBodiesThatDoNotComeHoldUpNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &API{memory: newPool(), workerMemory: newPool()}
+		take := func(namespace, method string, length int64) (*Call, func()) {
+			c := &Call{Token: access.Token{Namespace: namespace, Scopes: []access.Scope{access.ScopeAdmin}}}
+			r := httptest.NewRequest(method, "/", nil)
+			r.ContentLength = length
+			give, err := a.takeMemory(context.WithValue(t.Context(), callKey{}, c), Endpoint{Scope: access.ScopeRead, MaxBody: 4 << 20}, http.NewResponseController(httptest.NewRecorder()), r)
+			if err != nil {
+				t.Fatalf("%s of %s with %d bytes: %v", method, namespace, length, err)
+			}
+			return c, give
+		}
+		var slow []*Call
+		for _, namespace := range []string{"a", "b", "c", "d"} {
+			for range 1024 {
+				c, give := take(namespace, http.MethodPost, -1)
+				defer give()
+				slow = append(slow, c)
+			}
+		}
+		for _, namespace := range []string{"a", "e"} {
+			_, give := take(namespace, http.MethodGet, 0)
+			give()
+		}
+		for i, c := range slow { // now more comes of some
+			if i%1024 > 8 {
+				continue
+			}
+			if err, fits := c.takeLarge(), i%1024 < 4; (err == nil) != fits {
+				t.Errorf("large body %d of %s: %v", i, c.Token.Namespace, err)
+			}
+		}
+	})
+}
+
 func TestHoldersOfShares(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]*Call{
@@ -92,7 +129,7 @@ func TestHoldersOfShares(t *testing.T) {
 // Anyone can send the body of a machine that joins, so it takes no share of others.
 func TestAJoinTakesNoMemoryOfOthers(t *testing.T) {
 	t.Parallel()
-	a := &API{memory: memory.New(), workerMemory: memory.New()}
+	a := &API{memory: newPool(), workerMemory: newPool()}
 	for range 100 {
 		if _, err := a.takeMemory(t.Context(), Endpoint{Join: true, MaxBody: 4 << 20}, nil, httptest.NewRequest("POST", "/", strings.NewReader(strings.Repeat("x", 1<<20)))); err != nil {
 			t.Fatal(err)
