@@ -3,12 +3,16 @@ package notify
 import (
 	"context"
 	"crypto/x509"
+	"time"
 
 	"github.com/belfry-run/belfry/alert"
 )
 
 // Trust lets mail go to servers whose certificates pool knows.
 func (s *Sender) Trust(pool *x509.CertPool) { s.tls.RootCAs = pool }
+
+// BodyTime changes how long the body of an answer may take.
+func (s *Sender) BodyTime(most time.Duration) { s.bodyTime = most }
 
 // Hide applies the channel's veil to a text.
 func Hide(c alert.Channel, text string) string { return newVeil(c).replacer.Replace(text) }

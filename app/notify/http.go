@@ -19,6 +19,9 @@ import (
 // maxAnswer limits the bytes that are read of an answer.
 const maxAnswer = 16 << 10
 
+// bodyTime is the longest time that the body of an answer takes of a try, once its status is known.
+const bodyTime = 5 * time.Second
+
 // answer is the answer of a receiver, with at most maxAnswer bytes of the body.
 type answer struct {
 	host   string
@@ -62,7 +65,8 @@ func (s *Sender) request(ctx context.Context, method, address string, header htt
 	}
 	defer func() { _ = resp.Body.Close() }()
 	a := &answer{host: u.Host, status: resp.StatusCode, header: resp.Header}
-	// A read error of the body does not change the status.
+	// The status decides, whatever becomes of the body.
+	defer time.AfterFunc(s.bodyTime, cancel).Stop()
 	a.body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	a.whole = err == nil && len(a.body) <= maxAnswer
 	a.body = a.body[:min(len(a.body), maxAnswer)]

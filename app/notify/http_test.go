@@ -272,6 +272,32 @@ func TestAYesIsAYesHoweverLongItsBodyTakes(t *testing.T) {
 	}
 }
 
+// A body that drips takes no place among the tries under way for as long as a try may last.
+func TestABodyIsNotWaitedForOnceItsStatusIsKnown(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{200, 503} {
+		drip := newReceiver(t, func(w http.ResponseWriter, q *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "so far")
+			w.(http.Flusher).Flush()
+			<-q.Context().Done()
+		})
+		s := newSender(t)
+		s.BodyTime(20 * time.Millisecond)
+		ctx := patient(t)
+		err := s.Send(ctx, httpChannels(drip.URL)["webhook"], messages[0].Message)
+		if ctx.Err() != nil {
+			t.Errorf("status %d: the try lasted as long as it may", status)
+		}
+		if status == 200 && err != nil {
+			t.Errorf("status 200: %v", err)
+		}
+		if status == 503 {
+			checkFault(t, "status 503", err, false, "answered 503")
+		}
+	}
+}
+
 func TestWaitsThatStandInTheBody(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {

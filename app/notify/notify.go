@@ -70,6 +70,7 @@ type Sender struct {
 	client    *http.Client
 	tls       *tls.Config // of mail
 	taken     taken
+	bodyTime  time.Duration
 	strangers *Sender // for webhooks that visitors entered; nil in that sender itself
 }
 
@@ -89,7 +90,7 @@ func newSender(o Options) *Sender {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Sender{options: o, agent: "Belfry/" + o.Version, log: o.Logger, dialer: guard.NewDialer(o.Guard),
-		transport: guard.Transport(o.Guard), tls: &tls.Config{MinVersion: tls.VersionTLS12}}
+		transport: guard.Transport(o.Guard), tls: &tls.Config{MinVersion: tls.VersionTLS12}, bodyTime: bodyTime}
 	s.client = &http.Client{
 		Transport:     exchange.Transport{RoundTripper: s.transport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
