@@ -26,7 +26,7 @@ type HTTP struct {
 	ServerName    string            `json:"server_name,omitempty" doc:"Name for TLS and its certificate; default: the URL's host"`
 	SkipVerify    bool              `json:"skip_verify,omitempty" doc:"Accept any certificate; its days are reported all the same"`
 	CA            string            `json:"ca,omitempty" doc:"PEM of the authorities to trust instead of the system's"`
-	KeepAlive     bool              `json:"keep_alive,omitempty" doc:"Use a connection that is open already; default: a cold one, which is what a visitor meets"`
+	KeepAlive     bool              `json:"keep_alive,omitempty" doc:"Use a connection that is open already, for an hour at most; default: a cold one, which is what a visitor meets"`
 	ExpectStatus  []string          `json:"expect_status,omitempty" doc:"Codes and ranges that mean success; default: 200-299"`
 	ExpectBody    string            `json:"expect_body,omitempty" doc:"Regular expression (RE2) that the body must match"`
 	MaxBody       int               `json:"max_body,omitempty" doc:"Bytes read of a response; more is an error; default: 1 MiB; at most 64 MiB"`

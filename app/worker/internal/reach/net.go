@@ -11,7 +11,6 @@ package reach
 import (
 	"crypto/x509"
 	"net"
-	"net/http"
 	"runtime"
 
 	"github.com/belfry-run/belfry/app/worker/internal/cache"
@@ -45,7 +44,7 @@ type Net struct {
 	racing   *guard.Dialer // for jobs
 	resolver *net.Resolver
 
-	transports cache.Map[Route, *http.Transport]
+	transports cache.Map[Route, *keptTransport]
 	trusts     cache.Map[string, *trust]
 	hosts      hostLimiter
 	shakes     semaphore
@@ -68,7 +67,7 @@ func New(o Options) *Net {
 		o.Guard.ConnectTimeout = monitor.MaxCheckTimeout.D()
 	}
 	n.dialer = guard.NewDialer(o.Guard)
-	n.transports.Evicted = func(t *http.Transport) { t.CloseIdleConnections() }
+	n.transports.Evicted = func(k *keptTransport) { k.CloseIdleConnections() }
 	n.hosts.limit = o.PerHost
 	n.shakes = make(semaphore, 4*runtime.GOMAXPROCS(0))
 	return n

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/belfry-run/belfry/internal/guard"
 	"github.com/belfry-run/belfry/task"
@@ -28,11 +29,15 @@ type Route struct {
 
 // Transport returns the transport of a route.
 func (n *Net) Transport(r Route) (*http.Transport, *Fault) {
-	t, err := n.transports.Get(r, func() (*http.Transport, error) { return n.newTransport(r) })
+	now := time.Now()
+	k, err := n.transports.Get(r, func() (*keptTransport, error) {
+		t, err := n.newTransport(r)
+		return &keptTransport{Transport: t, since: now}, err
+	})
 	if err != nil {
 		return nil, Misconfigured("http", err)
 	}
-	return t, nil
+	return k.renew(now), nil
 }
 
 func (n *Net) newTransport(r Route) (*http.Transport, error) {
