@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,8 +43,16 @@ type site struct {
 
 func newSite(t *testing.T, change ...func(*config.Config)) *site {
 	t.Helper()
+	s, stop := startSite(t, t.TempDir(), change...)
+	t.Cleanup(stop)
+	return s
+}
+
+// startSite is newSite with the files of a folder.
+func startSite(t *testing.T, folder string, change ...func(*config.Config)) (s *site, stop func()) {
+	t.Helper()
 	c := config.Config{
-		Database: filepath.Join(t.TempDir(), "belfry.db"), Listen: "127.0.0.1:0",
+		Database: filepath.Join(folder, "belfry.db"), Listen: "127.0.0.1:0",
 		Roles: []string{config.RoleAPI}, Grace: core.Duration(time.Second), Name: "node",
 	}
 	for _, fn := range change {
@@ -56,20 +65,23 @@ func newSite(t *testing.T, change ...func(*config.Config)) *site {
 	if err := a.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	s = &site{T: t, url: a.URL(), node: a}
+	stop = sync.OnceFunc(func() {
+		if s.Client != nil {
+			s.Client.CloseIdleConnections()
+		}
 		if err := a.Stop(context.Background()); err != nil {
 			t.Errorf("stop: %v", err)
 		}
 	})
-	s := &site{T: t, url: a.URL(), node: a}
-	if s.admin, err = app.ReadToken(a.TokenFile()); err != nil {
+	if s.admin, err = app.ReadToken(a.TokenFile()); err == nil {
+		s.Client, err = client.New(a.URL(), s.admin, client.Options{Timeout: 5 * time.Minute})
+	}
+	if err != nil {
+		stop()
 		t.Fatal(err)
 	}
-	if s.Client, err = client.New(a.URL(), s.admin, client.Options{Timeout: 5 * time.Minute}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Client.CloseIdleConnections)
-	return s
+	return s, stop
 }
 
 // token makes one and answers its secret.
@@ -118,9 +130,51 @@ func (s *site) fill() {
 // filledSite is a site with something of everything.
 func filledSite(t *testing.T) *site {
 	t.Helper()
-	s := newSite(t)
-	s.fill()
+	folder := t.TempDir()
+	for name, content := range filled.files(t) {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, stop := startSite(t, folder)
+	t.Cleanup(stop)
 	return s
+}
+
+// filled are the files of a site that was filled within the last minute: its times are as near as those of a site that a test fills by
+// itself. Filling takes longer than the rest of most tests.
+var filled filledFiles
+
+type filledFiles struct {
+	sync.Mutex
+	at  time.Time
+	all map[string][]byte
+}
+
+func (f *filledFiles) files(t *testing.T) map[string][]byte {
+	t.Helper()
+	f.Lock()
+	defer f.Unlock()
+	if time.Since(f.at) < time.Minute {
+		return f.all
+	}
+	at, folder := time.Now(), t.TempDir()
+	s, stop := startSite(t, folder)
+	defer stop()
+	s.fill()
+	stop() // all of it is in the files
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]byte{}
+	for _, e := range entries {
+		if all[e.Name()], err = os.ReadFile(filepath.Join(folder, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.at, f.all = at, all
+	return all
 }
 
 // someJobs makes all of that but the cycle and what is watched, whose jobs would be counted too.
