@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,6 +38,24 @@ func TestTheOutlineOfAFileFieldTouchesNoText(t *testing.T) {
 			if len(touched) > 0 {
 				t.Errorf("%s at %d pixels: the outline touches %q", path, width, touched)
 			}
+		}
+	}
+}
+
+// The label of a box stands beside it, and not below.
+func TestLabelsStandBesideTheirBoxes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.at("/")
+	for _, width := range []int{1200, 400, 360} {
+		b.Emulate("light", width)
+		b.Visit(s.url + "/programs/-new")
+		var beside []bool
+		b.Eval(`[...document.querySelectorAll('.field > input[type=checkbox]')].map(e => {
+			const box = e.getBoundingClientRect(), label = e.labels[0].getBoundingClientRect();
+			return label.left >= box.right && label.top < box.bottom && label.bottom > box.top; })`, &beside)
+		if len(beside) == 0 || slices.Contains(beside, false) {
+			t.Errorf("at %d pixels: %v", width, beside)
 		}
 	}
 }
