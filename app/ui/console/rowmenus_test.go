@@ -128,6 +128,19 @@ func TestRowsHaveMenus(t *testing.T) {
 	does("/monitors?kind=http", "/monitors/api", "Pause", "Monitor api is paused.")
 	b.Until(`location.search === '?kind=http'`)
 	s.sends(b, ".flash form button", "Monitor api is resumed")
+	// A retry that is sent again retries nothing: it has a key, which other lists do not send.
+	for _, tt := range []struct {
+		list, row string
+		sends     bool
+	}{{"/jobs", "/jobs/2", true}, {"/monitors", "/monitors/api", false}} {
+		b.Visit(s.url + tt.list)
+		ofRow(b, tt.row)
+		var key string
+		b.Eval(`new FormData(document.querySelector('#row-menu form')).get('key') ?? ''`, &key)
+		if (key != "") != tt.sends {
+			t.Errorf("%s sends the key %q", tt.row, key)
+		}
+	}
 	does("/jobs", "/jobs/2", "Retry", "Job 2 is ready again")
 	does("/jobs", "/jobs/4", "Cancel…", "Job 4 is canceled")
 	does("/queues", "/queues/default", "Pause…", "default is paused")

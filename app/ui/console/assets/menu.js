@@ -17,6 +17,11 @@ addEventListener('click', e => {
       item.hidden = (row.dataset.lacks ?? '').split(' ').includes(item.dataset.key);
       if (item.dataset.to !== undefined) item.setAttribute(item.matches('a') ? 'href' : 'formaction', addressOf(item.dataset.to));
     }
+    const key = menu.querySelector('input[name=key]');
+    if (key) {
+      key.value = row.dataset.sent ?? '';
+      key.disabled = !key.value;
+    }
     menu.showPopover();
   }
   shut = false;

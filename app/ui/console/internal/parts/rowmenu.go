@@ -55,11 +55,17 @@ func (m RowMenu) Sends() bool {
 }
 
 // rowButton opens the menu for a row.
-type rowButton struct{ Link, Name, Lacks string }
+type rowButton struct{ Link, Name, Lacks, Sent string }
 
 // newRowButton is that of a row with its address, its name, and the keys of items that it lacks.
 func newRowButton(link string, name any, lacks ...string) rowButton {
-	return rowButton{link, textOf(name), strings.Join(lacks, " ")}
+	return rowButton{Link: link, Name: textOf(name), Lacks: strings.Join(lacks, " ")}
+}
+
+// WithKey is the button of a row whose actions send an idempotency key.
+func (b rowButton) WithKey(key string) rowButton {
+	b.Sent = key
+	return b
 }
 
 // switchLacks returns the action that an object does not allow: disabling it again, or enabling it.
