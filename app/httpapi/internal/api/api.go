@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/belfry-run/belfry/access"
+	"github.com/belfry-run/belfry/app/internal/memory"
 )
 
 // Options of the frame. Package httpapi documents them.
@@ -75,8 +76,8 @@ type API struct {
 	notes    notes
 	outage   outage
 
-	memory       pool // of requests but those of workers
-	workerMemory pool
+	memory       memory.Kinds // of requests but those of workers
+	workerMemory memory.Kinds
 	// versioned are the paths whose answers have a version.
 	versioned map[string]bool
 
@@ -99,7 +100,7 @@ func New(o Options) (*API, error) {
 		Options:   o,
 		Guard:     newGuard(o.Auth, o.Now),
 		versioned: map[string]bool{},
-		memory:    newPool(), workerMemory: newPool(),
+		memory:    memory.NewKinds(), workerMemory: memory.NewKinds(),
 		Signing: signing{From: o.Attempts},
 		Mux:     http.NewServeMux(),
 		Trials:  rate.NewLimiter(trialsPerSecond, TrialsAtOnce),

@@ -23,6 +23,7 @@ import (
 	"github.com/belfry-run/belfry/access"
 	"github.com/belfry-run/belfry/app/httpapi/internal/body"
 	"github.com/belfry-run/belfry/app/internal/attempttoken"
+	"github.com/belfry-run/belfry/app/internal/memory"
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/httpapi/wire"
 )
@@ -37,7 +38,7 @@ type Call struct {
 	Join  string             // secret of a join token; replaces Token on the route where a machine joins
 	Right attempttoken.Right // replaces Token on the routes of attempts
 
-	takeLarge func() error // takes the memory of a large body; nil if the route needs none
+	takeRest func() error // takes the memory of a body whose first bytes have come; nil if the route needs none
 }
 
 type callKey struct{}
@@ -403,10 +404,10 @@ func (c *Call) readAll(limit int64) ([]byte, error) {
 	}
 	var data bytes.Buffer
 	body := http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, limit)
-	n, err := data.ReadFrom(io.LimitReader(body, firstShare))
-	if err == nil && n == firstShare {
-		if c.takeLarge != nil {
-			if err := c.takeLarge(); err != nil {
+	n, err := data.ReadFrom(io.LimitReader(body, memory.First))
+	if err == nil && n == memory.First {
+		if c.takeRest != nil {
+			if err := c.takeRest(); err != nil {
 				return nil, err
 			}
 		}

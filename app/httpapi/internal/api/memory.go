@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/access"
-	"github.com/belfry-run/belfry/app/internal/memory"
 	"github.com/belfry-run/belfry/core"
 )
 
@@ -18,14 +17,7 @@ const (
 	pageShare   = 2 << 20   // of a page, which the store ends at as many bytes
 	answerShare = 256 << 10 // of another answer
 	leastShare  = 4 << 10   // of a request that changes something: its answer is small
-	firstShare  = 16 << 10  // of a body, until more of it has come
 )
-
-// pool has the memory of requests. A body takes at most firstShare until as much has come, and then its whole share of large.
-// Clients who send slowly, or nothing, so hold up other bodies, and large ones at most, but no answers.
-type pool struct{ answers, bodies, large *memory.Shares }
-
-func newPool() pool { return pool{memory.New(), memory.New(), memory.New()} }
 
 // takeMemory takes the share of a request. Those of workers have a bound of their own, so that other callers cannot end their
 // sessions.
@@ -39,30 +31,15 @@ func (a *API) takeMemory(ctx context.Context, e Endpoint, control *http.Response
 	}
 	c, n := CallOf(ctx), e.share(r)
 	if r.ContentLength == 0 {
-		return in.answers.Take(ctx, holderOf(c), n)
+		return in.Answers.Take(ctx, holderOf(c), n)
 	}
-	giveFirst, err := in.bodies.Take(ctx, holderOf(c), min(n, firstShare))
-	if err != nil {
-		return nil, err
-	}
-	anew := func() { _ = control.SetReadDeadline(time.Now().Add(a.Body)) } // the time to send begins after the wait
-	anew()
-	giveLarge := func() {}
-	c.takeLarge = func() (err error) {
-		giveLarge, err = in.large.Take(ctx, holderOf(c), n)
-		if err != nil {
-			giveLarge = func() {}
-			return err
-		}
-		anew()
-		return nil
-	}
-	return func() { giveLarge(); giveFirst() }, nil
+	c.takeRest, give, err = in.TakeBody(ctx, holderOf(c), n, func() { _ = control.SetReadDeadline(time.Now().Add(a.Body)) })
+	return give, err
 }
 
 // HoldPage takes the share of a page, for a route that only sometimes answers one.
 func (a *API) HoldPage(ctx context.Context) (give func(), err error) {
-	return a.memory.answers.Take(ctx, holderOf(CallOf(ctx)), pageShare)
+	return a.memory.Answers.Take(ctx, holderOf(CallOf(ctx)), pageShare)
 }
 
 // holderOf names whose share a request takes. A program that has the token of its attempt, and need not be trusted, takes that of

@@ -46,9 +46,9 @@ func TestSharesOfRequests(t *testing.T) {
 // A worker renews its session while other callers have all the memory of requests.
 func TestRequestsOfWorkersHaveMemoryOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &API{memory: newPool(), workerMemory: newPool()}
+		a := &API{memory: memory.NewKinds(), workerMemory: memory.NewKinds()}
 		for _, name := range []string{"a", "b", "c", "d"} {
-			if _, err := a.memory.answers.Take(t.Context(), name, memory.Most); err != nil {
+			if _, err := a.memory.Answers.Take(t.Context(), name, memory.Most); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -79,7 +79,7 @@ func TestRequestsOfWorkersHaveMemoryOfTheirOwn(t *testing.T) {
 // Each of these clients has sent nothing yet of a body whose length it does not say.
 func TestBodiesThatDoNotComeHoldUpNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &API{memory: newPool(), workerMemory: newPool()}
+		a := &API{memory: memory.NewKinds(), workerMemory: memory.NewKinds()}
 		take := func(namespace, method string, length int64) (*Call, func()) {
 			c := &Call{Token: access.Token{Namespace: namespace, Scopes: []access.Scope{access.ScopeAdmin}}}
 			r := httptest.NewRequest(method, "/", nil)
@@ -106,7 +106,7 @@ func TestBodiesThatDoNotComeHoldUpNoOthers(t *testing.T) {
 			if i%1024 > 8 {
 				continue
 			}
-			if err, fits := c.takeLarge(), i%1024 < 4; (err == nil) != fits {
+			if err, fits := c.takeRest(), i%1024 < 4; (err == nil) != fits {
 				t.Errorf("large body %d of %s: %v", i, c.Token.Namespace, err)
 			}
 		}
@@ -129,7 +129,7 @@ func TestHoldersOfShares(t *testing.T) {
 // Anyone can send the body of a machine that joins, so it takes no share of others.
 func TestAJoinTakesNoMemoryOfOthers(t *testing.T) {
 	t.Parallel()
-	a := &API{memory: newPool(), workerMemory: newPool()}
+	a := &API{memory: memory.NewKinds(), workerMemory: memory.NewKinds()}
 	for range 100 {
 		if _, err := a.takeMemory(t.Context(), Endpoint{Join: true, MaxBody: 4 << 20}, nil, httptest.NewRequest("POST", "/", strings.NewReader(strings.Repeat("x", 1<<20)))); err != nil {
 			t.Fatal(err)
