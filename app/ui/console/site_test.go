@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -43,16 +42,8 @@ type site struct {
 
 func newSite(t *testing.T, change ...func(*config.Config)) *site {
 	t.Helper()
-	s, stop := startSite(t, t.TempDir(), change...)
-	t.Cleanup(stop)
-	return s
-}
-
-// startSite is newSite with the files of a folder.
-func startSite(t *testing.T, folder string, change ...func(*config.Config)) (s *site, stop func()) {
-	t.Helper()
 	c := config.Config{
-		Database: filepath.Join(folder, "belfry.db"), Listen: "127.0.0.1:0",
+		Database: filepath.Join(t.TempDir(), "belfry.db"), Listen: "127.0.0.1:0",
 		Roles: []string{config.RoleAPI}, Grace: core.Duration(time.Second), Name: "node",
 	}
 	for _, fn := range change {
@@ -65,23 +56,20 @@ func startSite(t *testing.T, folder string, change ...func(*config.Config)) (s *
 	if err := a.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s = &site{T: t, url: a.URL(), node: a}
-	stop = sync.OnceFunc(func() {
-		if s.Client != nil {
-			s.Client.CloseIdleConnections()
-		}
+	t.Cleanup(func() {
 		if err := a.Stop(context.Background()); err != nil {
 			t.Errorf("stop: %v", err)
 		}
 	})
-	if s.admin, err = app.ReadToken(a.TokenFile()); err == nil {
-		s.Client, err = client.New(a.URL(), s.admin, client.Options{Timeout: 5 * time.Minute})
-	}
-	if err != nil {
-		stop()
+	s := &site{T: t, url: a.URL(), node: a}
+	if s.admin, err = app.ReadToken(a.TokenFile()); err != nil {
 		t.Fatal(err)
 	}
-	return s, stop
+	if s.Client, err = client.New(a.URL(), s.admin, client.Options{Timeout: 5 * time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Client.CloseIdleConnections)
+	return s
 }
 
 // token makes one and answers its secret.
@@ -130,51 +118,9 @@ func (s *site) fill() {
 // filledSite is a site with something of everything.
 func filledSite(t *testing.T) *site {
 	t.Helper()
-	folder := t.TempDir()
-	for name, content := range filled.files(t) {
-		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s, stop := startSite(t, folder)
-	t.Cleanup(stop)
-	return s
-}
-
-// filled are the files of a site that was filled within the last minute: its times are as near as those of a site that a test fills by
-// itself. Filling takes longer than the rest of most tests.
-var filled filledFiles
-
-type filledFiles struct {
-	sync.Mutex
-	at  time.Time
-	all map[string][]byte
-}
-
-func (f *filledFiles) files(t *testing.T) map[string][]byte {
-	t.Helper()
-	f.Lock()
-	defer f.Unlock()
-	if time.Since(f.at) < time.Minute {
-		return f.all
-	}
-	at, folder := time.Now(), t.TempDir()
-	s, stop := startSite(t, folder)
-	defer stop()
+	s := newSite(t)
 	s.fill()
-	stop() // all of it is in the files
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string][]byte{}
-	for _, e := range entries {
-		if all[e.Name()], err = os.ReadFile(filepath.Join(folder, e.Name())); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f.at, f.all = at, all
-	return all
+	return s
 }
 
 // someJobs makes all of that but the cycle and what is watched, whose jobs would be counted too.

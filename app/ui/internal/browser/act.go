@@ -58,9 +58,9 @@ func (b *Tab) waits(event string) bool {
 	return answer.Result.Value
 }
 
-// gone reports whether a call failed because the page is being left, or the one that follows is not there yet.
+// gone reports whether a call failed because the page is being left.
 func gone(err error) bool {
-	return slices.ContainsFunc([]string{"navigated", "destroyed", "Cannot find default execution context"}, func(s string) bool { return strings.Contains(err.Error(), s) })
+	return strings.Contains(err.Error(), "navigated") || strings.Contains(err.Error(), "destroyed")
 }
 
 func (b *Tab) mouse(kind string, x, y float64) {

@@ -7,21 +7,24 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
 )
 
 // Tab is a tab of Chromium, used by its DevTools protocol: one call at a time.
 // Events meanwhile are kept in Events.
 type Tab struct {
-	wire
 	T       *testing.T // may be changed while subtests run, one after another
 	ctx     context.Context
+	conn    *websocket.Conn
 	session string
-	leave   func()
+	calls   int
 	awaits  string  // the condition of Until, named in its failure
 	width   int     // that Emulate was told; 0: none
 	Events  []Event // since the last Visit
@@ -39,27 +42,23 @@ type Event struct {
 	} `json:"error"`
 }
 
-// Open opens a tab of the browser that all tests of a package share. No other
-// tab has its cookies, cache and storage, and it finds none of an earlier one. It ends with the
+// Open opens a tab of the browser that all tests of a package share, in a
+// context of its own: no cookie, cache or storage of another. It ends with the
 // test. The package's TestMain must go through [Main].
 func Open(t *testing.T) *Tab {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute) // of a browser that hangs
 	t.Cleanup(cancel)
-	r := shared.enter(ctx, t)
-	b := &Tab{T: t, ctx: ctx, leave: sync.OnceFunc(func() { shared.leave(r, t.Failed()) })}
+	b := &Tab{T: t, ctx: ctx, conn: dial(ctx, t)}
 	t.Cleanup(b.Close)
-	if err := b.dial(ctx, r.address); err != nil {
-		t.Fatal(err)
-	}
-	var target struct{ TargetID, SessionID string }
-	b.Call("Target.createTarget", map[string]any{"url": r.page, "browserContextId": r.context}, &target)
+	var target struct{ BrowserContextID, TargetID, SessionID string }
+	b.Call("Target.createBrowserContext", map[string]any{"disposeOnDetach": true}, &target)
+	b.Call("Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": target.BrowserContextID}, &target)
 	b.Call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
 	b.session = target.SessionID
 	for _, domain := range domains {
 		b.Call(domain+".enable", nil, nil)
 	}
-	b.Until(`document.readyState === "complete" && location.href === ` + strconv.Quote(r.page)) // or its load would be taken for that of the first Visit
 	return b
 }
 
@@ -68,25 +67,27 @@ var domains = []string{"Page", "Runtime", "Log", "Network", "Audits"}
 // Opened clicks a link that opens another tab of the same context and turns to that. Back closes it and turns back.
 func (b *Tab) Opened(selector string) (back func()) {
 	b.T.Helper()
-	first := b.session
-	there := map[string]bool{}
-	for _, id := range b.targets() {
-		there[id] = true
-	}
+	type target struct{ TargetID, BrowserContextID, OpenerID, Type string }
+	var own struct{ TargetInfo target }
+	b.Call("Target.getTargetInfo", nil, &own)
 	b.Call("Runtime.evaluate", map[string]any{"expression": `document.querySelector(` + strconv.Quote(selector) + `).click()`, "userGesture": true}, nil)
-	opened := ""
-	for begun := time.Now(); opened == ""; {
+	first := b.session
+	var opened target
+	for begun := time.Now(); opened.TargetID == ""; {
 		if time.Since(begun) > 4*time.Minute {
 			b.T.Fatalf("%s opens no tab", selector)
 		}
-		for _, id := range b.targets() {
-			if !there[id] {
-				opened = id
+		var all struct{ TargetInfos []target }
+		b.session = "" // of the browser, which knows all tabs
+		b.Call("Target.getTargets", nil, &all)
+		for _, t := range all.TargetInfos {
+			if t.Type == "page" && t.BrowserContextID == own.TargetInfo.BrowserContextID && t.TargetID != own.TargetInfo.TargetID {
+				opened = t
 			}
 		}
 	}
 	var attached struct{ SessionID string }
-	b.Call("Target.attachToTarget", map[string]any{"targetId": opened, "flatten": true}, &attached)
+	b.Call("Target.attachToTarget", map[string]any{"targetId": opened.TargetID, "flatten": true}, &attached)
 	b.session = attached.SessionID
 	for _, domain := range domains {
 		b.Call(domain+".enable", nil, nil)
@@ -95,37 +96,13 @@ func (b *Tab) Opened(selector string) (back func()) {
 	return func() {
 		b.T.Helper()
 		b.session = ""
-		b.Call("Target.closeTarget", map[string]any{"targetId": opened}, nil)
+		b.Call("Target.closeTarget", map[string]any{"targetId": opened.TargetID}, nil)
 		b.session = first
 	}
 }
 
-// targets are the tabs of the tab's context.
-func (b *Tab) targets() (ids []string) {
-	b.T.Helper()
-	type target struct{ TargetID, BrowserContextID, Type string }
-	var own struct{ TargetInfo target }
-	b.Call("Target.getTargetInfo", nil, &own)
-	session := b.session
-	b.session = "" // of the browser, which knows all tabs
-	defer func() { b.session = session }()
-	var all struct{ TargetInfos []target }
-	b.Call("Target.getTargets", nil, &all)
-	for _, t := range all.TargetInfos {
-		if t.Type == "page" && t.BrowserContextID == own.TargetInfo.BrowserContextID {
-			ids = append(ids, t.TargetID)
-		}
-	}
-	return ids
-}
-
 // Close ends the tab before its test ends, and all that its page still does.
-func (b *Tab) Close() {
-	if b.conn != nil {
-		_ = b.conn.CloseNow()
-	}
-	b.leave()
-}
+func (b *Tab) Close() { _ = b.conn.CloseNow() } // which ends the context and its tab too
 
 // Call asks the browser, and reads the answer into result.
 func (b *Tab) Call(method string, params, result any) {
@@ -138,21 +115,38 @@ func (b *Tab) Call(method string, params, result any) {
 // ask is Call that returns a refusal of the browser as an error.
 func (b *Tab) ask(method string, params, result any) error {
 	b.T.Helper()
-	id, err := b.send(b.ctx, b.session, method, params)
-	if err != nil {
+	b.calls++
+	m := map[string]any{"id": b.calls, "method": method}
+	if b.session != "" {
+		m["sessionId"] = b.session
+	}
+	if params != nil {
+		m["params"] = params
+	}
+	if err := wsjson.Write(b.ctx, b.conn, m); err != nil {
 		b.T.Fatalf("%s: %v", method, err)
 	}
 	for {
-		if e := b.next(); e.ID == id {
-			return e.answer(result)
+		e := b.next()
+		if e.ID != b.calls {
+			continue
 		}
+		if e.Error != nil {
+			return errors.New(e.Error.Message)
+		}
+		if result != nil {
+			if err := json.Unmarshal(e.Result, result); err != nil {
+				b.T.Fatalf("%s: %v", method, err)
+			}
+		}
+		return nil
 	}
 }
 
 func (b *Tab) next() Event {
 	b.T.Helper()
-	e, err := b.wire.next(b.ctx)
-	if err != nil {
+	var e Event
+	if err := wsjson.Read(b.ctx, b.conn, &e); err != nil {
 		b.T.Fatalf("waiting for %s: %v", cmp.Or(b.awaits, "an answer"), err)
 	}
 	if e.Method != "" {

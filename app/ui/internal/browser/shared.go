@@ -4,13 +4,13 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"regexp"
 	"sync"
 	"testing"
+
+	"github.com/coder/websocket"
 
 	"github.com/belfry-run/belfry/internal/memory"
 )
@@ -39,9 +39,7 @@ type chromium struct {
 	sync.Mutex
 	allowed bool   // its end is owed
 	address string // where it is spoken to; empty: it does not run
-	free    []*room
-	empty   *httptest.Server // page of all rooms
-	folder  string           // its data
+	folder  string // its data
 	process *exec.Cmd
 	drained chan struct{} // closed once it says nothing more
 }
@@ -51,6 +49,28 @@ const installChromium = `These tests look at the pages with Chromium and are nev
 	apt-get install -y --no-install-recommends chromium-headless-shell
 
 or set BELFRY_CHROMIUM to a program that takes its flags.`
+
+// dial speaks to the browser, and starts it if need be.
+func dial(ctx context.Context, t *testing.T) *websocket.Conn {
+	t.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if !shared.allowed {
+		t.Fatal("the tests of this package must run by browser.Main, in TestMain")
+	}
+	if shared.address == "" {
+		if err := shared.start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn, _, err := websocket.Dial(ctx, shared.address, nil)
+	if err != nil {
+		shared.stop() // the next test begins with another
+		t.Fatal(err)
+	}
+	conn.SetReadLimit(-1)
+	return conn
+}
 
 // findChromium prefers the headless shell: the engine alone. A whole browser
 // shows the same pages, and draws an unseen window around each of
@@ -78,8 +98,8 @@ func (c *chromium) start() error {
 	if c.folder, err = os.MkdirTemp("", "belfry-browser-"); err != nil {
 		return err
 	}
-	args := []string{"--headless=new", "--disable-gpu", "--in-process-gpu", "--no-first-run", "--disable-extensions", "--disable-background-networking",
-		"--disable-component-update", "--hide-scrollbars", "--process-per-site", // see room
+	args := []string{"--headless=new", "--disable-gpu", "--no-first-run", "--disable-extensions", "--disable-background-networking",
+		"--disable-component-update", "--hide-scrollbars",
 		// A page of a test lives for seconds: threads that compile its scripts better, and a process kept ready for the next page, took a
 		// sixth of the CPU time of these tests.
 		"--js-flags=--single-threaded", "--disable-features=SpareRendererForSitePerProcess",
@@ -109,9 +129,6 @@ func (c *chromium) start() error {
 		for lines.Scan() {
 		}
 	}()
-	c.empty = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte("<!doctype html><title>empty</title>"))
-	}))
 	if c.address == "" {
 		c.stop()
 		return fmt.Errorf("the browser ended:\n%s", said)
@@ -121,15 +138,10 @@ func (c *chromium) start() error {
 
 // stop ends the browser and removes its folder.
 func (c *chromium) stop() {
-	for _, r := range c.free {
-		r.close()
-	}
-	c.free = nil
 	_ = c.process.Process.Kill()
 	<-c.drained
 	_ = c.process.Wait()
 	_ = os.RemoveAll(c.folder)
-	c.empty.Close()
 	c.address = ""
 }
 
