@@ -1,6 +1,7 @@
 package reach
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -31,7 +32,7 @@ func TestKeptConnectionsAreRenewed(t *testing.T) {
 			t.Fatal(err)
 		}
 		from, err := io.ReadAll(resp.Body)
-		if err = resp.Body.Close(); err != nil {
+		if err = errors.Join(err, resp.Body.Close()); err != nil {
 			t.Fatal(err)
 		}
 		return string(from)
