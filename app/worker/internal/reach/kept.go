@@ -17,13 +17,22 @@ type keptTransport struct {
 	since time.Time
 }
 
-// renew closes connections that may be too old. One that is in use just then may stay for another hour.
+// renew returns the transport, or a new one in its place if its connections may be too old. The old one closes those that
+// are in use just then when they are given back.
 func (k *keptTransport) renew(now time.Time) *http.Transport {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if now.Sub(k.since) >= keptFor {
-		k.CloseIdleConnections()
-		k.since = now
+		old := k.Transport
+		k.Transport, k.since = old.Clone(), now
+		old.CloseIdleConnections()
 	}
 	return k.Transport
+}
+
+// end closes the connections that no request uses.
+func (k *keptTransport) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.CloseIdleConnections()
 }

@@ -67,7 +67,7 @@ func New(o Options) *Net {
 		o.Guard.ConnectTimeout = monitor.MaxCheckTimeout.D()
 	}
 	n.dialer = guard.NewDialer(o.Guard)
-	n.transports.Evicted = func(k *keptTransport) { k.CloseIdleConnections() }
+	n.transports.Evicted = (*keptTransport).end
 	n.hosts.limit = o.PerHost
 	n.shakes = make(semaphore, 4*runtime.GOMAXPROCS(0))
 	return n
