@@ -19,7 +19,6 @@ type attempt struct {
 	run        Run
 	group      *attemptGroup
 	consumer   *consumer
-	arrived    time.Time
 	log        delivery.Log
 	settled    atomic.Bool
 	leftBehind atomic.Bool // it was left behind, with its goroutine
@@ -34,7 +33,7 @@ type attempt struct {
 
 // begin fills the attempt from a leased job. The attempt owns the job from then on.
 func (a *attempt) begin(c *consumer, of *attemptGroup, j *job.LeasedJob, arrived time.Time) {
-	a.consumer, a.group, a.arrived = c, of, arrived
+	a.consumer, a.group, a.run.Arrived = c, of, arrived
 	t := j.Task
 	if t == nil { // from a server outside Belfry
 		t = new(task.Task)
@@ -95,7 +94,9 @@ func (a *attempt) execute(s *slot, done func(a *attempt, f job.Finish, now time.
 		done(a, a.run.Failed("this worker cannot run jobs of kind %q", a.run.Job.Kind), time.Now(), true)
 		return true
 	}
-	a.writeSpool(func(s *Spool) error { return s.Begin(a.consumer.session.info.ID, a.run.Ref(), time.Since(a.arrived)) })
+	a.writeSpool(func(s *Spool) error {
+		return s.Begin(a.consumer.session.info.ID, a.run.Ref(), time.Since(a.run.Arrived))
+	})
 	begun := time.Now()
 	a.setSlot(s)
 	return s.execute(ex, &a.run, begun, w.stopTimeout(&a.run), func(f job.Finish, cause error, now time.Time, left bool) {
@@ -113,7 +114,7 @@ func (a *attempt) execute(s *slot, done func(a *attempt, f job.Finish, now time.
 			w.unwell.Record(a.run.Job.Kind, false, f.Error)
 		default:
 			w.unwell.Record(a.run.Job.Kind, true, "")
-			f.StartedIn = core.Duration(begun.Sub(a.arrived))
+			f.StartedIn = core.Duration(begun.Sub(a.run.Arrived))
 		}
 		w.options.Observer.Ended(a.consumer.queue, a.run.Job.Kind, f.Outcome, now.Sub(begun))
 		a.leftBehind.Store(left)

@@ -151,7 +151,7 @@ func (c *consumer) reserveOver() <-chan time.Time {
 	if len(c.reserve) == 0 {
 		return nil
 	}
-	return time.After(time.Until(c.reserve[0].arrived.Add(reserveFor)))
+	return time.After(time.Until(c.reserve[0].run.Arrived.Add(reserveFor)))
 }
 
 // start gives attempts of the reserve to free slots, and reports whether there were any.
@@ -183,7 +183,7 @@ func (c *consumer) takeAttempt(loop bool) (a *attempt, waiting bool, unfit []*at
 	}()
 	for len(c.reserve) > 0 {
 		first, now := c.reserve[0], time.Now()
-		fit := first.stopCause() == nil && now.Sub(first.arrived) < reserveFor && !c.session.worker.unwell.IsPaused(first.run.Job.Kind)
+		fit := first.stopCause() == nil && now.Sub(first.run.Arrived) < reserveFor && !c.session.worker.unwell.IsPaused(first.run.Job.Kind)
 		if fit && c.running >= c.slots {
 			return nil, false, unfit
 		}

@@ -58,8 +58,9 @@ type Run struct {
 	Artifact *task.SignedRequest
 	Secrets  map[string]string
 
-	lost  <-chan struct{}
-	until *lease.Lease // of the worker's session
+	Arrived time.Time // when its claim came
+	lost    <-chan struct{}
+	until   *lease.Lease // of the worker's session
 
 	overtime func(time.Duration) (context.Context, context.CancelFunc) // nil: the attempt has no timeout
 
@@ -89,6 +90,15 @@ func (noLog) Flush(time.Duration) bool { return false }
 
 // Ref returns the reference of the attempt: job and lease number.
 func (r *Run) Ref() job.Ref { return job.Ref{JobID: r.Job.ID, Lease: r.Lease} }
+
+// Now returns the time by the server's clock, as the worker can tell it: that of the claim, and the time since it came.
+// The clock of the worker's machine may be wrong.
+func (r *Run) Now() time.Time {
+	if r.Arrived.IsZero() || r.Job.ClaimedAt.IsZero() { // it was not claimed, or not from Belfry
+		return time.Now()
+	}
+	return r.Job.ClaimedAt.Add(time.Since(r.Arrived))
+}
 
 // Input returns the input of the job, or that of the task if the job has none.
 func (r *Run) Input() json.RawMessage {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/belfry-run/belfry/app/worker/internal/reach"
 	"github.com/belfry-run/belfry/internal/guard"
+	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -98,6 +99,12 @@ func TestCertificates(t *testing.T) {
 			}
 		}
 		want(t, m, outcome, code)
+		if code == "" { // and is long out of its time by the clock of the server
+			r := run(t, task.PageCheck{URL: s.URL}, job.TriggerCheck)
+			r.Job.ClaimedAt, r.Arrived = time.Now().AddDate(1, 0, 0), time.Now()
+			f := e.Execute(t.Context(), r)
+			want(t, *f.Check, task.CheckFail, task.CodeTLSExpired)
+		}
 	}
 }
 

@@ -63,6 +63,7 @@ func (e *Executor) Close() { e.net.Close() }
 // is its check result. Another job succeeds if the page could be read, and
 // returns its text.
 func (e *Executor) Execute(ctx context.Context, r *worker.Run) job.Finish {
+	e.net.Follow(r.Now())
 	if r.Task.Page == nil {
 		return r.Refused("task %q has no page", r.Task.Name)
 	}

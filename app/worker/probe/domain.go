@@ -39,7 +39,7 @@ func (l *check) domain(ctx context.Context) *reach.Fault {
 		return f
 	}
 	l.Facts.DomainEnd, l.Answered = end, true
-	return judgeRegistration(c, end, time.Now())
+	return judgeRegistration(c, end, l.Now())
 }
 
 // registered returns the expiry of a registration. RDAP gets half of the time if WHOIS may be asked after it.

@@ -74,7 +74,7 @@ func (w *grpcDialer) client() (*grpc.ClientConn, *reach.Fault) {
 			return nil, reach.Misconfigured("grpc.ca", err)
 		}
 		w.config = &tls.Config{
-			MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}, RootCAs: roots,
+			MinVersion: tls.VersionTLS12, Time: e.net.Now, NextProtos: []string{"h2"}, RootCAs: roots,
 			ServerName: cmp.Or(g.ServerName, hostOf(g.Address)), InsecureSkipVerify: g.SkipVerify, //nolint:gosec // a setting of the task, off by default
 		}
 		creds = w

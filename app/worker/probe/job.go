@@ -21,6 +21,7 @@ import (
 // Execute checks the target of the attempt's task. A monitor's check succeeds
 // with any result; another job fails if the result is not good.
 func (e *Executor) Execute(ctx context.Context, r *worker.Run) job.Finish {
+	e.net.Follow(r.Now())
 	switch {
 	case r.Job.Trigger == job.TriggerCheck:
 		return e.check(ctx, r)

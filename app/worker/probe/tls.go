@@ -83,7 +83,7 @@ func (c *check) startFault(ctx context.Context, x *reach.Exchange, err error) *r
 // judgeChain returns the fault of the presented chain: first an expired
 // certificate, then a wrong name, then an unknown authority.
 func (c *check) judgeChain(seen tls.ConnectionState, name string, roots *x509.CertPool) *reach.Fault {
-	now := time.Now()
+	now := c.Now()
 	leaf := seen.PeerCertificates[0]
 	chain, verifyErr := verified(seen.PeerCertificates, roots, now)
 	seen.VerifiedChains = chain

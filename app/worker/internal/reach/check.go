@@ -90,7 +90,7 @@ func (c *Check) StopStarvationWatch() {
 // hold.
 func (c *Check) Judge() *Fault {
 	c.measure()
-	came := condition.All(c.Task, &c.Facts, time.Now(), c.Secrets.Hide)
+	came := condition.All(c.Task, &c.Facts, c.Now(), c.Secrets.Hide)
 	c.Result.Conditions = came.Results
 	if came.Outcome == task.CheckOK {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"crypto/x509"
 	"net"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/belfry-run/belfry/app/worker/internal/cache"
 	"github.com/belfry-run/belfry/internal/guard"
@@ -47,6 +48,7 @@ type Net struct {
 	transports cache.Map[Route, *keptTransport]
 	trusts     cache.Map[string, *trust]
 	hosts      hostLimiter
+	server     atomic.Pointer[clock]
 	shakes     semaphore
 	pulse      starvation
 }

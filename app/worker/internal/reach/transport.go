@@ -47,8 +47,8 @@ func (n *Net) newTransport(r Route) (*http.Transport, error) {
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		return n.dialExchange(ctx, network, address, r)
 	}
-	t.TLSHandshakeTimeout = 0                                                                                                 // the deadline of the request also limits the handshake
-	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: r.ServerName, InsecureSkipVerify: r.SkipVerify} //nolint:gosec // a setting of the task, off by default
+	t.TLSHandshakeTimeout = 0                                                                                                              // the deadline of the request also limits the handshake
+	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, Time: n.Now, ServerName: r.ServerName, InsecureSkipVerify: r.SkipVerify} //nolint:gosec // a setting of the task, off by default
 	if r.HTTP1 {
 		t.TLSClientConfig.NextProtos = []string{"http/1.1"}
 	}
