@@ -215,7 +215,7 @@ func (a *App) startEngine(context.Context) error {
 		a.loop("zones", a.followZones) // an engine does this itself
 		return nil
 	}
-	sender, err := NewTeller(a.opt.Config, a.opt.Version)
+	sender, err := NewTeller(a.opt.Config, a.opt.Version, a.clock.Now)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"maps"
+	"time"
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/app/config"
@@ -108,20 +109,19 @@ type Teller struct {
 	*notify.Sender
 }
 
-// NewTeller returns a Teller that sends from this machine.
-func NewTeller(c config.Config, version string) (Teller, error) {
+// NewTeller returns a Teller that sends from this machine. now may be nil.
+func NewTeller(c config.Config, version string, now func() time.Time) (Teller, error) {
 	allow, err := c.Addresses()
 	if err != nil {
 		return Teller{}, err
 	}
-	return Teller{notify.New(notify.Options{Guard: guard.Options{Allow: allow}, AllowCommands: c.AllowCommands, Version: version})}, nil
+	return Teller{notify.New(notify.Options{Guard: guard.Options{Allow: allow}, AllowCommands: c.AllowCommands, Version: version, Now: now})}, nil
 }
 
 // Send sends a message through a channel.
 func (t Teller) Send(ctx context.Context, c alert.Channel, m alert.Message) view.DeliveryResult {
-	err := t.Sender.Send(ctx, c, m)
-	if err == nil {
-		return view.DeliveryResult{}
+	if err := t.Sender.Send(ctx, c, m); err != nil {
+		return view.DeliveryResult{Error: err.Error(), Permanent: notify.Permanent(err), Gone: notify.Gone(err), RetryAfter: core.Duration(notify.RetryAfter(err))}
 	}
-	return view.DeliveryResult{Error: err.Error(), Permanent: notify.Permanent(err), Gone: notify.Gone(err), RetryAfter: core.Duration(notify.RetryAfter(err))}
+	return view.DeliveryResult{}
 }

@@ -29,7 +29,7 @@ func (s *Sender) mail(from *mail.Address, to []*mail.Address, m alert.Message) (
 	msg.ToMailAddress(to...)
 	c := newCard(m, mailItems)
 	msg.Subject(clip(c.title, mailSubject))
-	msg.SetDate()
+	msg.SetDateWithValue(s.options.Now())
 	domain := from.Address[strings.LastIndexByte(from.Address, '@')+1:]
 	if m.Key != "" {
 		msg.SetMessageIDWithValue(idOf("message", m.Namespace, m.Channel, m.Key) + "@" + domain)

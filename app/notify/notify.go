@@ -54,6 +54,9 @@ type Options struct {
 	Version string
 	// Logger logs each try, at level debug. Default: none.
 	Logger *slog.Logger
+	// Now tells the time of signatures and mails, by which certificates of receivers are judged too. Receivers refuse what was
+	// signed long ago. Default: time.Now.
+	Now func() time.Time
 }
 
 // DefaultTimeout limits a try whose context has no deadline. Commands have a
@@ -89,8 +92,12 @@ func newSender(o Options) *Sender {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	s := &Sender{options: o, agent: "Belfry/" + o.Version, log: o.Logger, dialer: guard.NewDialer(o.Guard),
-		transport: guard.Transport(o.Guard), tls: &tls.Config{MinVersion: tls.VersionTLS12}, bodyTime: bodyTime}
+		transport: guard.Transport(o.Guard), tls: &tls.Config{MinVersion: tls.VersionTLS12, Time: o.Now}, bodyTime: bodyTime}
+	s.transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, Time: o.Now}
 	s.client = &http.Client{
 		Transport:     exchange.Transport{RoundTripper: s.transport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -55,7 +55,7 @@ func (s *Sender) webhook(ctx context.Context, c alert.Channel, m alert.Message) 
 	header.Set("Idempotency-Key", headerValue(m.Key))
 	header.Del(HeaderSignature)
 	if w.Secret != "" {
-		header.Set(HeaderSignature, sign(string(w.Secret), body, time.Now()))
+		header.Set(HeaderSignature, sign(string(w.Secret), body, s.options.Now()))
 	}
 	a, err := s.post(ctx, string(w.URL), header, body)
 	if err == nil && m.Challenge != "" && !a.meets(m.Challenge) {

@@ -77,7 +77,7 @@ func (t sending) here(ctx context.Context, c *cli.CLI, s *cli.Conn, ns, name str
 	if err != nil {
 		return out, err
 	}
-	teller, err := app.NewTeller(c.Loaded.Config, c.Version)
+	teller, err := app.NewTeller(c.Loaded.Config, c.Version, nil)
 	if err != nil {
 		return out, err
 	}
