@@ -22,7 +22,7 @@ func (a *App) provider() (*signin.Provider, error) {
 	}
 	o := signin.Options{
 		Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, Scopes: c.OIDCScopes, NameClaim: c.OIDCNameClaim, GroupsClaim: c.OIDCGroupsClaim,
-		Admission: admission, Logger: a.log,
+		Admission: admission, Logger: a.log, Now: a.clock.Now,
 	}
 	if c.OIDCSecretFile != "" {
 		// The file is read at each use, so that it can change while the node runs. The

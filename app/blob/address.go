@@ -25,7 +25,7 @@ type Options struct {
 	// KeepFree is how many bytes a folder leaves free on its disk, which it may
 	// share with the database. Default: 128 MiB. Negative: none.
 	KeepFree int64
-	// Now is the clock of the links of a folder. Nodes that share a folder need one clock, such as that of their database.
+	// Now is the clock of links. Nodes that share a folder need one clock, such as that of their database.
 	// Default: that of this machine.
 	Now func() time.Time
 	// Logger logs errors of a folder's handler. Default: none.

@@ -78,7 +78,7 @@ func OpenBucket(ctx context.Context, place Place, o Options) (*Bucket, error) {
 	})
 	return &Bucket{
 		place: place, options: o, client: client,
-		inner: s3.NewPresignClient(client), public: s3.NewPresignClient(outside), outside: outside, sender: signed.Client(carrier), within: askWithin,
+		inner: linker(client, o.Now), public: linker(outside, o.Now), outside: outside, sender: signed.Client(carrier), within: askWithin,
 	}, nil
 }
 

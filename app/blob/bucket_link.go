@@ -14,6 +14,23 @@ import (
 	"github.com/belfry-run/belfry/task"
 )
 
+// linker signs links that are valid from now on, by the clock of the options: with one that is behind, the SDK would sign links
+// that have ended.
+func linker(c *s3.Client, now func() time.Time) *s3.PresignClient {
+	return s3.NewPresignClient(c, func(o *s3.PresignOptions) {
+		o.Presigner = presigner{v4.NewSigner(func(s *v4.SignerOptions) { s.DisableURIPathEscaping = true }), now} // as S3 wants it
+	})
+}
+
+type presigner struct {
+	*v4.Signer
+	now func() time.Time
+}
+
+func (p presigner) PresignHTTP(ctx context.Context, by aws.Credentials, r *http.Request, payload, service, region string, _ time.Time, options ...func(*v4.SignerOptions)) (string, http.Header, error) {
+	return p.Signer.PresignHTTP(ctx, by, r, payload, service, region, p.now(), options...)
+}
+
 // SignPut returns a link for these bytes. Length, checksum and If-None-Match are
 // signed headers: a request without them, or with other values, is refused.
 // Older versions of the SDK moved the checksum to the query, where AWS accepts
@@ -26,7 +43,7 @@ func (b *Bucket) SignPut(ctx context.Context, up Upload, expires time.Duration) 
 }
 
 func (b *Bucket) signPut(ctx context.Context, by *s3.PresignClient, up Upload, expires time.Duration) (SignedRequest, error) {
-	until := time.Now().Add(expires)
+	until := b.options.Now().Add(expires)
 	signed, err := by.PresignPutObject(ctx, &s3.PutObjectInput{
 		Bucket: &b.place.Bucket, Key: b.key(up.Digest), ContentLength: &up.Size,
 		ChecksumSHA256: aws.String(checksum(up.Digest)), IfNoneMatch: aws.String("*"),
@@ -45,7 +62,7 @@ func (b *Bucket) SignGet(ctx context.Context, digest string, expires time.Durati
 	if err := cmp.Or(task.CheckDigest(digest), checkExpires(expires)); err != nil {
 		return SignedRequest{}, err
 	}
-	until := time.Now().Add(expires)
+	until := b.options.Now().Add(expires)
 	signed, err := b.public.PresignGetObject(ctx, &s3.GetObjectInput{
 		Bucket: &b.place.Bucket, Key: b.key(digest),
 	}, s3.WithPresignExpires(expires))

@@ -193,3 +193,23 @@ func TestBucketThatNeverAnswers(t *testing.T) {
 	}
 	service.Closed(t, "bucket")
 }
+
+// A node whose own clock is wrong signs links that are valid now.
+func TestBucketLinksAreOfTheClockOfTheOptions(t *testing.T) {
+	credentials(t, accessKey, secretKey)
+	now := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
+	st, err := blob.Open(t.Context(), "s3://artifacts?region=eu-central-1", blob.Options{Now: func() time.Time { return now }})
+	must(t, err)
+	t.Cleanup(func() { must(t, st.Close()) })
+	put, err := st.SignPut(t.Context(), announce(program), time.Hour)
+	must(t, err)
+	get, err := st.SignGet(t.Context(), announce(program).Digest, time.Hour)
+	must(t, err)
+	for _, q := range []blob.SignedRequest{put, get} {
+		u, err := url.Parse(q.URL)
+		must(t, err)
+		if at, lasts := u.Query().Get("X-Amz-Date"), u.Query().Get("X-Amz-Expires"); at != "20310203T040506Z" || lasts != "3600" || !q.Expires.Equal(now.Add(time.Hour)) {
+			t.Errorf("%s: signed at %s for %s s, until %s", q.Method, at, lasts, q.Expires)
+		}
+	}
+}
