@@ -290,13 +290,13 @@ func (c *Change) TakeJudgement(row *MonitorRow, j monitor.Judgement, o *monitor.
 	if j.AgainAt.IsZero() || row.scheduleID == 0 {
 		return nil
 	}
-	// A check that already waits serves as the additional check. A running check does not: it may have looked before this one,
-	// and then proves nothing.
+	// A check that already waits serves as the additional check, unless it comes later: the first one of a new monitor may. A
+	// running check does not: it may have looked before this one, and then proves nothing.
 	_, waits, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
 		select id
 		from belfry.jobs
-		where schedule_id = $1 and `+c.s.Unleased()+`
-		limit 1`, row.scheduleID)
+		where schedule_id = $1 and due_at <= $2 and `+c.s.Unleased()+`
+		limit 1`, row.scheduleID, base.Micros(j.AgainAt))
 	if err != nil || waits {
 		return err
 	}

@@ -100,6 +100,7 @@ func init() {
 	add("a heartbeat takes the token of another tool, which is for one monitor", caseAHeartbeatTakesTheTokenOfAnotherTool)
 	add("a check leaves a result and a verdict, and no finished job", caseACheckLeavesAResultAndAVerdict)
 	add("a target is down when failures are confirmed, from the first of them on, and up again likewise", caseATargetIsDownWhenFailuresAreConfirmed)
+	add("a first check that is still to come does not hold up a confirming one", caseAFirstCheckDoesNotHoldUpAConfirmingOne)
 	add("our own faults never make a target down", caseOurOwnFaultsNeverMakeATargetDown)
 	add("a check is settled once, and a stale one changes nothing", caseACheckIsSettledOnce)
 	add("a command's end is a check's outcome", caseACommandsEndIsAChecksOutcome)
@@ -191,6 +192,20 @@ func caseATargetIsDownWhenFailuresAreConfirmed(b *bench) {
 		}
 	}
 	want(b, "time down", down, ended.Sub(first))
+}
+
+func caseAFirstCheckDoesNotHoldUpAConfirmingOne(b *bench) {
+	w := b.checker()
+	b.monitor("site", func(m *monitor.Monitor) {
+		m.Every, m.Confirm.Retry = core.Duration(6*time.Hour), core.Duration(time.Second)
+	})
+	first := w.nextCheck("site")
+	want(b, "the first check comes within 30 s", first.Sub(b.clock.Now()) <= 30*time.Second, true)
+	must(b.st.CheckMonitor(b.ctx, "default", "site"))(b)
+	w.turn("site", failed)
+	want(b, "the confirming check", w.nextCheck("site"), b.clock.Now().Add(time.Second))
+	want(b, "status", w.turn("site", failed).Status, monitor.StatusDown)
+	want(b, "incidents", len(w.incidents("site")), 1)
 }
 
 func caseOurOwnFaultsNeverMakeATargetDown(b *bench) {
