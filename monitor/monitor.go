@@ -21,7 +21,7 @@ type Monitor struct {
 	Check     task.Task  `json:"check,omitzero" doc:"What is done each time: a task of any kind, without name and retries"`
 	Heartbeat *Heartbeat `json:"heartbeat,omitempty" doc:"Instead of check: wait to be called"`
 
-	Every    core.Duration   `json:"every,omitempty" doc:"Time between two checks; default: 1m; at least 1s"`
+	Every    core.Duration   `json:"every,omitempty" doc:"Time between two checks; default: 1m, or 1d for a domain; at least 1s"`
 	Rules    []schedule.Rule `json:"rules,omitempty" doc:"Instead of every: when it is checked, or when a heartbeat is to come"`
 	Zone     string          `json:"zone,omitempty" doc:"Of the rules; default: UTC"`
 	Within   []string        `json:"within,omitempty" doc:"It is checked only during these calendars"`
@@ -126,7 +126,7 @@ func (m Monitor) WithDefaults() Monitor {
 	m.Namespace = core.Or(m.Namespace, core.DefaultNamespace)
 	m.Zone = core.Or(m.Zone, "UTC")
 	if m.Every == 0 && len(m.Rules) == 0 {
-		m.Every = DefaultCheckEvery
+		m.Every = core.Or(m.Check.UsualEvery(), DefaultCheckEvery)
 	}
 	m.Rules = schedule.RuleDefaults(m.Rules)
 	if m.Heartbeat != nil {

@@ -3,6 +3,7 @@ package task
 import (
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/core/setting"
@@ -45,6 +46,18 @@ func (d Domain) validate() error {
 		p.Addf("warn_days", d.WarnDays, "or fail_days is outside 0 to 3650")
 	}
 	return p.Err("domain")
+}
+
+// DomainEvery is the interval of checks of a domain by default. Registries answer few requests of an address, and a refused one
+// counts as a failure.
+const DomainEvery = core.Duration(24 * time.Hour)
+
+// UsualEvery returns how often a target of this kind is checked by default. 0: as often as others.
+func (t Task) UsualEvery() core.Duration {
+	if t.Domain != nil {
+		return DomainEvery
+	}
+	return 0
 }
 
 var domainKind = KindInfo{

@@ -278,6 +278,18 @@ func TestEveryKindOfMonitorHasAForm(t *testing.T) {
 	}
 }
 
+func TestAFormBeginsWithTheIntervalOfItsKind(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	v := s.visitor(s.admin)
+	for kind, every := range map[string]string{"http": "1m", "domain": "1d", "heartbeat": "1h"} {
+		_, body := v.get("/monitors/-new?kind=" + kind)
+		if form := formAt(t, body, "/monitors/-new?kind="+kind); !slices.Contains(form, "every") || form[slices.Index(form, "every")+1] != every {
+			t.Errorf("%s: %q, want every %s", kind, form, every)
+		}
+	}
+}
+
 func TestCheckIsTriedBeforeItIsSaved(t *testing.T) {
 	t.Parallel()
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

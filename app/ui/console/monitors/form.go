@@ -61,7 +61,7 @@ func monitorGroups(kind task.Kind, isNew bool) []forms.InputGroup {
 		name = []forms.Input{{Path: "name", Label: "Name", Need: true, Hint: "Letters, digits, dots, dashes and underscores."}}
 	}
 	when := forms.InputGroup{Title: "When", Grid: true, Inputs: []forms.Input{
-		{Path: "every", Label: "Every", Kind: forms.AsDuration, Hint: "Such as 30s, 5 minutes or 1d. Default: 1m."},
+		{Path: "every", Label: "Every", Kind: forms.AsDuration, Hint: "Such as 30s, 5 minutes or 1d. Default: 1m, or 1d for a domain."},
 		{Path: "rules", Label: "Rules", Kind: forms.AsRules, Hint: "Instead of an interval: cron, one a line, such as 0 9 * * MON-FRI."},
 		{Path: "zone", Label: "Zone of the rules", Hint: "Such as Europe/Sofia. Default: UTC."},
 	}}
@@ -111,8 +111,11 @@ func newMonitor(p *page) error {
 		kind = task.KindHTTP
 	}
 	values := url.Values{"every": {"1m"}, "check.http.method": {"GET"}, "check.dns.type": {"A"}}
-	if kind == task.KindHeartbeat {
+	switch kind {
+	case task.KindHeartbeat:
 		values.Set("every", "1h")
+	case task.KindDomain:
+		values.Set("every", task.DomainEvery.String())
 	}
 	return p.Show("monitor-form", p.monitorForm(kind, "", values, nil))
 }

@@ -45,7 +45,7 @@ type monitorFlags struct {
 func (f *monitorFlags) add(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.file, "file", "f", "", "read the whole definition from a YAML or JSON file; - for standard input")
 	f.checkFlags.add(fs)
-	fs.StringVar(&f.every, "every", "", "time between two checks, or two calls of a heartbeat; default: 1m")
+	fs.StringVar(&f.every, "every", "", "time between two checks, or two calls of a heartbeat; default: 1m, or 1d with --domain")
 	fs.StringArrayVar(&f.cron, "cron", nil, "instead of --every: cron rule, such as '0 3 * * *'; may be repeated")
 	fs.StringVar(&f.zone, "zone", "", "time zone of --cron; default: UTC")
 	fs.StringArrayVar(&f.within, "only-within", nil, "check only during this calendar; may be repeated")
