@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -25,6 +26,7 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/expression"
+	"github.com/belfry-run/belfry/internal/nearest"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -105,12 +107,32 @@ func Vet(t task.Task) []core.FieldError {
 				message, _ := core.CleanText(err.Error(), maxShown)
 				shown, _ := core.CleanText(text, maxShown)
 				faults = append(faults, core.FieldError{
-					Field: fmt.Sprintf("%s[%d]", list.field, i), Value: shown, Message: message, Hint: hint(t.Kind),
+					Field: fmt.Sprintf("%s[%d]", list.field, i), Value: shown, Message: message, Hint: advice(err.Error(), t.Kind) + hint(t.Kind),
 				})
 			}
 		}
 	}
 	return faults
+}
+
+// advice returns what to write instead of a usual slip, or nothing.
+func advice(message string, kind task.Kind) string {
+	if name, found := strings.CutPrefix(message, "unknown name "); found {
+		name, _, _ = strings.Cut(name, " ")
+		if meant := nearest.Of(name, Names(kind)); meant != "" {
+			return "did you mean " + meant + "? "
+		}
+		return "a text is written in quotes: \"" + name + "\"; "
+	}
+	switch {
+	case strings.HasPrefix(message, `unexpected token Operator("=")`):
+		return "to compare, write ==; "
+	case strings.HasPrefix(message, "type func(") && strings.Contains(message, " has no field "):
+		return "it is called with the name, such as header(\"Content-Type\"); "
+	case strings.Contains(message, "mismatched types time.Duration and int"), strings.Contains(message, "mismatched types int and time.Duration"):
+		return "a length of time has a unit, such as 300ms; "
+	}
+	return ""
 }
 
 func hint(kind task.Kind) string {

@@ -231,6 +231,24 @@ func TestVetNamesTheField(t *testing.T) {
 	}
 }
 
+func TestVetSaysWhatToWriteInstead(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"status = 200":            "to compare, write ==; kind http has ",
+		"latency < 300":           "a length of time has a unit, such as 300ms; kind http has ",
+		"300 > latency":           "a length of time has a unit, such as 300ms; kind http has ",
+		"latncy < 300ms":          "did you mean latency? kind http has ",
+		"json.status == paused":   `a text is written in quotes: "paused"; kind http has `,
+		`header["Server"] == "x"`: `it is called with the name, such as header("Content-Type"); kind http has `,
+		"status <":                "kind http has ",
+	} {
+		faults := condition.Vet(task.Task{Kind: task.KindHTTP, Conditions: []string{text}})
+		if len(faults) != 1 || !strings.HasPrefix(faults[0].Hint, want) {
+			t.Errorf("%s: %+v", text, faults)
+		}
+	}
+}
+
 func TestProgramsAreKept(t *testing.T) {
 	t.Parallel()
 	a, err := condition.Get(task.KindHTTP, "status == 299")
