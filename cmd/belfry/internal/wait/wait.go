@@ -144,6 +144,9 @@ func For(ctx context.Context, c *cli.CLI, s *cli.Conn, jobs []job.Job, timeout T
 	for _, j := range jobs {
 		done, err := app.WaitJob(ctx, s, j.Namespace, j.ID)
 		if errors.Is(err, context.DeadlineExceeded) {
+			if done.ID == 0 { // the limit ended a read of the job
+				done = j
+			}
 			return late(done)
 		}
 		if err != nil {
