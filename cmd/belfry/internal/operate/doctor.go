@@ -3,6 +3,7 @@ package operate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -101,6 +102,10 @@ func examine(ctx context.Context, s *cli.Conn) []finding {
 		switch core.CodeOf(err) {
 		case core.Unauthorized, core.Forbidden:
 			return []finding{server, bad("token", "give a token that this server knows: --token or BELFRY_TOKEN", "%s", err)}
+		}
+		// An answer has no cause, unlike the lack of one.
+		if e := (*core.Error)(nil); !s.Direct && errors.As(err, &e) && e.Code == core.Unavailable && e.Err != nil {
+			return []finding{bad("server", e.Hint, "%s", e.Message)}
 		}
 		return []finding{server, bad("database", "see the server's log, and whether the database runs", "%s", err)}
 	}
