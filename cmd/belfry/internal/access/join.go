@@ -54,7 +54,7 @@ is used up or revoked: belfry token revoke ends it.`,
 				access.JoinToken
 				Secret string `json:"secret"`
 			}{made, secret}, func(w io.Writer) {
-				showSecret(c, w, secret, fmt.Sprintf("join token %s created, for %d machines until %s", made.Name, made.Uses, cli.Stamp(made.ExpiresAt)))
+				showSecret(c, w, secret, fmt.Sprintf("join token %s created, for %s until %s", made.Name, core.Plural(made.Uses, "machine"), cli.Stamp(made.ExpiresAt)))
 			})
 		}),
 	}

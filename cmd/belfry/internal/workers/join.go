@@ -31,6 +31,13 @@ func joinedPath(l *config.Loaded) (string, error) {
 // machine got when it joined, or a new one in exchange for the join token.
 func workerToken(ctx context.Context, c *cli.CLI, l *config.Loaded, join string) (string, error) {
 	if l.Token != "" || l.Given("token_file") {
+		if join != "" { // the worker would have the rights of that token, and not those that the join token gives
+			key := "token_file"
+			if l.Token != "" {
+				key = "token"
+			}
+			return "", core.InvalidField("--join", "", "cannot stand beside "+key+", which comes from "+l.Source(key), "leave one of them out")
+		}
 		return c.ClientToken(l)
 	}
 	path, err := joinedPath(l)
