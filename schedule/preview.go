@@ -114,8 +114,9 @@ type Ahead struct {
 
 // Limits of looking ahead.
 const (
-	MaxAhead     = 31 * 24 * time.Hour
-	MaxAheadRows = 10_000
+	MaxAhead         = 31 * 24 * time.Hour
+	MaxAheadRows     = 10_000
+	DefaultAheadRows = 200
 )
 
 // WithDefaults returns a copy with the defaults of empty fields.
@@ -125,7 +126,7 @@ func (a Ahead) WithDefaults(now time.Time) Ahead {
 		a.From = now
 	}
 	a.Within = core.Or(a.Within, 24*time.Hour)
-	a.Limit = core.Or(a.Limit, 200)
+	a.Limit = core.Or(a.Limit, DefaultAheadRows)
 	return a
 }
 

@@ -1,6 +1,7 @@
 package schedules
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -289,6 +290,9 @@ func scheduleUpcoming(c *cli.CLI) *cobra.Command {
 					return
 				}
 				g.Write(w)
+				if len(list) == cmp.Or(f.limit, schedule.DefaultAheadRows) {
+					fmt.Fprintf(c.Stderr, "the first %d are shown; more with --limit, or less with --within\n", len(list))
+				}
 			})
 		}),
 	}
