@@ -188,14 +188,18 @@ func (c *CLI) usage(root *cobra.Command, args []string, err error) error {
 	if errors.As(err, &value) && errors.As(err, &number) {
 		return core.InvalidField("--"+value.GetFlag().Name, value.GetValue(), notOf(value.GetFlag().Value.Type(), number.Err), "")
 	}
-	cmd, _, findErr := root.Find(args)
+	cmd, rest, findErr := root.Find(args)
 	if findErr == nil && cmd.Name() == "help" {
-		cmd, _, findErr = root.Find(cmd.Flags().Args())
+		cmd, rest, findErr = root.Find(cmd.Flags().Args())
 	}
 	if findErr != nil || cmd == nil {
 		cmd = root
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
+	// Flags of a mistyped command are read as those of the noun before it.
+	if findErr == nil && strings.HasPrefix(text, "unknown ") && !strings.HasPrefix(text, "unknown command") && cmd.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		text = fmt.Sprintf("unknown command %q for %q", rest[0], cmd.CommandPath())
+	}
 	if strings.Contains(text, "arg(s)") || strings.HasPrefix(text, "unknown command") && !cmd.HasSubCommands() {
 		return wrongArguments(cmd)
 	}
@@ -233,6 +237,9 @@ func wrongArguments(cmd *cobra.Command) error {
 	given, wanted, hint := cmd.Flags().Args(), Arguments(cmd), "write: "+cmd.UseLine()
 	if len(given) < len(wanted) {
 		return core.InvalidField(strings.TrimSuffix(wanted[len(given)], "..."), "", "is missing", hint)
+	}
+	if rule := cmd.Flags().Lookup("cron"); rule != nil && rule.Changed {
+		hint = "put the rule in quotes, such as --cron '0 3 * * *'"
 	}
 	return core.InvalidField("argument", strings.Join(given[len(wanted):], " "), "is one too many", hint)
 }
