@@ -97,6 +97,9 @@ func (db *DB) unopened(err error) error {
 		hint = "check the address, and that the server runs there"
 	}
 	c := db.pool.Config().ConnConfig
+	if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) && pg.Code == "3D000" {
+		hint = "create it: create database " + pgx.Identifier{c.Database}.Sanitize() + "; or check the name in the address"
+	}
 	return coded(core.Unavailable, away.Err, fmt.Sprintf("database %q at %s: %s", c.Database, net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), away.Message), hint)
 }
 

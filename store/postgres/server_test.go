@@ -134,7 +134,7 @@ func TestBadServersAreRefusedWithTheWayOut(t *testing.T) {
 	_, err = postgres.Open(t.Context(), dsn, postgres.Options{Wakeups: "telepathy"})
 	wantCode(t, err, core.Invalid, "wakeups", "telepathy")
 	_, err = postgres.Open(t.Context(), strings.Replace(dsn, "?", "_nowhere?", 1), postgres.Options{})
-	wantCode(t, err, core.Unavailable)
+	wantCode(t, err, core.Unavailable, "create it: create database ")
 	_, err = postgres.Open(t.Context(), "postgres://u:secret@127.0.0.1:1/x?sslmode=disable", postgres.Options{})
 	wantCode(t, err, core.Unavailable, `"x" at 127.0.0.1:1`, "cannot be reached")
 }
