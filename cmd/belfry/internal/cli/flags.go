@@ -98,7 +98,11 @@ func JSONText(given bool, text string, to *json.RawMessage) error {
 		return nil
 	}
 	if !json.Valid([]byte(text)) {
-		return core.InvalidField("--input", text, "is not JSON", `such as '{"name": "World"}', or '"text"'`)
+		hint := `such as '{"name": "World"}', or '"text"'`
+		if file, is := strings.CutPrefix(text, "@"); is {
+			hint = `that of a file is given as --input "$(cat ` + file + `)"`
+		}
+		return core.InvalidField("--input", text, "is not JSON", hint)
 	}
 	*to = json.RawMessage(text)
 	return nil
