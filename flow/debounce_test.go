@@ -62,6 +62,9 @@ func TestTextsOfThrottlesAndDebounces(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+	if _, err := flow.ParseThrottle("--throttle", "key=input.a,window=30"); err == nil || !strings.Contains(err.Error(), `at "window=30": "30" has no unit, write "30s"`) {
+		t.Errorf("no unit: %v", err)
+	}
 	if d, err := flow.ParseDebounce("--debounce", " none "); d != nil || err != nil {
 		t.Errorf("none: %+v, %v", d, err)
 	}

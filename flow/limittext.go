@@ -8,12 +8,12 @@ import (
 )
 
 // ParseLimits parses limits such as key=input.customer,running=5,rate=100/1m,burst=10, one in each text; it skips empty
-// texts. A key cannot contain a comma. Errors name the field.
+// texts and none. A key cannot contain a comma. Errors name the field.
 func ParseLimits(field string, texts []string) ([]Limit, error) {
 	var limits []Limit
 	for _, text := range texts {
 		text = strings.TrimSpace(text)
-		if text == "" {
+		if text == "" || text == "none" {
 			continue
 		}
 		var l Limit
@@ -36,7 +36,7 @@ func ParseLimits(field string, texts []string) ([]Limit, error) {
 				found = false
 			}
 			if !found || err != nil {
-				return nil, core.InvalidField(field, text, "cannot be read at "+strconv.Quote(part), "write parts of name=, key=, running=, rate= and burst=, such as key=input.customer,running=5")
+				return nil, core.InvalidField(field, text, "cannot be read at "+strconv.Quote(part), "write parts of name=, key=, running=, rate= and burst=, such as key=input.customer,running=5, or none")
 			}
 		}
 		limits = append(limits, l)

@@ -29,6 +29,9 @@ func TestLimitsAreReadAsTheyAreWritten(t *testing.T) {
 			t.Errorf("%s: written and read again: %+v, %v", text, again, err)
 		}
 	}
+	if none, err := flow.ParseLimits("limits", []string{"none"}); len(none) != 0 || err != nil {
+		t.Errorf("none: %+v, %v", none, err)
+	}
 	for _, bad := range []string{"five", "running=x", "runs=5", "key=a,,running=1"} {
 		if _, err := flow.ParseLimits("limits", []string{bad}); core.CodeOf(err) != core.Invalid {
 			t.Errorf("%s: %v", bad, err)

@@ -15,8 +15,14 @@ func parseParts(field, text string, names map[string]func(value string) error, h
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, found := strings.Cut(part, "=")
 		set, known := names[strings.TrimSpace(name)]
-		if !found || !known || set(strings.TrimSpace(value)) != nil {
-			return false, core.InvalidField(field, text, "cannot be read at "+strconv.Quote(part), hint)
+		message := "cannot be read at " + strconv.Quote(part)
+		if found = found && known; found {
+			if err = set(strings.TrimSpace(value)); err != nil {
+				message += ": " + err.Error()
+			}
+		}
+		if !found || err != nil {
+			return false, core.InvalidField(field, text, message, hint)
 		}
 	}
 	return true, nil
