@@ -52,7 +52,7 @@ func (s *Store) Beat(ctx context.Context, key string, call monitor.Call) (out vi
 		}
 		out = view.Beaten{Monitor: row.Name, Status: row.State.Status()}
 		if res, is := beatResult(before, row.State, call, c.Now); is {
-			return c.writeResults([]resultRow{resultRowOf(row.ID, res)})
+			return c.writeCall(row.ID, res)
 		}
 		return nil
 	})
@@ -61,6 +61,26 @@ func (s *Store) Beat(ctx context.Context, key string, call monitor.Call) (out vi
 
 func noBeat() error {
 	return core.Errorf(core.NotFound, "no heartbeat has this key").WithHint("see: belfry monitor show NAME")
+}
+
+// writeCall writes the result of a call. Calls of one transition share its instant, and so may transitions of two nodes: a later
+// call then takes the next free one. The row of the monitor is locked, so no other call takes it meanwhile.
+func (c *Change) writeCall(id int64, res checked) error {
+	for {
+		row := resultRowOf(id, res)
+		n, err := c.insertResults([]resultRow{row})
+		if err != nil || n > 0 {
+			return err
+		}
+		last, _, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
+			select max(at)
+			from belfry.results
+			where hour = $1 and monitor_id = $2`, row.Hour, id)
+		if err != nil {
+			return err
+		}
+		res.At = base.Instant(last).Add(time.Microsecond)
+	}
 }
 
 // beatResult returns the result row of a call that reports an outcome or only logs a message.

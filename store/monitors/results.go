@@ -62,14 +62,19 @@ func (c *Change) writeResults(rows []resultRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
+	_, err := c.insertResults(rows)
+	return err
+}
+
+// insertResults is writeResults that returns how many rows were written.
+func (c *Change) insertResults(rows []resultRow) (int64, error) {
 	from, args := c.SQL.Table(1, "t", base.BatchOf(rows))
-	_, err := c.Tx.Exec(c.Ctx, `
+	return c.Tx.Exec(c.Ctx, `
 		insert into belfry.results (`+resultColumns+`)
 		select `+resultColumns+`
 		from `+from+`
 		where true
 		on conflict (hour, monitor_id, at) do nothing`, args...)
-	return err
 }
 
 func scanResult(rows base.Rows) (r view.MonitorResult, err error) {

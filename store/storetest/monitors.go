@@ -105,6 +105,7 @@ func init() {
 	add("a check is settled once, and a stale one changes nothing", caseACheckIsSettledOnce)
 	add("a command's end is a check's outcome", caseACommandsEndIsAChecksOutcome)
 	add("a paused monitor is not checked, its time does not count, and it goes on by itself", caseAPausedMonitorIsNotChecked)
+	add("each call of a heartbeat has a result, also those of one instant", caseEachCallOfAHeartbeatHasAResult)
 	add("a heartbeat that does not come is down, and one that was never called is new", caseAHeartbeatThatDoesNotComeIsDown)
 	add("the schedule and task of a monitor are changed only through it", caseTheScheduleOfAMonitorIsChangedThroughIt)
 	add("an edit of a monitor keeps its verdict and moves its checks", caseAnEditOfAMonitorKeepsItsVerdictAnd)
@@ -333,6 +334,27 @@ func caseAHeartbeatThatDoesNotComeIsDown(b *bench) {
 	wantCode(b, err, core.NotFound)
 	_, err = b.st.CheckMonitor(b.ctx, "default", "backup")
 	wantCode(b, err, core.Conflict, "heartbeat")
+}
+
+func caseEachCallOfAHeartbeatHasAResult(b *bench) {
+	w := b.checker()
+	v := b.monitor("backup", func(m *monitor.Monitor) {
+		m.Check, m.Heartbeat, m.Every = task.Task{}, &monitor.Heartbeat{}, core.Duration(time.Hour)
+	})
+	key := strings.TrimPrefix(v.Beat, "/beat/")
+	one := 1
+	calls := []monitor.Call{
+		{Kind: monitor.CallSuccess}, {Kind: monitor.CallFail, ExitCode: &one}, {Kind: monitor.CallLog}, {Kind: monitor.CallLog}, {Kind: monitor.CallSuccess},
+	}
+	var said []string
+	for i, call := range calls {
+		call.Message = fmt.Sprint("call ", i)
+		must(b.st.Beat(b.ctx, key, call))(b)
+	}
+	for _, r := range w.results("backup") {
+		said = append(said, r.Message)
+	}
+	want(b, "results", strings.Join(said, "; "), "call 4; call 3; call 2; the call said that it ended with exit code 1: call 1; call 0")
 }
 
 func caseTheScheduleOfAMonitorIsChangedThroughIt(b *bench) {
