@@ -57,6 +57,8 @@ func TestLinksAreAnsweredByPrograms(t *testing.T) {
 		{signal, "POST", "", form, asJSON, `{"amount":5}`, 200, `"taken":true`, &workflow.Signal{Name: "payment", Input: json.RawMessage(`{"amount":5}`)}},
 		{signal, "POST", "", asJSON, "", `{"amount":`, 422, "not JSON", nil},
 		{signal, "POST", "", asJSON, "", `"` + strings.Repeat("x", workflow.MaxSignal) + `"`, 413, "limit", nil},
+		{signal, "POST", "", asJSON, "", `1` + strings.Repeat(" ", workflow.MaxSignal) + `, 2`, 413, "limit", nil},
+		{approval, "POST", "", asJSON, "", `{"reject":false}` + strings.Repeat(" ", workflow.MaxSignal) + `{"reject":true}`, 413, "limit", nil},
 		{signal, "PUT", "", asJSON, "", `1`, 405, "", nil},
 	} {
 		linked = c.linked

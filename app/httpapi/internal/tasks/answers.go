@@ -69,13 +69,13 @@ func (s *server) takeAnswer(ctx context.Context, key string, r *http.Request) (w
 	if err != nil {
 		return workflow.Sent{}, core.Errorf(core.Invalid, "the body was not sent to its end")
 	}
+	if len(said) > workflow.MaxSignal { // the rest is not known, and may say something else
+		return workflow.Sent{}, core.Errorf(core.TooLarge, "the body is over the limit of %d bytes", workflow.MaxSignal)
+	}
 	sig := workflow.Signal{Name: linked.Name, ID: r.URL.Query().Get("id")}
 	said = bytes.TrimSpace(said)
 	switch {
 	case len(said) > 0 && !json.Valid(said):
-		if len(said) > workflow.MaxSignal {
-			return workflow.Sent{}, core.Errorf(core.TooLarge, "the body is over the limit of %d bytes", workflow.MaxSignal)
-		}
 		return workflow.Sent{}, core.Errorf(core.Invalid, "the body is not JSON")
 	case linked.Approval == "":
 		if len(said) > 0 { // read as strictly as other bodies
