@@ -62,10 +62,7 @@ type listener struct {
 }
 
 func (l listener) listen(ctx context.Context, ns, name, after string) error {
-	wait := job.MaxClaimWait.D()
-	if l.once {
-		wait = 0
-	}
+	var wait time.Duration // the first call does not wait, so that its answer tells at once that the server is there
 	for connected := false; ; connected = true {
 		var p hook.Pulled
 		if err := l.again(ctx, connected, func() (err error) {
@@ -90,6 +87,9 @@ func (l listener) listen(ctx context.Context, ns, name, after string) error {
 		}
 		if after = p.Next; l.once && len(p.Events) == 0 {
 			return nil
+		}
+		if !l.once {
+			wait = job.MaxClaimWait.D()
 		}
 	}
 }

@@ -54,3 +54,31 @@ func TestListenAcknowledges(t *testing.T) {
 		}
 	}
 }
+
+// quiet is a server that has no events, and restarts while the second call waits. The third call ends the test.
+type quiet struct {
+	answers
+	waits []time.Duration
+}
+
+func (q *quiet) PullEvents(_ context.Context, _, _, _ string, wait time.Duration) (hook.Pulled, error) {
+	q.waits = append(q.waits, wait)
+	switch {
+	case wait == 0:
+		return hook.Pulled{Next: "1.0"}, nil
+	case len(q.waits) < 3:
+		return hook.Pulled{}, core.Errorf(core.Unavailable, "the server is restarting")
+	}
+	return hook.Pulled{}, core.Errorf(core.NotFound, "no such hook")
+}
+
+func TestListenOutlivesARestartBeforeTheFirstEvent(t *testing.T) {
+	t.Parallel()
+	var server quiet
+	var out, notes strings.Builder
+	l := listener{events: &server, out: &out, notes: &notes}
+	err := l.listen(t.Context(), "default", "all", "")
+	if core.CodeOf(err) != core.NotFound || !slices.Equal(server.waits, []time.Duration{0, 30 * time.Second, 30 * time.Second}) || !strings.Contains(notes.String(), "trying again") {
+		t.Errorf("%v after waits of %v; %s", err, server.waits, notes.String())
+	}
+}
