@@ -176,7 +176,7 @@ func caseAWaitingWatchIsWoken(b *bench) {
 	want(b, "events", <-got, 1)
 	for _, cursor := range []string{"!", "bm9uZQ", "WyJhIiwiYiIsImMiLCJkIl0"} {
 		_, _, err := b.st.Events(b.ctx, "default", cursor, 0)
-		wantCode(b, err, core.Invalid, "cursor")
+		wantCode(b, err, core.Invalid, "cursor", "leave it out to begin now")
 	}
 }
 

@@ -41,13 +41,13 @@ func (n seen) cursor() string {
 
 func decodeSeen(cursor string) (n seen, err error) {
 	parts, err := base.DecodeCursor(cursor, len(n.parts()))
-	if err != nil {
-		return n, err
-	}
 	for i, to := range n.parts() {
-		if *to, err = strconv.ParseInt(parts[i], 10, 64); err != nil {
-			return n, core.InvalidField("cursor", cursor, "is not a cursor of this list", "leave it out to begin now")
+		if err == nil {
+			*to, err = strconv.ParseInt(parts[i], 10, 64)
 		}
+	}
+	if err != nil { // an error of a list would say that it begins at the start without one
+		return n, core.InvalidField("cursor", cursor, "is not a cursor of events", "leave it out to begin now")
 	}
 	return n, nil
 }
