@@ -93,7 +93,7 @@ func (a *assessment) resetVerdict(at time.Time) {
 	s.Degraded, s.DegradedRun, s.Flapping, s.Stale, s.Slow, s.SlowRun = false, 0, false, false, false, 0
 	s.Recent, s.Turns, s.Notified, s.NotifiedIncident = Recent{}, Recent{}, nil, 0
 	s.GapAt, s.SeenUntil = time.Time{}, time.Time{}
-	s.StartedAt, s.RunID = time.Time{}, ""
+	s.DropRuns()
 }
 
 // DeleteMonitor returns the notifications of a monitor that is being deleted.

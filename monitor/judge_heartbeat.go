@@ -58,7 +58,7 @@ func (h heartbeat) applyStart(b Call) {
 		h.recordNodesGone()
 		s.ExpectAt = h.nextExpected()
 	}
-	s.StartedAt, s.RunID = h.now, b.RunID
+	s.StartRun(b.RunID, h.now)
 }
 
 func (h heartbeat) applyEnd(b Call) {
@@ -78,9 +78,11 @@ func (h heartbeat) applyEnd(b Call) {
 			o.Message, _ = core.CleanText(said+": "+b.Message, task.MaxCheckMessage)
 		}
 	}
-	if !s.StartedAt.IsZero() && (b.RunID == "" || s.RunID == "" || b.RunID == s.RunID) {
-		o.Latency = core.Duration(max(0, h.now.Sub(s.StartedAt)))
-		s.StartedAt, s.RunID = time.Time{}, ""
+	if began := s.EndRun(b.RunID); !began.IsZero() {
+		o.Latency = core.Duration(max(0, h.now.Sub(began)))
+	}
+	if s.Verdict == VerdictDown {
+		s.DropOverdueRuns(h.m.Heartbeat.MaxRuntime, h.now) // they were not awaited
 	}
 	h.recordNodesGone()
 	s.ExpectAt = h.nextExpected()
@@ -140,10 +142,8 @@ func (h heartbeat) deadline() (at time.Time, run bool) {
 	if !s.ExpectAt.IsZero() {
 		at = s.ExpectAt.Add(h.grace().D())
 	}
-	if limit := h.m.Heartbeat.MaxRuntime; limit > 0 && !s.StartedAt.IsZero() {
-		if end := s.StartedAt.Add(limit.D()); at.IsZero() || end.Before(at) {
-			return end, true
-		}
+	if end := s.RunUntil(h.m.Heartbeat.MaxRuntime); !end.IsZero() && (at.IsZero() || end.Before(at)) {
+		return end, true
 	}
 	return at, false
 }
@@ -171,8 +171,8 @@ func (h heartbeat) recordMissing(at time.Time, run bool) {
 	o := Observation{At: at, CheckResult: task.CheckResult{Outcome: task.CheckFail, Code: task.CodeMissed}}
 	if run {
 		o.Code = task.CodeTimeout
-		o.Message = fmt.Sprintf("started at %s and has not ended within %s", core.Stamp(s.StartedAt), h.m.Heartbeat.MaxRuntime)
-		s.StartedAt, s.RunID = time.Time{}, ""
+		o.Message = fmt.Sprintf("started at %s and has not ended within %s", core.Stamp(s.OldestRun()), h.m.Heartbeat.MaxRuntime)
+		s.DropOldestRun()
 	} else {
 		o.Message = fmt.Sprintf("was to call at %s and did not until %s", core.Stamp(s.ExpectAt), core.Stamp(at))
 		s.ExpectAt = h.expectedAfter(s.ExpectAt)
@@ -188,7 +188,7 @@ func (h heartbeat) recordMissing(at time.Time, run bool) {
 // calls were lost, and a run may have ended.
 func (h heartbeat) postponeLost() {
 	s, since := &h.s, core.Micro(h.env.ListeningSince)
-	at, run := h.deadline()
+	at, _ := h.deadline()
 	if at.IsZero() || !at.Before(since) {
 		return
 	}
@@ -196,8 +196,8 @@ func (h heartbeat) postponeLost() {
 	if s.ExpectAt.Before(since) && !s.ExpectAt.IsZero() {
 		s.ExpectAt = h.expectedAfter(since)
 	}
-	if run {
-		s.StartedAt, s.RunID = time.Time{}, ""
+	for at, run := h.deadline(); run && at.Before(since); at, run = h.deadline() {
+		s.DropOldestRun()
 	}
 }
 

@@ -37,6 +37,11 @@ func TestHeartbeats(t *testing.T) {
 		{"a run too long", run, "10:05 start; 10:35 lapse", "down since 10:35 | 10:00 unknown, 10:35 down | 10:35- | down 10:35"},
 		{"a run too long that ends well", run, "10:05 start; 10:35 lapse; 10:36 success", "up since 10:36 | 10:00 unknown, 10:35 down, 10:36 up | 10:35-10:36 recovered | down 10:35 up 10:36"},
 		{"another run's end does not end it", run, "10:05 start a; 10:10 success b; 10:35 lapse", "down since 10:35 | 10:00 unknown, 10:10 up, 10:35 down | 10:35- | down 10:35"},
+		{"a run that goes on behind a later one", run, "10:05 start a; 10:10 start b; 10:12 success b; 10:34:59 lapse", "up since 10:12 | 10:00 unknown, 10:12 up | |"},
+		{"a run too long behind a later one", run, "10:05 start a; 10:10 start b; 10:12 success b; 10:35 lapse", "down since 10:35 | 10:00 unknown, 10:12 up, 10:35 down | 10:35- | down 10:35"},
+		{"a run behind a later one that ends in time", run, "10:05 start a; 10:10 start b; 10:12 success b; 10:30 success a; 10:50 lapse", "up since 10:12 | 10:00 unknown, 10:12 up | |"},
+		{"runs too long while it is down are over at the next good call", run, "10:05 start a; 10:06 start b; 10:07 start c; 10:35 lapse; 10:50 start d; 10:52 success d; 11:30 lapse", "up since 10:52 | 10:00 unknown, 10:35 down, 10:52 up | 10:35-10:52 recovered | down 10:35 up 10:52"},
+		{"Belfry was away while two runs ended", run, "10:05 start a; 10:06 start b; 11:00 listen; 11:00 lapse; 12:02 lapse", "down since 11:07 | 10:00 unknown, 11:07 down | 11:07- | down 12:02"},
 		{"two missing to be down", twice, "10:05 success; 10:17 lapse; 10:27 lapse", "down since 10:17 | 10:00 unknown, 10:05 up, 10:17 down | 10:17- | down 10:27"},
 		{"two missing at once", twice, "10:05 success; 10:40 lapse", "down since 10:17 | 10:00 unknown, 10:05 up, 10:17 down | 10:17- | down 10:40"},
 		{"one missing, and there again", twice, "10:05 success; 10:17 lapse; 10:25 success; 10:35 success", "up since 10:05 | 10:00 unknown, 10:05 up | |"},
@@ -96,6 +101,14 @@ func TestARunIsTimed(t *testing.T) {
 	w.run("10:05 start a; 10:08 success a")
 	if w.s.LastLatency != core.Duration(3*time.Minute) || !w.s.StartedAt.IsZero() {
 		t.Errorf("took %s, started %s", w.s.LastLatency, in(w.s.StartedAt))
+	}
+	w.run("10:08 start a; 10:08:10 start b; 10:08:30 success a")
+	if w.s.LastLatency != core.Duration(30*time.Second) || w.s.RunID != "b" || len(w.s.Earlier) != 0 {
+		t.Errorf("the first of two took %s; %s goes on beside %v", w.s.LastLatency, w.s.RunID, w.s.Earlier)
+	}
+	w.run("10:08:40 success b")
+	if w.s.LastLatency != core.Duration(30*time.Second) || !w.s.StartedAt.IsZero() {
+		t.Errorf("the second took %s, started %s", w.s.LastLatency, in(w.s.StartedAt))
 	}
 	w.run("10:09 success; 10:09 fails")
 	if w.s.Verdict != VerdictDown || w.s.LastLatency != 0 {

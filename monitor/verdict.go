@@ -5,6 +5,7 @@ import (
 
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/monitor/internal/runs"
 	"github.com/belfry-run/belfry/task"
 )
 
@@ -90,9 +91,8 @@ type State struct {
 	WakeAt    time.Time `json:"wake_at,omitzero" doc:"When time alone will change something"`
 
 	// Of a heartbeat.
-	StartedAt time.Time `json:"started_at,omitzero" doc:"Of a run that said start and has not ended"`
-	RunID     string    `json:"run_id,omitempty" doc:"Of that run"`
-	ExpectAt  time.Time `json:"expect_at,omitzero" doc:"When the next call is to come; the grace comes on top"`
+	runs.Runs
+	ExpectAt time.Time `json:"expect_at,omitzero" doc:"When the next call is to come; the grace comes on top"`
 
 	// Of a page.
 	Baseline     string `json:"baseline,omitempty" doc:"Digest of the text that versions are compared with"`

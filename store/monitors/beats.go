@@ -46,12 +46,11 @@ func (s *Store) Beat(ctx context.Context, key string, call monitor.Call) (out vi
 		}
 		call.Message, _ = core.CleanText(call.Message, task.MaxCheckMessage)
 		call.RunID, _ = core.CleanText(call.RunID, 128)
-		before := row.State
 		if err := c.applyJudgement(&row, monitor.Beat(row.Monitor, row.State, call, env, c.Now), nil); err != nil {
 			return err
 		}
 		out = view.Beaten{Monitor: row.Name, Status: row.State.Status()}
-		if res, is := beatResult(before, row.State, call, c.Now); is {
+		if res, is := beatResult(row.State, call, c.Now); is {
 			return c.writeCall(row.ID, res)
 		}
 		return nil
@@ -84,7 +83,7 @@ func (c *Change) writeCall(id int64, res checked) error {
 }
 
 // beatResult returns the result row of a call that reports an outcome or only logs a message.
-func beatResult(before, after monitor.State, call monitor.Call, now time.Time) (checked, bool) {
+func beatResult(after monitor.State, call monitor.Call, now time.Time) (checked, bool) {
 	o := checked{Observation: monitor.Observation{At: now, CheckResult: task.CheckResult{Outcome: task.CheckOK, Message: call.Message}}}
 	switch {
 	case call.Kind == monitor.CallStart:
@@ -92,8 +91,8 @@ func beatResult(before, after monitor.State, call monitor.Call, now time.Time) (
 	case call.Kind == monitor.CallFail || call.ExitCode != nil && *call.ExitCode != 0:
 		o.Outcome, o.Code, o.Message = task.CheckFail, task.CodeReported, after.LastMessage
 	}
-	if !before.StartedAt.IsZero() && after.StartedAt.IsZero() {
-		o.Latency = core.Duration(now.Sub(before.StartedAt))
+	if call.Kind != monitor.CallLog && after.PausedAt.IsZero() { // the call was judged
+		o.Latency = after.LastLatency
 	}
 	return o, true
 }
