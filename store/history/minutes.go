@@ -40,7 +40,7 @@ func (c *Change) writeMinute(minute int64, rows []minuteRow) error {
 	return err
 }
 
-// JobMinutes returns the totals of each of the last minutes, oldest first.
+// JobMinutes returns the totals of each of the last minutes that are over, oldest first.
 func (s *Store) JobMinutes(ctx context.Context, q job.MinuteQuery) (all []job.MinuteTotals, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -53,7 +53,12 @@ func (s *Store) JobMinutes(ctx context.Context, q job.MinuteQuery) (all []job.Mi
 		q.Within = time.Hour
 	}
 	err = s.DB().Read(ctx, func(tx base.Tx) error {
-		all, err = s.MinutesIn(ctx, tx, base.NamespaceOr(q.Namespace), q.Queue, now.Add(-q.Within))
+		namespace := base.NamespaceOr(q.Namespace)
+		if all, err = s.MinutesIn(ctx, tx, namespace, q.Queue, now.Add(-q.Within)); err != nil {
+			return err
+		}
+		latest, err := s.LatestIn(ctx, tx, namespace, now)
+		all = append(all, latest.Over(q.Queue)...)
 		return err
 	})
 	return all, err

@@ -254,10 +254,28 @@ func caseMinutesSayWhatEnded(b *bench) {
 	}
 	b.clock.Move(time.Minute)
 	overview("before it is rolled up")
+	check("before it is rolled up")
+	rate := func(when string) {
+		b.Helper()
+		for _, ns := range []string{"default", core.AnyNamespace, "other"} {
+			got := 0
+			for _, q := range must(b.st.Overview(b.ctx, ns))(b).Queues {
+				got += int(q.Rate.OK + q.Rate.Failed)
+				if n := q.Rate.OK + q.Rate.Failed; n > 0 && (q.Queue != "default" || ns == "other" || q.Rate.Lag.D() != 4*time.Second) {
+					b.Fatalf("rate %s of queue %s in namespace %s: got %+v", when, q.Queue, ns, q.Rate)
+				}
+			}
+			want(b, "ended within five minutes "+when+", in namespace "+ns, got, map[bool]int{false: 4}[ns == "other"])
+		}
+	}
+	rate("before it is rolled up")
 	b.rollUp()
 	overview("fresh")
 	check("fresh")
-	b.clock.Move(5 * time.Minute)
+	rate("fresh")
+	b.clock.Move(4 * time.Minute)
+	rate("in the last of its minutes")
+	b.clock.Move(time.Minute)
 	b.rollUp()
 	b.rollUp()
 	check("final")

@@ -51,7 +51,7 @@ func (s *Store) overviewDay(ctx context.Context, tx base.Tx, namespace string, o
 // overviewLatest adds the jobs that ended since the last roll-up. Without them the figures would lag a minute behind the lists.
 func (s *Store) overviewLatest(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) error {
 	latest, err := s.history.LatestIn(ctx, tx, namespace, o.Now)
-	for _, m := range latest {
+	for _, m := range latest.Minutes("") {
 		o.Minutes = append(o.Minutes, m)
 		o.Failures += m.Failed
 		at := m.Minute.Truncate(view.DayStep * time.Minute)
@@ -59,6 +59,11 @@ func (s *Store) overviewLatest(ctx context.Context, tx base.Tx, namespace string
 			o.Day = append(o.Day, job.MinuteTotals{Minute: at})
 		}
 		o.Day[len(o.Day)-1].Add(m)
+	}
+	for i := range o.Queues {
+		for _, m := range latest.Over(o.Queues[i].Queue) {
+			o.Queues[i].Rate.Add(m)
+		}
 	}
 	return err
 }

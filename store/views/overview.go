@@ -30,7 +30,7 @@ const (
 )
 
 // Overview returns the present state of all areas in one answer. Each statement walks an index only as far as it shows, and
-// counts up to a cap. Rates come from roll-ups.
+// counts up to a cap. Rates come from roll-ups, and from the jobs that ended since.
 func (s *Store) Overview(ctx context.Context, namespace string) (o view.Overview, err error) {
 	h, err := s.Health(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Store) Overview(ctx context.Context, namespace string) (o view.Overview
 			return err
 		}
 		for _, part := range []func(context.Context, base.Tx, string, *view.Overview) error{
-			s.overviewRunning, s.overviewUsual, s.overviewFailed, s.overviewFailing, s.overviewDay, s.overviewLatest, s.overviewQueues, s.overviewNext, s.overviewLate,
+			s.overviewRunning, s.overviewUsual, s.overviewFailed, s.overviewFailing, s.overviewDay, s.overviewQueues, s.overviewLatest, s.overviewNext, s.overviewLate,
 			s.overviewAhead, s.overviewIncidents, s.overviewLost, s.overviewApprovals,
 		} {
 			if err := part(ctx, tx, namespace, &o); err != nil {

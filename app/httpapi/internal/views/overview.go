@@ -49,7 +49,7 @@ func (s *server) historyRoutes() {
 	api.Serve(s.API, api.Endpoint{
 		Id: "overview-minutes", Method: http.MethodGet, Path: "/v1/minutes", Scope: access.ScopeRead,
 		Summary: "Count the jobs that ended in each of the last minutes",
-		Doc:     "From a roll-up that a node with the role engine writes when a minute is over.",
+		Doc:     "The present minute is left out. In a minute in which more than 10,000 jobs end, some may be missing until a node with the role engine has rolled it up, within a minute of its end.",
 	}, func(ctx context.Context, c *api.Call, in *rating) (out minuteList, err error) {
 		q := job.MinuteQuery{Queue: in.Queue}
 		if q.Namespace, err = api.InNamespace(c.Token, "namespace", in.Namespace); err != nil {
