@@ -76,6 +76,48 @@ func caseAnOverviewListsFaults(b *bench) {
 	want(b, "overview of another namespace", len(o.Failing)+len(o.Day)+len(o.Late)+len(o.Lost)+len(o.Starts), 0)
 }
 
+// Whether a task has succeeded since its last failure is a matter of when its jobs ended, and not of when they were created.
+func caseAnOverviewListsRetriedFaults(b *bench) {
+	b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
+	b.task("u", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
+	s := b.session("t", "u")
+	end := func(o job.Outcome) {
+		b.Helper()
+		b.clock.Move(time.Second)
+		b.finish(s, b.claim(s, 1).Jobs[0], o)
+	}
+	run := func(name string, o job.Outcome) int64 {
+		b.Helper()
+		j := b.enqueue(job.NewJob{Task: name})
+		end(o)
+		return j.ID
+	}
+	failing := func() (text string) {
+		for _, f := range must(b.st.Overview(b.ctx, "default"))(b).Failing {
+			text += fmt.Sprint(f.Task, " ", f.Jobs, " since ", f.First.Sub(Epoch), ", last ", f.Last.Sub(Epoch), " job ", f.JobID, "; ")
+		}
+		return text
+	}
+	first := run("t", job.OutcomeError)
+	run("t", job.OutcomeOK)
+	want(b, "failed before a success", failing(), "")
+	b.retry(first)
+	end(job.OutcomeError)
+	want(b, "failed after a success of a newer job", failing(), fmt.Sprintf("t 1 since 3s, last 3s job %d; ", first))
+
+	other := run("u", job.OutcomeError)
+	second := run("t", job.OutcomeError)
+	b.retry(first)
+	end(job.OutcomeError)
+	want(b, "failed last", failing(), fmt.Sprintf("t 2 since 5s, last 6s job %d; u 1 since 4s, last 4s job %d; ", first, other))
+	b.retry(first)
+	end(job.OutcomeOK)
+	want(b, "succeeded after the failure of a newer job", failing(), fmt.Sprintf("u 1 since 4s, last 4s job %d; ", other))
+	b.retry(second)
+	end(job.OutcomeError)
+	want(b, "failed again", failing(), fmt.Sprintf("t 1 since 8s, last 8s job %d; u 1 since 4s, last 4s job %d; ", second, other))
+}
+
 // A run is listed while a step waits for an approval, and not while it waits for a signal.
 func caseAnOverviewListsApprovals(b *bench) {
 	f := newGraph(b, "w", task.Workflow{Steps: []task.Step{

@@ -46,6 +46,7 @@ func init() {
 	add("strips show the last of each schedule: jobs, skips and what is under way", caseStripsShowTheLastOfEachSchedule)
 	add("an overview shows what runs, failed, waits and comes", caseAnOverviewShowsWhatRuns)
 	add("an overview lists faults, and the figures of a day", caseAnOverviewListsFaults)
+	add("an overview lists tasks that failed after they last succeeded, also of jobs that were retried", caseAnOverviewListsRetriedFaults)
 	add("an overview lists runs that wait for an approval", caseAnOverviewListsApprovals)
 }
 

@@ -20,7 +20,7 @@ const (
 	usualRuns  = 20        // past runs of a task; their median is the usual duration
 	lostWithin = time.Hour // age of the worker losses shown
 	lateAfter  = 10 * time.Second
-	afterwards = 100 // jobs of a task that are read after its last failure
+	afterwards = 100 // newest jobs of a task that are read for a success after its last failure
 )
 
 // overviewDay sums ended jobs by half hours. It sums the same rows as the count of failures.
@@ -103,14 +103,19 @@ func (s *Store) overviewFailing(ctx context.Context, tx base.Tx, namespace strin
 		if f.Last.Before(g.First) {
 			g.First = f.Last
 		}
+		if f.Last.After(g.Last) { // it was retried, or ran longer than a newer one
+			g.JobID, g.Schedule, g.Last = f.JobID, f.Schedule, f.Last
+			g.Error, _ = core.CleanText(f.Error, 500)
+		}
 	}
+	slices.SortStableFunc(o.Failing, func(a, b view.Failing) int { return b.Last.Compare(a.Last) })
 	o.Failing = o.Failing[:min(len(o.Failing), 2*overviewRows)]
 	kept := []view.Failing{}
 	for _, f := range o.Failing {
 		good, _, err := base.First(ctx, tx, base.ScanInt, `
 			select count(*)
-			from (select state, namespace from belfry.jobs_done where task = $1 and id > $2 order by id limit `+strconv.Itoa(afterwards)+`) as since
-			where state = 'succeeded' and namespace = $3`, f.Task, f.JobID, f.Namespace)
+			from (select state, namespace, finished_at from belfry.jobs_done where task = $1 order by id desc limit `+strconv.Itoa(afterwards)+`) as newest
+			where state = 'succeeded' and namespace = $2 and finished_at > $3`, f.Task, f.Namespace, base.Micros(f.Last))
 		if err != nil {
 			return err
 		}
