@@ -1,9 +1,12 @@
 package httpapi
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -97,6 +100,36 @@ func TestHeartbeatMessagesAreCutAndNotRefused(t *testing.T) {
 		if n := len(b.last()[2].(monitor.Call).Message); n != monitors.MaxBeatBody {
 			t.Errorf("of %d bytes, %d were kept", size, n)
 		}
+	}
+}
+
+// A client that sends all of a large body before it reads the answer gets the answer. If the connection were reset instead, curl
+// --retry would make the call once more.
+func TestACallWithALargeBodyIsAnswered(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const size = 32 << 20
+	if _, err := fmt.Fprintf(conn, "POST /beat/%s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", beatKey, size); err != nil {
+		t.Fatal(err)
+	}
+	part := make([]byte, 1<<20)
+	for range size / len(part) {
+		if _, err := conn.Write(part); err != nil {
+			t.Fatalf("the body cannot be sent: %v", err)
+		}
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK || string(text) != "ok\n" {
+		t.Errorf("%d %q, %v", answer.StatusCode, text, err)
 	}
 }
 

@@ -127,14 +127,10 @@ func (a *API) Observed(h http.Handler) http.Handler {
 		if a.Options.HTTPS {
 			w.Header().Set("Strict-Transport-Security", "max-age=31536000")
 		}
-		var rest *sent
-		defer func() { rest.linger(control, r) }() // last, because it may take long
+		defer func() { body.linger(control, r) }() // last, because it may take long
 		defer a.measure(c, began)
 		defer func() { a.recovered(c, recover()) }()
 		h.ServeHTTP(c.w, r)
-		if c.w.status >= http.StatusBadRequest {
-			rest = body
-		}
 	})
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// How much of a body is taken that was refused, and for how long: it holds a place among the connections. Less than the least
+// How much of a body is taken that was not read, and for how long: it holds a place among the connections. Less than the least
 // is taken by net/http itself.
 const (
 	lingerLeast = 256 << 10
@@ -26,7 +26,7 @@ func (s *sent) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// linger reads the rest of the body of a refused request. Without it, a client that reads the answer only after it has sent
+// linger reads the rest of a body that was refused, or of which only the beginning counts. Without it, a client that reads the answer only after it has sent
 // the whole body would get a connection reset: net/http reads 256 KB more, and closes the connection half a second later.
 // A client that sent Expect waits for the answer, and sends no body after a refusal.
 func (s *sent) linger(w *http.ResponseController, r *http.Request) {

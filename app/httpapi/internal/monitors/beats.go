@@ -38,8 +38,6 @@ func (s *server) takeBeat(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), api.HandleTimeout)
 	defer cancel()
 	out, err := s.beatOf(ctx, r)
-	// Reads the rest of the body, so that the caller can finish sending and reads the answer.
-	_, _ = io.CopyN(io.Discard, r.Body, s.Options.MaxBody)
 	inJSON := strings.Contains(r.Header.Get("Accept"), "application/json")
 	switch {
 	case err != nil && inJSON:
