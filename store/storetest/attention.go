@@ -116,6 +116,24 @@ func caseAnOverviewListsRetriedFaults(b *bench) {
 	b.retry(second)
 	end(job.OutcomeError)
 	want(b, "failed again", failing(), fmt.Sprintf("t 1 since 8s, last 8s job %d; u 1 since 4s, last 4s job %d; ", second, other))
+	// Newer jobs of a task of the same name hide no success, if they are of another namespace.
+	run("u", job.OutcomeOK)
+	b.other("u", 250)
+	want(b, "beside another namespace", failing(), fmt.Sprintf("t 1 since 8s, last 8s job %d; ", second))
+}
+
+// other ends jobs of a task of another namespace.
+func (b *bench) other(name string, n int) {
+	b.Helper()
+	all := make([]job.NewJob, n)
+	for i := range all {
+		all[i] = job.NewJob{Namespace: "other", Task: name, Kind: task.KindFunc}
+	}
+	var ids []int64
+	for _, e := range must(b.st.Enqueue(b.ctx, all))(b) {
+		ids = append(ids, e.Job.ID)
+	}
+	must(b.st.CancelJobs(b.ctx, "other", view.Selection{IDs: ids}))(b)
 }
 
 // A run is listed while a step waits for an approval, and not while it waits for a signal.

@@ -2,6 +2,7 @@ package views
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -112,19 +113,50 @@ func (s *Store) overviewFailing(ctx context.Context, tx base.Tx, namespace strin
 	o.Failing = o.Failing[:min(len(o.Failing), 2*overviewRows)]
 	kept := []view.Failing{}
 	for _, f := range o.Failing {
-		good, _, err := base.First(ctx, tx, base.ScanInt, `
-			select count(*)
-			from (select state, namespace, finished_at from belfry.jobs_done where task = $1 order by id desc limit `+strconv.Itoa(afterwards)+`) as newest
-			where state = 'succeeded' and namespace = $2 and finished_at > $3`, f.Task, f.Namespace, base.Micros(f.Last))
+		good, err := s.succeededSince(ctx, tx, f)
 		if err != nil {
 			return err
 		}
-		if good == 0 && len(kept) < overviewRows {
+		if !good && len(kept) < overviewRows {
 			kept = append(kept, f)
 		}
 	}
 	o.Failing = kept
 	return nil
+}
+
+// succeededSince tells whether a job of the task ended well after its last failure. Tasks of other namespaces may have the same
+// name: their jobs are passed over, of base.LookFirst jobs in all.
+func (s *Store) succeededSince(ctx context.Context, tx base.Tx, f view.Failing) (bool, error) {
+	type ended struct {
+		id, at           int64
+		namespace, state string
+	}
+	before := int64(math.MaxInt64)
+	for own, read := 0, 0; own < afterwards && read < base.LookFirst; {
+		newest, err := base.Collect(ctx, tx, func(r base.Rows) (e ended, err error) { return e, r.Scan(&e.id, &e.namespace, &e.state, &e.at) }, `
+			select id, namespace, state, finished_at
+			from belfry.jobs_done
+			where task = $1 and id < $2
+			order by id desc
+			limit `+strconv.Itoa(afterwards), f.Task, before)
+		if err != nil {
+			return false, err
+		}
+		for _, e := range newest {
+			before = e.id
+			if e.namespace != f.Namespace {
+				continue
+			}
+			if own++; e.state == string(job.Succeeded) && e.at > base.Micros(f.Last) {
+				return true, nil
+			}
+		}
+		if read += len(newest); len(newest) < afterwards {
+			break
+		}
+	}
+	return false, nil
 }
 
 // overviewUsual sets the usual duration of running tasks, from their last successful runs.
