@@ -118,12 +118,12 @@ func caseAnOverviewListsRetriedFaults(b *bench) {
 	want(b, "failed again", failing(), fmt.Sprintf("t 1 since 8s, last 8s job %d; u 1 since 4s, last 4s job %d; ", second, other))
 	// Newer jobs of a task of the same name hide no success, if they are of another namespace.
 	run("u", job.OutcomeOK)
-	b.other("u", 250)
+	endOthers(b, "u", 250)
 	want(b, "beside another namespace", failing(), fmt.Sprintf("t 1 since 8s, last 8s job %d; ", second))
 }
 
-// other ends jobs of a task of another namespace.
-func (b *bench) other(name string, n int) {
+// endOthers ends jobs of a task of another namespace.
+func endOthers(b *bench, name string, n int) {
 	b.Helper()
 	all := make([]job.NewJob, n)
 	for i := range all {
