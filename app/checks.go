@@ -109,7 +109,7 @@ type Teller struct {
 	*notify.Sender
 }
 
-// NewTeller returns a Teller that sends from this machine. now may be nil.
+// NewTeller returns a Teller that sends from this machine. now tells the time of what it signs; nil: this machine.
 func NewTeller(c config.Config, version string, now func() time.Time) (Teller, error) {
 	allow, err := c.Addresses()
 	if err != nil {

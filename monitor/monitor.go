@@ -126,7 +126,7 @@ func (m Monitor) WithDefaults() Monitor {
 	m.Namespace = core.Or(m.Namespace, core.DefaultNamespace)
 	m.Zone = core.Or(m.Zone, "UTC")
 	if m.Every == 0 && len(m.Rules) == 0 {
-		m.Every = core.Or(m.Check.UsualEvery(), DefaultCheckEvery)
+		m.Every = core.Or(m.Check.CheckDefaults().Kind.Info().Every, DefaultCheckEvery)
 	}
 	m.Rules = schedule.RuleDefaults(m.Rules)
 	if m.Heartbeat != nil {

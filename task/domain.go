@@ -48,21 +48,10 @@ func (d Domain) validate() error {
 	return p.Err("domain")
 }
 
-// DomainEvery is the interval of checks of a domain by default. Registries answer few requests of an address, and a refused one
-// counts as a failure.
-const DomainEvery = core.Duration(24 * time.Hour)
-
-// UsualEvery returns how often a target of this kind is checked by default. 0: as often as others.
-func (t Task) UsualEvery() core.Duration {
-	if t.Domain != nil {
-		return DomainEvery
-	}
-	return 0
-}
-
 var domainKind = KindInfo{
 	Kind: KindDomain, Title: "Domain", Flag: "domain", Text: "Asks the registry when the registration of a domain ends.",
 	Values: "latency dns_time connect_time tls_time first_byte transfer ip domain_days",
+	Every:  core.Duration(24 * time.Hour), // registries answer few requests of an address, and a refused one counts as a failure
 	Fields: []setting.Field{
 		{Path: "name", Flag: "domain", Usage: "registered domain whose end is looked up, by RDAP or WHOIS", Label: "Domain", Need: true, Hint: "Such as example.com"},
 		{Path: "warn_days", As: setting.Number, Flag: "warn-days", Usage: "degraded when the certificate or registration ends sooner; -1: never; default: 14", Label: "Degraded within", Hint: "Days before the registration ends. Default: 14; -1: never."},

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/core/setting"
 )
 
@@ -26,7 +27,8 @@ type KindInfo struct {
 	Text   string // what a monitor of the kind does
 	Flag   string // flag of the command line that sets kind and target
 	Fields []setting.Field
-	Values string // values for conditions, separated by spaces; kinds with values check a target over the network
+	Values string        // values for conditions, separated by spaces; kinds with values check a target over the network
+	Every  core.Duration // between two checks, if the monitor does not say; 0: as often as those of most kinds
 
 	part    setting.Part[Task]
 	target  func(t Task) Target

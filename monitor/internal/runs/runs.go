@@ -17,7 +17,7 @@ type Runs struct {
 
 // EarlierRun is a run that started before another.
 type EarlierRun struct {
-	ID        string    `json:"id"`
+	ID        string    `json:"id" doc:"What its start gave as rid"`
 	StartedAt time.Time `json:"started_at"`
 }
 

@@ -26,8 +26,9 @@ func (s *sent) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// linger reads the rest of a body that was refused, or of which only the beginning counts. Without it, a client that reads the answer only after it has sent
-// the whole body would get a connection reset: net/http reads 256 KB more, and closes the connection half a second later.
+// linger reads the rest of a body that was refused, or of which only the beginning counts. Without it, a client that reads
+// the answer only after it has sent the whole body would get a connection reset: net/http reads 256 KB more, and closes the
+// connection half a second later.
 // A client that sent Expect waits for the answer, and sends no body after a refusal.
 func (s *sent) linger(w *http.ResponseController, r *http.Request) {
 	if small := r.ContentLength >= 0 && r.ContentLength < lingerLeast; s == nil || s.over || small || r.ProtoMajor != 1 || r.Header.Get("Expect") != "" {

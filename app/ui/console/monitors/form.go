@@ -111,11 +111,10 @@ func newMonitor(p *page) error {
 		kind = task.KindHTTP
 	}
 	values := url.Values{"every": {"1m"}, "check.http.method": {"GET"}, "check.dns.type": {"A"}}
-	switch kind {
-	case task.KindHeartbeat:
+	if kind == task.KindHeartbeat {
 		values.Set("every", "1h")
-	case task.KindDomain:
-		values.Set("every", task.DomainEvery.String())
+	} else if every := kind.Info().Every; every > 0 {
+		values.Set("every", every.String())
 	}
 	return p.Show("monitor-form", p.monitorForm(kind, "", values, nil))
 }

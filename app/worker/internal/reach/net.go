@@ -12,8 +12,8 @@ import (
 	"crypto/x509"
 	"net"
 	"runtime"
-	"sync/atomic"
 
+	"github.com/belfry-run/belfry/app/internal/clock"
 	"github.com/belfry-run/belfry/app/worker/internal/cache"
 	"github.com/belfry-run/belfry/internal/guard"
 	"github.com/belfry-run/belfry/monitor"
@@ -48,7 +48,7 @@ type Net struct {
 	transports cache.Map[Route, *keptTransport]
 	trusts     cache.Map[string, *trust]
 	hosts      hostLimiter
-	server     atomic.Pointer[clock]
+	clock      clock.Clock
 	shakes     semaphore
 	pulse      starvation
 }
