@@ -122,6 +122,60 @@ func caseAnOverviewListsRetriedFaults(b *bench) {
 	want(b, "beside another namespace", failing(), fmt.Sprintf("t 1 since 8s, last 8s job %d; ", second))
 }
 
+// What happens in another namespace changes nothing in the overview of this one, whatever the names of its tasks.
+func caseAnOverviewIsNotOfABusyNamespace(b *bench) {
+	b.task("t", func(t *task.Task) { t.Retry.MaxAttempts = 1 })
+	s := b.session("t")
+	failed := b.enqueue(job.NewJob{Task: "t"})
+	b.clock.Move(time.Second)
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
+	b.enqueue(job.NewJob{Task: "t"})
+	good := b.claim(s, 1).Jobs[0]
+	b.clock.Move(7 * time.Second)
+	b.finish(s, good, job.OutcomeOK)
+	b.retry(failed.ID)
+	b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
+	b.enqueue(job.NewJob{Task: "t"})
+	b.claim(s, 1)
+	said := func(when string) {
+		b.Helper()
+		o := must(b.st.Overview(b.ctx, "default"))(b)
+		if len(o.Failed) != 1 || len(o.Failing) != 1 || len(o.Running) != 1 {
+			b.Fatalf("%s: got %d failed, %d failing, %d running, want 1 of each", when, len(o.Failed), len(o.Failing), len(o.Running))
+		}
+		want(b, when, fmt.Sprint(o.Failed[0].ID, o.Failing[0].JobID, o.Running[0].Usual), fmt.Sprint(failed.ID, failed.ID, core.Duration(7*time.Second)))
+	}
+	said("alone")
+	failOthers(b, "u", 1100)
+	endOthers(b, "t", 250)
+	said("beside another namespace")
+}
+
+// failOthers has jobs of a task of another namespace fail.
+func failOthers(b *bench, name string, n int) {
+	b.Helper()
+	must(b.st.CreateTask(b.ctx, task.Task{Namespace: "other", Name: name, Kind: task.KindFunc, Retry: task.Retry{MaxAttempts: 1}}))(b)
+	all := make([]job.NewJob, n)
+	for i := range all {
+		all[i] = job.NewJob{Namespace: "other", Task: name}
+	}
+	must(b.st.Enqueue(b.ctx, all))(b)
+	s := must(b.st.OpenSession(b.ctx, job.WorkerInfo{
+		Name: "other", Namespace: "other", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{name}, Queues: map[string]int{"default": n},
+	}))(b)
+	for ended := 0; ended < n; {
+		var ends []job.Finish
+		for _, j := range b.claim(s, n).Jobs {
+			ends = append(ends, job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: job.OutcomeError})
+		}
+		if len(ends) == 0 {
+			b.Fatalf("%d of %d jobs were claimed", ended, n)
+		}
+		must(b.st.Finish(b.ctx, s.ID, ends))(b)
+		ended += len(ends)
+	}
+}
+
 // endOthers ends jobs of a task of another namespace.
 func endOthers(b *bench, name string, n int) {
 	b.Helper()

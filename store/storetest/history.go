@@ -47,6 +47,7 @@ func init() {
 	add("an overview shows what runs, failed, waits and comes", caseAnOverviewShowsWhatRuns)
 	add("an overview lists faults, and the figures of a day", caseAnOverviewListsFaults)
 	add("an overview lists tasks that failed after they last succeeded, also of jobs that were retried", caseAnOverviewListsRetriedFaults)
+	add("an overview is not of what a busy namespace does", caseAnOverviewIsNotOfABusyNamespace)
 	add("an overview lists runs that wait for an approval", caseAnOverviewListsApprovals)
 }
 

@@ -18,10 +18,12 @@ import (
 
 // Bounds of the reads for the list "needs attention" of an overview.
 const (
-	usualRuns  = 20        // past runs of a task; their median is the usual duration
-	lostWithin = time.Hour // age of the worker losses shown
-	lateAfter  = 10 * time.Second
-	afterwards = 100 // newest jobs of a task that are read for a success after its last failure
+	usualRuns   = 20        // past runs of a task; their median is the usual duration
+	lostWithin  = time.Hour // age of the worker losses shown
+	lateAfter   = 10 * time.Second
+	afterwards  = 100    // newest jobs of a task that are looked at
+	pastAtOnce  = 100    // and that are read at once
+	failedOfAll = 20_000 // newest failed jobs of all namespaces, among which those of one are sought
 )
 
 // overviewDay sums ended jobs by half hours. It sums the same rows as the count of failures.
@@ -81,7 +83,7 @@ func (s *Store) overviewFailing(ctx context.Context, tx base.Tx, namespace strin
 		return f, err
 	}, `
 		select id, namespace, task, schedule, error, finished_at
-		from (select * from belfry.jobs_done where state = 'failed' order by id desc limit `+strconv.Itoa(base.LookFirst)+`) as latest
+		from `+latestFailed(namespace)+`
 		where `+w.Sql()+`
 		order by id desc`, w.Args...)
 	if err != nil {
@@ -125,38 +127,68 @@ func (s *Store) overviewFailing(ctx context.Context, tx base.Tx, namespace strin
 	return nil
 }
 
-// succeededSince tells whether a job of the task ended well after its last failure. Tasks of other namespaces may have the same
-// name: their jobs are passed over, of base.LookFirst jobs in all.
-func (s *Store) succeededSince(ctx context.Context, tx base.Tx, f view.Failing) (bool, error) {
-	type ended struct {
-		id, at           int64
-		namespace, state string
+// latestFailed is the SQL source of the latest jobs that failed: of one namespace among many more, which are found in an index,
+// or a busy namespace would hide the failures of all others. The name of the namespace is the first argument.
+func latestFailed(namespace string) string {
+	const newest = `from belfry.jobs_done where state = 'failed' order by id desc limit `
+	first := strconv.Itoa(base.LookFirst)
+	if namespace == core.AnyNamespace {
+		return `(select * ` + newest + first + `) as latest`
 	}
+	return `(
+			select *
+			from belfry.jobs_done
+			where id in (
+				select id
+				from (select id, namespace ` + newest + strconv.Itoa(failedOfAll) + `) as newest
+				where namespace = $1
+				order by id desc
+				limit ` + first + `)) as latest`
+}
+
+// pastJob is a job that ended, as far as the overview needs it.
+type pastJob struct {
+	id, claimed, ended int64
+	namespace, state   string
+}
+
+// eachPast calls visit with the jobs of a task that ended, the newest first, until it returns false. Tasks of other namespaces
+// may have the same name: their jobs are passed over, of base.LookFirst jobs in all.
+func (s *Store) eachPast(ctx context.Context, tx base.Tx, namespace, task string, visit func(j pastJob) bool) error {
 	before := int64(math.MaxInt64)
-	for own, read := 0, 0; own < afterwards && read < base.LookFirst; {
-		newest, err := base.Collect(ctx, tx, func(r base.Rows) (e ended, err error) { return e, r.Scan(&e.id, &e.namespace, &e.state, &e.at) }, `
-			select id, namespace, state, finished_at
+	for read := 0; read < base.LookFirst; {
+		newest, err := base.Collect(ctx, tx, func(r base.Rows) (j pastJob, err error) {
+			return j, r.Scan(&j.id, &j.namespace, &j.state, &j.claimed, &j.ended)
+		}, `
+			select id, namespace, state, claimed_at, finished_at
 			from belfry.jobs_done
 			where task = $1 and id < $2
 			order by id desc
-			limit `+strconv.Itoa(afterwards), f.Task, before)
+			limit `+strconv.Itoa(pastAtOnce), task, before)
 		if err != nil {
-			return false, err
+			return err
 		}
-		for _, e := range newest {
-			before = e.id
-			if e.namespace != f.Namespace {
-				continue
-			}
-			if own++; e.state == string(job.Succeeded) && e.at > base.Micros(f.Last) {
-				return true, nil
+		for _, j := range newest {
+			if before = j.id; j.namespace == namespace && !visit(j) {
+				return nil
 			}
 		}
-		if read += len(newest); len(newest) < afterwards {
-			break
+		if read += len(newest); len(newest) < pastAtOnce {
+			return nil
 		}
 	}
-	return false, nil
+	return nil
+}
+
+// succeededSince tells whether a job of the task ended well after its last failure.
+func (s *Store) succeededSince(ctx context.Context, tx base.Tx, f view.Failing) (good bool, err error) {
+	seen := 0
+	err = s.eachPast(ctx, tx, f.Namespace, f.Task, func(j pastJob) bool {
+		seen++
+		good = j.state == string(job.Succeeded) && j.ended > base.Micros(f.Last)
+		return !good && seen < afterwards
+	})
+	return good, err
 }
 
 // overviewUsual sets the usual duration of running tasks, from their last successful runs.
@@ -168,12 +200,14 @@ func (s *Store) overviewUsual(ctx context.Context, tx base.Tx, _ string, o *view
 		key := of{r.Namespace, r.Task}
 		usual, looked := known[key]
 		if !looked {
-			took, err := base.Collect(ctx, tx, base.ScanInt, `
-				select finished_at - claimed_at
-				from (select state, namespace, claimed_at, finished_at from belfry.jobs_done where task = $1 order by id desc limit `+strconv.Itoa(3*usualRuns)+`) as latest
-				where state = 'succeeded' and namespace = $2 and claimed_at > 0 and finished_at >= claimed_at
-				limit `+strconv.Itoa(usualRuns), r.Task, r.Namespace)
-			if err != nil {
+			var took []int64
+			seen := 0
+			if err := s.eachPast(ctx, tx, r.Namespace, r.Task, func(j pastJob) bool {
+				if seen++; j.state == string(job.Succeeded) && j.claimed > 0 && j.ended >= j.claimed {
+					took = append(took, j.ended-j.claimed)
+				}
+				return len(took) < usualRuns && seen < afterwards
+			}); err != nil {
 				return err
 			}
 			if len(took) > 0 {

@@ -98,7 +98,7 @@ func (s *Store) overviewFailed(ctx context.Context, tx base.Tx, namespace string
 		return f, err
 	}, `
 		select id, namespace, task, schedule, reason, error, attempt, finished_at
-		from (select * from belfry.jobs_done where state = 'failed' order by id desc limit `+strconv.Itoa(base.LookFirst)+`) as latest
+		from `+latestFailed(namespace)+`
 		where `+w.Sql()+`
 		order by finished_at desc, id desc
 		limit `+strconv.Itoa(overviewRows), w.Args...)
