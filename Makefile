@@ -12,7 +12,7 @@ MODULES := ./... ./app/... ./cmd/... ./internal/bench/... ./internal/e2e/...
 # The packages whose tests take longest begin first, or one of them is alone on the machine in the end.
 LONGEST := ./app/ui/console ./store/postgres ./app/worker/sandbox ./internal/e2e ./cmd/belfry ./store/sqlite
 # The garbage collector takes a tenth of the time of the tests, and their heaps are small. The nodes that they start do not get it.
-test lanes: export GOGC := 400
+test lanes test-modules: export GOGC := 400
 # The program is released without cgo, and so it is tested. A test that builds it has the packages of the tests then, instead
 # of compiling all of them once more. The race detector needs cgo.
 CGO_ENABLED ?= 0
@@ -69,13 +69,34 @@ test-all: test lanes test-modules ## Run "make test", and then all that takes lo
 lanes: setup ## Run the lanes, tests that take a minute or more each (LANES='Chaos HostilePeers')
 	tools/lane.sh $(LANES)
 
+# Of BELFRY_PORTION=2/3 every third one, beginning with the second.
+MODULE_TESTS := bench oracles s3 deploy brokers peers
+PORTION := $(subst /, ,$(BELFRY_PORTION))
+ifneq ($(PORTION),)
+MODULE_TESTS := $(shell i=0; for one in $(MODULE_TESTS); do [ $$((i % $(word 2,$(PORTION)))) -ne $$(($(word 1,$(PORTION)) - 1)) ] || echo $$one; i=$$((i + 1)); done)
+endif
+
 .PHONY: test-modules
-test-modules: setup-oracles setup-brokers setup-peers ## Test benchmarks, rules with foreign engines, S3, the chart and the units, brokers, peers
+test-modules: $(addprefix test-,$(MODULE_TESTS)) ## Test benchmarks, rules with foreign engines, S3, the chart and the units, brokers, peers
+
+.PHONY: test-bench
+test-bench: setup
 	$(GOTEST) ./internal/bench/...
+
+.PHONY: test-oracles
+test-oracles: setup-oracles
 	go test -tags oracles -count=1 ./internal/oracles
+
+.PHONY: test-s3
+test-s3:
 	cd app/blob/s3test && GOWORK=off go test -timeout 20m ./...
+
+.PHONY: test-deploy
+test-deploy:
 	cd deploy/test && GOWORK=off go test -timeout 20m ./...
-	cd app/transport/brokertest && GOWORK=off go vet ./... && GOWORK=off go test -timeout 20m ./...
+
+.PHONY: test-peers
+test-peers: setup-peers
 	cd bench && GOWORK=off go test -timeout 20m ./...
 
 .PHONY: test-vm

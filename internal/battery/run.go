@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/belfry-run/belfry/internal/portion"
 )
 
 var failed = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
@@ -54,7 +56,8 @@ func Run(ctx context.Context, root string, f Fault) ([]Finding, error) {
 		began := time.Now()
 		cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-ldflags=-s", hasty, "-count=1", "-failfast", "-timeout", "5m", "-overlay", overlay, "-run", t.Run, t.Package)
 		cmd.Dir = root
-		cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay)) // for programs that the test builds
+		cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay), // for programs that the test builds
+			portion.Env+"=") // the case that finds the fault may be in another portion
 		out, err := cmd.CombinedOutput()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

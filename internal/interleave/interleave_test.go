@@ -14,6 +14,7 @@ import (
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/internal/portion"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
@@ -134,7 +135,7 @@ func everyPair(t *testing.T, transitions []transition, prepare func(*world)) {
 			pairs = append(pairs, [2]transition{a, b})
 		}
 	}
-	pairsMeet(t, pairs, prepare)
+	pairsMeet(t, portion.Of(t, pairs), prepare)
 }
 
 // pairsMeet plays pairs, in two databases at the same time.

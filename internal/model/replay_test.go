@@ -12,6 +12,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/internal/model/check"
 	"github.com/belfry-run/belfry/internal/pgtest"
+	"github.com/belfry-run/belfry/internal/portion"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
@@ -135,7 +136,8 @@ func replayPostgres(t *testing.T, seed uint64, with store.Options) {
 func (c Config) mayPack() bool { return c.Jobs > 0 && c.Limit == 0 }
 
 func replayAll(t *testing.T, packFrom int, open func(*testing.T, store.Options) *store.Store, pick func([][]int32) [][]int32) {
-	for name, c := range replayed {
+	for _, name := range portion.Names(t, replayed) {
+		c := replayed[name]
 		if packFrom > 0 && !c.mayPack() {
 			continue // the same as with rows
 		}

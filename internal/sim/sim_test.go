@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/belfry-run/belfry/internal/portion"
 )
 
 func TestMain(m *testing.M) {
@@ -37,9 +39,17 @@ func bound(name string, otherwise, short float64) float64 {
 	return otherwise
 }
 
+// seedsFrom returns n seeds in a row.
+func seedsFrom(first uint64, n float64) (seeds []uint64) {
+	for i := range uint64(n) {
+		seeds = append(seeds, first+i)
+	}
+	return seeds
+}
+
 // The same seed gives the same run, byte for byte.
 func TestSimRepeats(t *testing.T) {
-	for seed := range uint64(bound("SIM_REPEATS", 25, 1)) {
+	for _, seed := range portion.Of(t, seedsFrom(0, bound("SIM_REPEATS", 25, 1))) {
 		s := scriptOf(seed, 2*time.Minute)
 		a, b := simulate(t, s, nil, true), simulate(t, s, nil, true)
 		if a.hash == b.hash && slices.Equal(a.lines, b.lines) {
@@ -63,12 +73,12 @@ func excerpt(lines []string, at int) string {
 func TestSimHolds(t *testing.T) {
 	alone(t)
 	begun, cpu := time.Now(), processorTime()
-	first, seeds := uint64(bound("SIM_SEED", 1, 1)), uint64(bound("SIM_SEEDS", 10, 1))
+	seeds := portion.Of(t, seedsFrom(uint64(bound("SIM_SEED", 1, 1)), bound("SIM_SEEDS", 10, 1)))
 	length := time.Duration(bound("SIM_HOURS", 1, .05) * float64(time.Hour))
 	file := os.Getenv("SIM_TRACE")
 	var took time.Duration
 	calls, runs := 0, 0
-	for seed := first; seed < first+seeds; seed++ {
+	for _, seed := range seeds {
 		s := scriptOf(seed, length)
 		r := simulate(t, s, nil, file != "")
 		took, calls, runs = took+r.took, calls+r.passed, runs+r.runs
@@ -85,7 +95,7 @@ func TestSimHolds(t *testing.T) {
 		}
 	}
 	t.Logf("%d seeds, %.1f simulated hours: %d transactions, %d runs of handlers, in %s; %.0f hours per minute of CPU",
-		seeds, took.Hours(), calls, runs, time.Since(begun).Round(time.Second), took.Hours()/(processorTime()-cpu).Minutes())
+		len(seeds), took.Hours(), calls, runs, time.Since(begun).Round(time.Second), took.Hours()/(processorTime()-cpu).Minutes())
 }
 
 // area is a part of the product with its own short and busy runs.
@@ -153,7 +163,7 @@ func TestSimOfShares(t *testing.T) { briefly(t, "shares") }
 func briefly(t *testing.T, name string) {
 	t.Helper()
 	alone(t)
-	for seed := range uint64(bound("SIM_SHORT", 6, 1)) {
+	for _, seed := range portion.Of(t, seedsFrom(0, bound("SIM_SHORT", 6, 1))) {
 		if r := simulate(t, areas[name].script(seed), nil, false); len(r.wrong) > 0 {
 			t.Fatalf("seed %d:\n%s", areas[name].first+seed, strings.Join(r.wrong, "\n"))
 		}
@@ -163,8 +173,8 @@ func briefly(t *testing.T, name string) {
 // Each planted fault is found by the scripts of its area, within its number of seeds.
 func TestSimFindsPlants(t *testing.T) {
 	alone(t)
-	for i := range plants[:int(bound("SIM_PLANTS", float64(len(plants)), 1))] {
-		t.Run(plants[i].name, func(t *testing.T) { findsPlant(t, &plants[i]) })
+	for _, p := range portion.Of(t, plants[:int(bound("SIM_PLANTS", float64(len(plants)), 1))]) {
+		t.Run(p.name, func(t *testing.T) { findsPlant(t, &p) })
 	}
 }
 

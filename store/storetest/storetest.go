@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/portion"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/store"
@@ -135,14 +136,14 @@ func run(t *testing.T, open Open, wanted func(name string) bool) {
 			t.Errorf("idle.txt has a line of no case: %s", name)
 		}
 	}
-	for name, fn := range cases {
+	for _, name := range portion.Names(t, cases) {
 		if !wanted(name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, open)
-			fn(b)
+			cases[name](b)
 			claimsNothing(b, name)
 		})
 	}

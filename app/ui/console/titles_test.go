@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"github.com/belfry-run/belfry/alert"
 	"github.com/belfry-run/belfry/app/ui/internal/browser"
 	"github.com/belfry-run/belfry/hook"
+	"github.com/belfry-run/belfry/internal/portion"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/public"
@@ -67,12 +67,12 @@ func titledSite(t *testing.T) *site {
 }
 
 // Titles stand before names in lists and on pages, in every direction, and break neither.
-func TestTitlesOnPages(t *testing.T) {
+func TestEveryPageShowsTitles(t *testing.T) {
 	t.Parallel()
 	s := titledSite(t)
 	b := s.at("/tasks")
-	for _, page := range []string{"/tasks", "/schedules", "/monitors", "/monitors?view=grid", "/queues", "/calendars", "/jobs", "/", "/tasks/backup", "/schedules/backup", "/monitors/backup", "/queues/backup", "/calendars/backup", "/cycles/round", "/cycles", "/dead", "/jobs/1", "/schedules?view=lanes", "/incidents", "/incidents/1",
-		"/tasks/" + strings.Repeat("n", 100), "/schedules/" + strings.Repeat("n", 100), "/monitors/" + strings.Repeat("n", 100)} {
+	for _, page := range portion.Of(t, []string{"/tasks", "/schedules", "/monitors", "/monitors?view=grid", "/queues", "/calendars", "/jobs", "/", "/tasks/backup", "/schedules/backup", "/monitors/backup", "/queues/backup", "/calendars/backup", "/cycles/round", "/cycles", "/dead", "/jobs/1", "/schedules?view=lanes", "/incidents", "/incidents/1",
+		"/tasks/" + strings.Repeat("n", 100), "/schedules/" + strings.Repeat("n", 100), "/monitors/" + strings.Repeat("n", 100)}) {
 		for _, width := range []int{1280, 390} {
 			b.Emulate("light", width)
 			b.Visit(s.url + page)
@@ -109,7 +109,7 @@ func TestTitlesOnPages(t *testing.T) {
 }
 
 // Definitions have titles too: on their pages, in forms that choose some, and where notifications name them.
-func TestTitlesOfDefinitionsOnPages(t *testing.T) {
+func TestEveryPageShowsTitlesOfDefinitions(t *testing.T) {
 	t.Parallel()
 	s := titledSite(t)
 	b := s.at("/alert-rules")
@@ -124,7 +124,7 @@ func TestTitlesOfDefinitionsOnPages(t *testing.T) {
 		}
 		pages["/settings/hooks/"+name+"/edit"] = []string{title, name}
 	}
-	for _, page := range slices.Sorted(maps.Keys(pages)) {
+	for _, page := range portion.Names(t, pages) {
 		for _, width := range []int{1280, 390} {
 			b.Emulate(map[int]string{1280: "light", 390: "dark"}[width], width)
 			b.Visit(s.url + page)

@@ -17,6 +17,7 @@ import (
 	"github.com/belfry-run/belfry/app/config"
 	"github.com/belfry-run/belfry/app/ui/internal/browser"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/internal/portion"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
@@ -56,7 +57,7 @@ func TestPagesThroughLiveUpdates(t *testing.T) {
 			views = append(views, watched{path: p.path})
 		}
 	}
-	for now := range slices.Chunk(views, atOnce) {
+	for now := range slices.Chunk(portion.Of(t, views), atOnce) {
 		s.watch(now, v.cookies())
 	}
 }
