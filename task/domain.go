@@ -23,6 +23,7 @@ const (
 	CodeDomainNotFound CheckCode = "domain_not_found"
 	CodeDomainExpired  CheckCode = "domain_expired"
 	CodeDomainExpiring CheckCode = "domain_expiring"
+	CodeDomainUnknown  CheckCode = "domain_unknown" // the registry gave no answer: an error, not a failure
 )
 
 func (d Domain) withDefaults() Domain {

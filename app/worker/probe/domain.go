@@ -36,10 +36,18 @@ func (l *check) domain(ctx context.Context) *reach.Fault {
 	}
 	end, f := l.registered(ctx, c.Server, name)
 	if f != nil {
-		return f
+		return unanswered(f)
 	}
 	l.Facts.DomainEnd, l.Answered = end, true
 	return judgeRegistration(c, end, l.Now())
+}
+
+// unanswered makes a fault of the registry, or of the way to it, an error: it says nothing about the registration.
+func unanswered(f *reach.Fault) *reach.Fault {
+	if f.Outcome == task.CheckFail && f.Code != task.CodeDomainNotFound {
+		f.Outcome, f.Code, f.Text = task.CheckError, task.CodeDomainUnknown, "the registry gave no answer: "+f.Text
+	}
+	return f
 }
 
 // registered returns the expiry of a registration. RDAP gets half of the time if WHOIS may be asked after it.

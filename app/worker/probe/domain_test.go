@@ -80,9 +80,9 @@ func TestDomainByRDAP(t *testing.T) {
 		"a server":         {task.Domain{Name: "shop.example", Server: server}, "", task.CheckDegraded, task.CodeDomainExpiring, ""},
 		"not registered":   {task.Domain{Name: "free.example"}, "", task.CheckFail, task.CodeDomainNotFound, "is not registered"},
 		"no date":          {task.Domain{Name: "silent.example", Server: server}, "", task.CheckError, task.CodeUnsupported, "does not say"},
-		"not JSON":         {task.Domain{Name: "broken.example", Server: server}, "", task.CheckFail, task.CodeProtocol, "not JSON"},
-		"busy":             {task.Domain{Name: "busy.example", Server: server}, "", task.CheckFail, task.CodeStatus, "429"},
-		"too large":        {task.Domain{Name: "large.example", Server: server}, "", task.CheckFail, task.CodeBodyTooLarge, ""},
+		"not JSON":         {task.Domain{Name: "broken.example", Server: server}, "", task.CheckError, task.CodeDomainUnknown, "the registry gave no answer: the RDAP server's answer is not JSON"},
+		"busy":             {task.Domain{Name: "busy.example", Server: server}, "", task.CheckError, task.CodeDomainUnknown, "429"},
+		"too large":        {task.Domain{Name: "large.example", Server: server}, "", task.CheckError, task.CodeDomainUnknown, ""},
 		"denied":           {task.Domain{Name: "shop.example", Server: "http://10.0.0.1/"}, "", task.CheckError, task.CodeBlocked, "may not be reached"},
 		"no date, WHOIS":   {task.Domain{Name: "silent.example"}, "domain_days == 100", task.CheckOK, "", ""},
 		"not JSON, WHOIS":  {task.Domain{Name: "broken.example"}, "domain_days == 100", task.CheckOK, "", ""},
@@ -151,7 +151,7 @@ func TestDomainByWHOIS(t *testing.T) {
 		"expired":            {task.Domain{Name: "gone.test"}, task.CheckFail, task.CodeDomainExpired, "ended on 2001-01-01"},
 		"a server":           {task.Domain{Name: "gone.test", Server: "whois://" + registry}, task.CheckFail, task.CodeDomainExpired, ""},
 		"a circle":           {task.Domain{Name: "a.test", Server: "whois://" + circle}, task.CheckError, task.CodeUnsupported, ""},
-		"no word":            {task.Domain{Name: "empty.test"}, task.CheckFail, task.CodeProtocol, ""},
+		"no word":            {task.Domain{Name: "empty.test"}, task.CheckError, task.CodeDomainUnknown, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -162,6 +162,6 @@ func TestDomainByWHOIS(t *testing.T) {
 
 func TestWHOISThatStalls(t *testing.T) {
 	t.Parallel()
-	m := stalls(t, task.Task{Domain: &task.Domain{Name: "a.test", Server: "whois://" + raw(t, hold)}}, task.CodeFirstByte)
-	wants(t, m, task.CheckFail, task.CodeFirstByte, "waiting for the first byte")
+	m := stalls(t, task.Task{Domain: &task.Domain{Name: "a.test", Server: "whois://" + raw(t, hold)}}, task.CodeDomainUnknown)
+	wants(t, m, task.CheckError, task.CodeDomainUnknown, "waiting for the first byte")
 }

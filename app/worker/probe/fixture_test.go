@@ -64,7 +64,7 @@ func checkShape(t *testing.T, m task.CheckResult) {
 	t.Helper()
 	own := map[task.CheckCode]bool{
 		task.CodeBlocked: true, task.CodeUnsupported: true, task.CodeConfig: true, task.CodeLost: true,
-		task.CodeLate: true, task.CodeNetwork: true, task.CodeInternal: true,
+		task.CodeLate: true, task.CodeNetwork: true, task.CodeInternal: true, task.CodeDomainUnknown: true,
 	}
 	if (m.Outcome == task.CheckError) != own[m.Code] || (m.Outcome == task.CheckOK) != (m.Code == "") || (m.Code == "") != (m.Message == "") {
 		t.Errorf("outcome %s does not fit to code %q and message %q", m.Outcome, m.Code, m.Message)
