@@ -88,9 +88,8 @@ var causes = map[task.CheckCode]string{
 	task.CodeBodyTimeout: "response body timeout", task.CodeBodyTooLarge: "response too large", task.CodeBodyBroken: "response cut off",
 	task.CodeExpect: "unexpected response", task.CodeAssertion: "condition failed", task.CodeLoss: "packet loss", task.CodeTimeout: "timeout",
 	task.CodeMissed: "missed heartbeat", task.CodeReported: "reported failure", task.CodeSelectorMissing: "selector found nothing", task.CodeEmpty: "no text",
-	task.CodeDomainNotFound: "domain not registered", task.CodeDomainExpired: "registration ended", task.CodeDomainExpiring: "registration ends soon",
-	task.CodeDomainUnknown: "no answer of the registry",
-	task.CodeBlocked:       "address not allowed", task.CodeUnsupported: "not supported by the worker", task.CodeConfig: "invalid settings",
+	task.CodeDomainNotFound: "domain not registered", task.CodeDomainExpired: "registration ended", task.CodeDomainExpiring: "registration ends soon", task.CodeDomainUnknown: "no answer of the registry",
+	task.CodeBlocked: "address not allowed", task.CodeUnsupported: "not supported by the worker", task.CodeConfig: "invalid settings",
 	task.CodeLost: "worker lost", task.CodeLate: "started too late", task.CodeNetwork: "worker has no network", task.CodeInternal: "internal error",
 }
 
