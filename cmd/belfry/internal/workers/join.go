@@ -1,7 +1,6 @@
 package workers
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -30,13 +29,17 @@ func joinedPath(l *config.Loaded) (string, error) {
 // workerToken returns the token of a worker: the configured one, the one that this
 // machine got when it joined, or a new one in exchange for the join token.
 func workerToken(ctx context.Context, c *cli.CLI, l *config.Loaded, join string) (string, error) {
+	from := "--join"
+	if join == "" {
+		join, from = c.Env["BELFRY_JOIN"], "BELFRY_JOIN"
+	}
 	if l.Token != "" || l.Given("token_file") {
 		if join != "" { // the worker would have the rights of that token, and not those that the join token gives
 			key := "token_file"
 			if l.Token != "" {
 				key = "token"
 			}
-			return "", core.InvalidField("--join", "", "cannot stand beside "+key+", which comes from "+l.Source(key), "leave one of them out")
+			return "", core.InvalidField(from, "", "cannot stand beside "+key+", which comes from "+l.Source(key), "leave one of them out")
 		}
 		return c.ClientToken(l)
 	}
@@ -50,11 +53,10 @@ func workerToken(ctx context.Context, c *cli.CLI, l *config.Loaded, join string)
 	if kept, err := app.ReadToken(path); kept != "" || err != nil {
 		return kept, err
 	}
-	join = cmp.Or(join, c.Env["BELFRY_JOIN"])
 	if join == "" {
 		return c.ClientToken(l)
 	}
-	secret, err := c.Secret("--join", join)
+	secret, err := c.Secret(from, join)
 	if err != nil {
 		return "", err
 	}
