@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -148,7 +149,8 @@ func asJSON(value string) json.RawMessage {
 }
 
 func runElsewhere(ctx context.Context, c *cli.CLI, s *cli.Conn, t task.Task, input json.RawMessage) error {
-	made, err := s.Enqueue(ctx, []job.NewJob{{Namespace: t.Namespace, Task: t.Name, Input: input}})
+	// With a key the client repeats a request whose answer was lost.
+	made, err := s.Enqueue(ctx, []job.NewJob{{Namespace: t.Namespace, Task: t.Name, Input: input, Key: rand.Text()}})
 	if err != nil {
 		return err
 	}

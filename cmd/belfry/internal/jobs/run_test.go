@@ -1,10 +1,15 @@
 package jobs
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 
+	"github.com/belfry-run/belfry/app/httpapi"
+	"github.com/belfry-run/belfry/cmd/belfry/internal/cli"
 	"github.com/belfry-run/belfry/core"
+	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/task"
 )
 
 func TestRunInputKeepsEverythingRight(t *testing.T) {
@@ -41,5 +46,30 @@ func TestRunInputKeepsEverythingRight(t *testing.T) {
 		if got, err := runInput(args, ""); core.CodeOf(err) != core.Invalid {
 			t.Errorf("%q: got %s, %v", args, got, err)
 		}
+	}
+}
+
+// asked is a server that notes what it is asked for, and refuses it.
+type asked struct {
+	httpapi.Service
+	jobs []job.NewJob
+}
+
+func (a *asked) Enqueue(_ context.Context, jobs []job.NewJob) ([]job.Enqueued, error) {
+	a.jobs = append(a.jobs, jobs...)
+	return nil, core.Errorf(core.Unavailable, "later")
+}
+
+// A request whose answer was lost is repeated only with a key, and each run is one of its own.
+func TestARunHasAKeyOfItsOwn(t *testing.T) {
+	t.Parallel()
+	server := &asked{}
+	for range 2 {
+		if err := runElsewhere(t.Context(), &cli.CLI{}, &cli.Conn{Service: server}, task.Task{Namespace: "default", Name: "greet"}, nil); err == nil {
+			t.Error("what was refused is said to be done")
+		}
+	}
+	if len(server.jobs) != 2 || server.jobs[0].Key == "" || server.jobs[0].Key == server.jobs[1].Key {
+		t.Errorf("got %+v, want two jobs with a key each", server.jobs)
 	}
 }

@@ -5,6 +5,7 @@ package programs
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -295,7 +296,8 @@ func saveProgram(ctx context.Context, c *cli.CLI, s *cli.Conn, t task.Task, isNe
 	}
 	var made []job.Enqueued
 	if f.at != "" {
-		if made, err = s.Enqueue(ctx, []job.NewJob{{Namespace: t.Namespace, Task: t.Name, DueAt: f.due}}); err != nil {
+		// With a key the client repeats a request whose answer was lost.
+		if made, err = s.Enqueue(ctx, []job.NewJob{{Namespace: t.Namespace, Task: t.Name, DueAt: f.due, Key: rand.Text()}}); err != nil {
 			return err
 		}
 	}
