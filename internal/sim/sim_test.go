@@ -49,8 +49,8 @@ func seedsFrom(first uint64, n float64) (seeds []uint64) {
 
 // The same seed gives the same run, byte for byte.
 func TestSimRepeats(t *testing.T) {
-	for _, seed := range portion.Of(t, seedsFrom(0, bound("SIM_REPEATS", 25, 1))) {
-		s := scriptOf(seed, 2*time.Minute)
+	for _, seed := range portion.Of(t, seedsFrom(0, bound("SIM_REPEATS", 50, 1))) {
+		s := scriptOf(seed, time.Minute)
 		a, b := simulate(t, s, nil, true), simulate(t, s, nil, true)
 		if a.hash == b.hash && slices.Equal(a.lines, b.lines) {
 			continue
