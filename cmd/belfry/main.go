@@ -19,6 +19,7 @@ func main() {
 	// First of all: in copies that run programs or watch over commands these do not return.
 	program.Init()
 	process.Init()
+	runAsFirst()
 	// Belfry logs with slog. Here net/http complains about peers, once for each
 	// frame that it does not know: one of them could fill the disk.
 	log.SetOutput(io.Discard)

@@ -103,13 +103,18 @@ func start() {
 // launch starts a program and kills it when the test ends.
 func launch(t *scene, name, dir string, env, argv []string, stdin string) *process {
 	t.Helper()
+	return launchWith(t, endWithUs(), name, dir, env, argv, stdin)
+}
+
+func launchWith(t *scene, attr *syscall.SysProcAttr, name, dir string, env, argv []string, stdin string) *process {
+	t.Helper()
 	p := &process{t: t, name: name, stdout: newOutput(), stderr: newOutput(), done: make(chan struct{})}
 	p.cmd = exec.Command(argv[0], argv[1:]...)
 	p.cmd.Dir, p.cmd.Env = dir, env
 	p.cmd.Stdin = strings.NewReader(stdin)
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	p.cmd.WaitDelay = 5 * time.Second // for children that hold its output open
-	p.cmd.SysProcAttr = endWithUs()
+	p.cmd.SysProcAttr = attr
 	started := make(chan error)
 	starts <- startRequest{p.cmd, started}
 	if err := <-started; err != nil {

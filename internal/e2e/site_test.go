@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -97,7 +98,12 @@ type node struct {
 // is ready. From then on, the command line uses this node.
 func (s *site) serve(flags ...string) *node {
 	s.t.Helper()
-	p := s.launchServe(flags...)
+	return s.up(s.launchServe(flags...))
+}
+
+// up waits until a node can be asked.
+func (s *site) up(p *process) *node {
+	s.t.Helper()
 	n := &node{process: p, site: s}
 	n.url = p.says(p.stdout, patience, `^  api +(http://\S+)$`)[1]
 	p.says(p.stdout, patience, `^Next, in another terminal: `)
@@ -107,6 +113,11 @@ func (s *site) serve(flags ...string) *node {
 
 // launchServe starts a node and does not wait for it.
 func (s *site) launchServe(flags ...string) *process {
+	s.t.Helper()
+	return s.launchServeWith(endWithUs(), flags...)
+}
+
+func (s *site) launchServeWith(attr *syscall.SysProcAttr, flags ...string) *process {
 	s.t.Helper()
 	s.nodes++
 	name := "node-" + strconv.Itoa(s.nodes)
@@ -118,7 +129,7 @@ func (s *site) launchServe(flags ...string) *process {
 	if !slices.Contains(flags, "--listen") {
 		argv = append(argv, "--listen", "127.0.0.1:0")
 	}
-	return launch(s.t, name, s.dir, s.environ(), append(argv, flags...), "")
+	return launchWith(s.t, attr, name, s.dir, s.environ(), append(argv, flags...), "")
 }
 
 func (s *site) postgres() bool { return strings.HasPrefix(s.database, "postgres") }
