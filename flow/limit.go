@@ -44,9 +44,9 @@ func (s Sequence) WithDefaults() Sequence {
 	return s
 }
 
-// StoppedNote returns the note of a job that has stopped the sequence of a task.
-func (s Sequence) StoppedNote(task string) string {
-	note := "its sequence is stopped: retry it, or go on without it by belfry task resume " + task
+// StoppedNote returns the note of a job that has stopped the sequence of a task. again is what is retried: it, or its workflow.
+func (s Sequence) StoppedNote(task, again string) string {
+	note := "its sequence is stopped: retry " + again + ", or go on without it by belfry task resume " + task
 	if s.Key != "" {
 		note += " KEY"
 	}
@@ -55,6 +55,9 @@ func (s Sequence) StoppedNote(task string) string {
 
 // ResumedNote is the note of a job that had stopped its sequence, after the sequence was resumed.
 const ResumedNote = "its sequence was stopped, and resumed without it"
+
+// TakenOverNote is the note of the job of a step that had stopped its sequence, after its workflow was retried.
+const TakenOverNote = "its sequence was stopped, until a retry of its workflow"
 
 // Validate returns the problems of a sequence that has its defaults as one error, or nil.
 func (s Sequence) Validate() error {

@@ -53,15 +53,11 @@ func (s *Store) whyLimited(ctx context.Context, tx base.Tx, row jobs.JobRow, now
 		}
 		switch {
 		case u.Stopped != 0:
-			check.Detail = fmt.Sprintf("%s: job %d failed, and the sequence is stopped", key, u.Stopped)
-			check.Fix = fmt.Sprintf("retry it: belfry job retry %d; or go on without it: belfry task resume %s %s", u.Stopped, row.Task, u.Value)
-			_, kept, err := base.First(ctx, tx, base.ScanInt, `select id from belfry.jobs_done where id = $1 union all select id from belfry.jobs where id = $1`, u.Stopped)
-			if err != nil {
+			if check.Detail, check.Fix, err = whyStopped(ctx, tx, u.Stopped); err != nil {
 				return err
 			}
-			if !kept {
-				check.Fix = fmt.Sprintf("job %d is no longer kept; go on without it: belfry task resume %s %s", u.Stopped, row.Task, u.Value)
-			}
+			check.Detail = key + ": " + check.Detail
+			check.Fix += fmt.Sprintf("go on without it: belfry task resume %s %s", row.Task, u.Value)
 		case u.Gone:
 			check.Detail = "it was removed, and the engine lets the job in at its next look"
 		case u.Gate.Running > 0 && u.Gate.Pace.IsZero():

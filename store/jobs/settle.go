@@ -271,7 +271,8 @@ func (c *Change) settle(fs []finishing) (map[int64]job.Settlement, error) {
 			}
 		}
 		if q := task.Sequence; q != nil && f.row.Limited && s.State == job.Failed && q.OnFailure == flow.SequenceStops {
-			s.Note = q.StoppedNote(f.row.Task)
+			again := map[bool]string{false: "it", true: "its workflow"}[f.row.Trigger == job.TriggerStep] // a step is not retried alone
+			s.Note = q.StoppedNote(f.row.Task, again)
 		}
 		answers[f.row.ID] = s
 		ends[i] = Ending{Row: f.row, Settled: s, Fin: f.fin}

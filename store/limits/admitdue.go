@@ -119,9 +119,14 @@ func (c *Change) admitDue(as []*admission) error {
 			if kept[keyJob{KeyID: k.ID, JobID: a.ID}] {
 				continue
 			}
-			if k.gate.Strict && k.stopped == a.ID { // the job that stopped the sequence runs again, and the sequence goes on after it
-				k.stopped = 0
-				continue
+			if k.gate.Strict && k.stopped != 0 {
+				switch again, err := takesOver(c.Change, a.Job, k.stopped); {
+				case err != nil:
+					return err
+				case again: // what stopped the sequence runs again, and the sequence goes on after it
+					k.stopped = 0
+					continue
+				}
 			}
 			if k.hasWaiting || !k.admits(now) {
 				k.hasWaiting, full = true, at

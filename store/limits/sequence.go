@@ -116,6 +116,53 @@ func lockSequences(c *Change, as []*admission, keys [][]keyName, locked map[int6
 	return base.Meets{Makes: query, With: args}
 }
 
+// HandOver makes a run of a workflow that is retried the holder of the sequences that jobs of its steps stopped, those of runs within
+// it too. These jobs are not retried: the jobs that are made instead of them take their places, by [takesOver].
+func HandOver(c *base.Change, run int64) error {
+	stopping, err := base.Collect(c.Ctx, c.Tx, base.ScanInt, `
+		with recursive below (id) as (
+			select job_id from belfry.workflow_items where run_id = $1
+			union all
+			select i.job_id from below join belfry.workflow_items i on i.run_id = below.id where below.id > 0
+		)
+		select stopped_by from belfry.limit_keys where stopped_by > 0 and stopped_by in (select id from below)`, run)
+	if err != nil || len(stopping) == 0 {
+		return err
+	}
+	if _, err := c.Tx.Exec(c.Ctx, `update belfry.jobs_done set note = $2 where `+c.SQL.In("id", 1), c.SQL.List(stopping), flow.TakenOverNote); err != nil {
+		return err
+	}
+	base.Kept[keyLocks](c).held = true
+	_, err = c.Tx.Exec(c.Ctx, `update belfry.limit_keys set stopped_by = $2 where stopped_by > 0 and `+c.SQL.In("stopped_by", 1), c.SQL.List(stopping), run)
+	return err
+}
+
+// LetOn lets the sequences go on that a run still stops when it has succeeded: its jobs have other keys since, or were left out.
+func LetOn(c *base.Change, run int64) error {
+	n, err := c.Tx.Exec(c.Ctx, `update belfry.limit_keys set stopped_by = 0, look_at = $2 where stopped_by > 0 and stopped_by = $1`, run, base.Micros(c.Now))
+	if n > 0 {
+		base.Kept[keyLocks](c).held = true
+		c.Wake(base.TopicEngine)
+	}
+	return err
+}
+
+// takesOver reports that a job takes the place of the one that stopped its sequence: it is that job, or was made for a step of the run
+// that stops the sequence since [HandOver], or of a run within it.
+func takesOver(c *base.Change, j *job.Job, stopped int64) (bool, error) {
+	if j.ID == stopped || j.Trigger != job.TriggerStep {
+		return j.ID == stopped, nil
+	}
+	_, within, err := base.First(c.Ctx, c.Tx, base.ScanInt, `
+		with recursive above (id) as (
+			select run_id from belfry.workflow_items where job_id > 0 and job_id = $1
+			union all
+			select i.run_id from above join belfry.workflow_items i on i.job_id > 0 and i.job_id = above.id
+		)
+		select id from above where id = $2`, j.ID, stopped)
+	return within, err
+}
+
 // ResumeSequence lets a sequence that a failed job stopped go on with its next job, and reports whether it was stopped.
 func (s *Store) ResumeSequence(ctx context.Context, namespace, name, key string) (resumed bool, err error) {
 	namespace = base.NamespaceOr(namespace)
@@ -136,7 +183,7 @@ func (s *Store) ResumeSequence(ctx context.Context, namespace, name, key string)
 			return err
 		}
 		// The job before its key, as a retry locks them. Where another transition is first, the job has left or says this already.
-		if _, err := c.Tx.Exec(ctx, `update belfry.jobs_done set note = $2 where id = $1`, stopped, flow.ResumedNote); err != nil {
+		if _, err := c.Tx.Exec(ctx, `update belfry.jobs_done set note = $2 where id = $1 and kind <> 'workflow'`, stopped, flow.ResumedNote); err != nil {
 			return err
 		}
 		n, err := c.Tx.Exec(ctx, `

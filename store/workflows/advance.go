@@ -12,6 +12,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/jobs"
+	"github.com/belfry-run/belfry/store/limits"
 	"github.com/belfry-run/belfry/store/locks"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/workflow"
@@ -293,14 +294,15 @@ func (c *Change) write(p *progress, items workflow.Items) error {
 		j.Trigger = job.TriggerStep
 		ins[n], rows[n] = &jobs.Insertion{JobRow: j}, itemRow{place, j.ID}
 	}
-	if err := c.jobs().InsertJobs(ins); err != nil {
-		return err
-	}
+	// The items come first: a sequence that a job of the run stopped is taken over by those of the run.
 	from, args := c.SQL.Table(3, "t", base.BatchOf(rows))
 	if _, err := c.Tx.Exec(c.Ctx, `
 		insert into belfry.workflow_items (run_id, step, item, job_id)
 		select $1, $2, t.item, t.job_id
 		from `+from, append([]any{p.JobID, items.Step}, args...)...); err != nil {
+		return err
+	}
+	if err := c.jobs().InsertJobs(ins); err != nil {
 		return err
 	}
 	s.Begun += len(places)
@@ -355,6 +357,11 @@ func (c *Change) end(p *progress) error {
 	}
 	settled.DueAt = rows[0].DueAt
 	settled.Error, _ = core.CleanText(settled.Error, core.MaxError)
+	if p.Retries > 0 && settled.State == job.Succeeded {
+		if err := limits.LetOn(c.Change, p.JobID); err != nil {
+			return err
+		}
+	}
 	return c.jobs().End([]jobs.Ending{{Row: rows[0], Settled: settled, Fin: job.Finish{Output: out}}}, true)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/store/keys"
+	"github.com/belfry-run/belfry/store/limits"
 	"github.com/belfry-run/belfry/workflow"
 )
 
@@ -229,6 +230,9 @@ func (c *Change) ClearRetryStart(ids []int64) error {
 
 // resumeRetried continues an ended run with all steps that did not succeed. A success is repeated only on request.
 func (c *Change) resumeRetried(p *progress) error {
+	if err := limits.HandOver(c.Change, p.JobID); err != nil {
+		return err
+	}
 	all, rest := p.Retry(p.plan, p.Edited, p.now)
 	p.Edited = false
 	var steps []int64
