@@ -70,7 +70,7 @@ func (s *Store) SaveProgress(ctx context.Context, session string, ps []job.Attem
 	})
 }
 
-// AddProgress sets the progress of jobs.
+// AddProgress sets the progress of jobs: what the last attempt of each has said last.
 func (s *Store) AddProgress(ctx context.Context, tx base.Tx, jobs []*job.Job) error {
 	if len(jobs) == 0 {
 		return nil
@@ -93,7 +93,10 @@ func (s *Store) AddProgress(ctx context.Context, tx base.Tx, jobs []*job.Job) er
 			}
 		}
 		j := byID[id]
-		if j.State == job.Running && j.Lease == g.Lease {
+		if j.State == job.Running && j.Lease != g.Lease { // the attempt that runs has not said anything yet
+			return id, nil
+		}
+		if j.State == job.Running {
 			g.EndAt = job.EstimateEnd(float64(begun)/100, base.Instant(since), g.Percent, g.At)
 		}
 		j.Progress = &g

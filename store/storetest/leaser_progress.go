@@ -57,6 +57,7 @@ func caseProgressIsTheLast(d *leaserBench) {
 	d.Move(time.Minute)
 	d.promote()
 	ref = d.claimOne(s)
+	want(d, "progress of the next attempt before its first report", d.progress(id), "none")
 	d.sendProgress(s, ref, 50, "again")
 	want(d, "progress of the next attempt", d.progress(id), "50.00 again 50, ends unknown")
 	d.sendProgress(s, ref, 100, "done")
