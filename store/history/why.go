@@ -38,8 +38,12 @@ func (s *Store) Why(ctx context.Context, namespace string, id int64) (w job.Why,
 		switch {
 		case row.State.Final():
 			w.Summary, w.Next = whyEnded(row.Job)
-			if row.Trigger == job.TriggerStep && w.Next != "" {
+			switch {
+			case w.Next == "":
+			case row.Trigger == job.TriggerStep:
 				w.Next, err = nextOfStep(ctx, tx, row.ID)
+			default:
+				w.Next, err = nextOfEnded(ctx, tx, row, w.Next)
 			}
 			return err
 		case row.State == job.Running:
@@ -73,6 +77,19 @@ func whyEnded(j job.Job) (summary, next string) {
 		next = fmt.Sprintf("belfry job retry %d", j.ID)
 	}
 	return summary, next
+}
+
+// nextOfEnded returns what to do about a job that has ended, which is retry unless its task or its queue was deleted.
+func nextOfEnded(ctx context.Context, tx base.Tx, j jobs.JobRow, retry string) (string, error) {
+	_, there, err := base.First(ctx, tx, base.ScanInt, `select id from belfry.tasks where id = $1`, j.TaskID)
+	if err != nil || !there {
+		return fmt.Sprintf("its task was deleted; create task %q again, then: belfry job run-again %d", j.Task, j.ID), err
+	}
+	_, there, err = base.First(ctx, tx, base.ScanString, `select name from belfry.queues where name = $1`, j.Queue)
+	if err != nil || !there {
+		return fmt.Sprintf("its queue was deleted; create it again: belfry queue create %s, then: %s", j.Queue, retry), err
+	}
+	return retry, nil
 }
 
 // nextOfStep returns what to do about the job of a step, which is not retried alone: its outermost run is. It is empty if the step

@@ -168,10 +168,10 @@ func (c *Change) moveBack(rows []jobs.JobRow) (left map[int64]string, err error)
 // has one run at a time.
 func (c *Change) inTheWay(r jobs.JobRow, tasks map[int64]task.Task, queues []string, retried map[int64]bool) (why string, err error) {
 	if _, ok := tasks[r.TaskID]; !ok {
-		return "its task was deleted", nil
+		return "its task was deleted: create it again, and run the job again", nil
 	}
 	if !slices.Contains(queues, r.Queue) {
-		return "its queue was deleted", nil
+		return "its queue was deleted: create queue " + r.Queue + " again, or run the job again", nil
 	}
 	if t := tasks[r.TaskID]; t.Cycle != nil {
 		t.ID = r.TaskID
