@@ -334,18 +334,14 @@ func noteField() parts.Field {
 // CancelJob asks before a job is canceled.
 func (p *page) CancelJob(j job.Job) parts.Confirm {
 	cmd, link := p.jobDo(j, "cancel")
-	text := "It no longer starts."
-	if j.State == job.Running {
-		text = "Its worker is told to stop it: it has the time to end well that its task gives, and is killed then."
-	}
-	return parts.Confirm{ID: "cancel", Button: "Cancel", Danger: true, Title: fmt.Sprintf("Cancel job %d?", j.ID), Text: text, Action: link, Do: "Cancel the job", Fields: []parts.Field{noteField()}, Cmd: &cmd}
+	return parts.Confirm{ID: "cancel", Button: "Cancel", Danger: true, Title: fmt.Sprintf("Cancel job %d?", j.ID), Text: cancelText(j), Action: link, Do: "Cancel the job", Fields: []parts.Field{noteField()}, Cmd: &cmd}
 }
 
 // RetryJob asks before a job is made ready again.
 func (p *page) RetryJob(j job.Job) parts.Confirm {
 	cmd, link := p.jobDo(j, "retry")
 	return parts.Confirm{ID: "retry", Button: "Retry", Title: fmt.Sprintf("Retry job %d?", j.ID),
-		Text:   "It becomes ready again with all its attempts back and the same input, and runs as its task is now.",
+		Text:   retryText(j),
 		Action: link, Fields: []parts.Field{noteField()}, Hidden: map[string]string{"key": p.RetryKey(j)}, Cmd: &cmd}
 }
 
