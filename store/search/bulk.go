@@ -22,7 +22,9 @@ type bulk struct {
 	sel       view.Selection
 	unfit     func(job.State) bool // states of jobs that are left alone
 	why       string
-	do        func(c *Change, rows []jobs.JobRow, out *view.Selected) error // applied to locked jobs
+	never     func(jobs.JobRow) string // why a job is left alone in any state, or ""; may be missing
+
+	do func(c *Change, rows []jobs.JobRow, out *view.Selected) error // applied to locked jobs
 }
 
 // bulkAtOnce bounds the jobs of a bulk action in one transaction. With 10,000 jobs SQLite took four seconds, in which no other
@@ -120,6 +122,8 @@ func (c *Change) selectJobs(b bulk) ([]jobs.JobRow, view.Selected, error) {
 			out.Left[id] = view.NoSuchJob
 		case unfit(j.State):
 			out.Left[id] = fmt.Sprintf("%s: %s", b.why, j.State)
+		case b.never != nil && b.never(j) != "":
+			out.Left[id] = b.never(j)
 		default:
 			out.IDs = append(out.IDs, id)
 			fit = append(fit, j)

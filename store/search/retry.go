@@ -31,7 +31,7 @@ func (s *Store) RetryJobs(ctx context.Context, namespace string, sel view.Select
 		f.States = []job.State{job.Failed} // failed jobs only; other states on request
 		sel.Filter = &f
 	}
-	return s.bulk(ctx, bulk{name: "retry", namespace: namespace, sel: sel, unfit: unfit, why: "cannot be retried",
+	return s.bulk(ctx, bulk{name: "retry", namespace: namespace, sel: sel, unfit: unfit, why: "cannot be retried", never: stepsNever,
 		do: func(c *Change, rows []jobs.JobRow, out *view.Selected) error {
 			var runs []jobs.JobRow
 			for _, r := range rows {
@@ -77,6 +77,14 @@ func (s *Store) RetryJobs(ctx context.Context, namespace string, sel view.Select
 			}
 			return c.auditJobs("retry", done, sel.Note)
 		}})
+}
+
+// stepsNever returns why the job of a step is not retried.
+func stepsNever(j jobs.JobRow) string {
+	if j.Trigger == job.TriggerStep {
+		return "it is a step: retry its workflow"
+	}
+	return ""
 }
 
 // takeKey claims the idempotency key for jobs that are about to be retried, and returns those that were retried with it already.
@@ -187,8 +195,8 @@ func (c *Change) inTheWay(r jobs.JobRow, tasks map[int64]task.Task, queues []str
 	if r.Kind == task.KindWorkflow && tasks[r.TaskID].Kind != r.Kind {
 		return "its task is no longer a workflow", nil
 	}
-	if r.Trigger == job.TriggerStep {
-		return "it is a step: retry its workflow", nil
+	if why := stepsNever(r); why != "" {
+		return why, nil
 	}
 	if r.Trigger == job.TriggerCycle {
 		held, err := c.cycles().HoldMember(r)

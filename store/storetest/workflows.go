@@ -471,6 +471,8 @@ func caseRunsOfWorkflowsGo(b *bench) {
 	id := must(b.st.WorkflowRun(b.ctx, "default", j.ID))(b).Run.Steps[0].JobID
 	left := must(b.st.RetryJobs(b.ctx, "default", view.Selection{IDs: []int64{id}}))(b).Left
 	want(b, "left", left[id], "it is a step: retry its workflow")
+	dry := must(b.st.RetryJobs(b.ctx, "default", view.Selection{IDs: []int64{id, j.ID}, DryRun: true}))(b)
+	want(b, "dry run", fmt.Sprint(dry.IDs, dry.Left), fmt.Sprint([]int64{j.ID}, left))
 	want(b, "next of a step", must(b.st.Why(b.ctx, "default", id))(b).Next, fmt.Sprintf("belfry workflow retry %d", j.ID))
 	// A retry of the job is a retry of the run.
 	must(b.st.RetryJobs(b.ctx, "default", view.Selection{IDs: []int64{j.ID}}))(b)
