@@ -133,7 +133,14 @@ func HandOver(c *base.Change, run int64) error {
 		return err
 	}
 	base.Kept[keyLocks](c).held = true
-	_, err = c.Tx.Exec(c.Ctx, `update belfry.limit_keys set stopped_by = $2 where stopped_by > 0 and `+c.SQL.In("stopped_by", 1), c.SQL.List(stopping), run)
+	_, err = c.Tx.Exec(c.Ctx, `
+		update belfry.limit_keys
+		set stopped_by = $2
+		where id in (
+			select id
+			from belfry.limit_keys
+			where stopped_by > 0 and `+c.SQL.In("stopped_by", 1)+`
+			order by id`+c.SQL.ForUpdate("limit_keys")+`)`, c.SQL.List(stopping), run)
 	return err
 }
 

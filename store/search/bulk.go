@@ -22,9 +22,8 @@ type bulk struct {
 	sel       view.Selection
 	unfit     func(job.State) bool // states of jobs that are left alone
 	why       string
-	never     func(jobs.JobRow) string // why a job is left alone in any state, or ""; may be missing
-
-	do func(c *Change, rows []jobs.JobRow, out *view.Selected) error // applied to locked jobs
+	never     func(jobs.JobRow) string                                      // why a job is left alone in any state, or ""; may be missing
+	do        func(c *Change, rows []jobs.JobRow, out *view.Selected) error // applied to locked jobs
 }
 
 // bulkAtOnce bounds the jobs of a bulk action in one transaction. With 10,000 jobs SQLite took four seconds, in which no other
