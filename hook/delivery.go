@@ -48,12 +48,13 @@ func message(p Payload) alert.Message {
 	return alert.Message{Key: p.Delivery, Namespace: p.Namespace, Channel: p.Hook, Body: bytes.TrimSuffix(body.Bytes(), []byte("\n"))}
 }
 
-// key is a hash of the ids of events and of the hook that they go to.
+// key is a hash of the ids and instants of events and of the hook that they go to. After a restore an id may be that of another
+// event, which a receiver must not take for the first.
 func key(h Hook, events []Event) string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "hook %d", h.ID)
 	for _, e := range events {
-		fmt.Fprintf(sum, " %d", e.ID)
+		fmt.Fprintf(sum, " %d %d", e.ID, e.At.UnixMicro())
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }

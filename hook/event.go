@@ -13,7 +13,7 @@ import (
 
 // Event is something that happened to one job, workflow, cycle, schedule or monitor.
 type Event struct {
-	ID        int64     `json:"id" doc:"The same in each delivery of this event, and of no other. It grows, but an event with a smaller id may come in a later request"`
+	ID        int64     `json:"id" doc:"The same in each delivery of this event. It grows, but an event with a smaller id may come in a later request. After a restore another event may have it, with another instant"`
 	Type      string    `json:"type" doc:"What happened, such as job.failed"`
 	At        time.Time `json:"at" doc:"When it was recorded, in the transaction in which it happened"`
 	Namespace string    `json:"namespace"`

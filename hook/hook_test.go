@@ -200,6 +200,11 @@ func TestMessages(t *testing.T) {
 	if Message(h, events).Key != m.Key || Message(h, events[:1]).Key == m.Key {
 		t.Error("the key is not of its events")
 	}
+	restored := slices.Clone(events)
+	restored[1].At = restored[1].At.Add(time.Microsecond)
+	if Message(h, restored).Key == m.Key {
+		t.Error("an event that got the id of another after a restore has its key")
+	}
 	events[1].Type = "job.canceled"
 	if got := Message(h, events).Title; got != "mixed" {
 		t.Errorf("its title is %q", got)
