@@ -70,7 +70,10 @@ func ResumeMonitor(m Monitor, s State, env JudgeContext, now time.Time) Judgemen
 
 func (a *assessment) resume(at time.Time) {
 	s := &a.s
-	at = core.Later(at, s.PausedAt)
+	at = core.Later(at, core.Sooner(s.PausedAt, a.now))
+	if s.LastAt.After(at) { // by a clock that was ahead: no result would count until then
+		s.LastAt, s.LastSeenAt = at, time.Time{}
+	}
 	s.PausedAt, s.PausedUntil, s.PausedBy, s.PausedReason = time.Time{}, time.Time{}, "", ""
 	a.timeline.setOverlay(at, "")
 	a.resetVerdict(at)

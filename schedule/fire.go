@@ -67,8 +67,15 @@ func Fire(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 
 // Resume resumes a paused schedule at now. The nominal times of the pause are
 // recorded as skipped in one row, or caught up if catchUp is set.
+//
+// A high-water mark in the future is of a clock that was ahead. Resume takes it
+// back, which nothing else does: otherwise the schedule would be quiet until then,
+// perhaps for years. Nominal times that have a row of their own do not run again.
 func Resume(s Schedule, plan Plan, f Facts, now time.Time, catchUp bool) Firing {
 	s.State = Active
+	if s.HighWater.After(now) {
+		s.HighWater = now
+	}
 	if catchUp {
 		if plan.Finish > 0 && s.FinishAt.IsZero() && len(f.Active) == 0 {
 			s.FinishAt = newDecider(s, plan, f, now).fresh(now)

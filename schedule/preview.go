@@ -82,6 +82,9 @@ func (s Schedule) Look(plan Plan, before *Schedule, beforePlan Plan, q LookQuery
 	if !q.From.IsZero() {
 		from = q.From.Add(-time.Microsecond) // include From itself
 	}
+	if s.HighWater.After(now) { // the clock was set back
+		from = core.Later(from, s.HighWater)
+	}
 	l := Look{Schedule: s, Explain: s.Explain(plan), Coming: s.Coming(plan, from, q.Bound()), Zones: zones}
 	if q.RunsOnly {
 		l.Coming = s.ComingRuns(plan, from, q.Bound())

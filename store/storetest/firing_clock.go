@@ -13,6 +13,7 @@ func init() {
 	add("a clock set back by an hour fires nothing twice, and what was put off does not wait an hour more", caseAClockSetBackByAnHourFiresNothing)
 	add("a clock set back does not lose the session of a worker, and lost ones are still noticed in time", caseAClockSetBackDoesNotLoseTheSession)
 	add("a claim that never arrived is handed back in time though the clock was set back meanwhile", caseAClaimThatNeverArrivedIsHandedBackIn)
+	add("a schedule that a clock far ahead left quiet goes on when it is paused and resumed, and repeats nothing", caseAScheduleGoesOnAfterAClockFarAhead)
 	add("a clock set forward by an hour is missed runs like any others", caseAClockSetForwardByAnHourIsMissed)
 }
 
@@ -48,6 +49,25 @@ func caseAClockSetBackByAnHourFiresNothing(b *bench) {
 	b.fire()
 	want(b, "plan at its next time", schedules{b}.said("plan"), "0s job, 10m job")
 	want(b, "no longer quiet", must(b.st.Health(b.ctx))(b).QuietUntil, time.Time{})
+}
+
+func caseAScheduleGoesOnAfterAClockFarAhead(b *bench) {
+	b.task("tick")
+	b.schedule("plan", "tick", every(10*time.Minute), overlap(schedule.OverlapAllow))
+	b.fire()
+	b.clock.Move(400 * 24 * time.Hour)
+	want(b, "while the clock is ahead", b.fire().Jobs, 1)
+	b.clock.Move(-400*24*time.Hour - time.Minute)
+	ok(b, b.st.ShiftClock(b.ctx, -400*24*time.Hour))
+	look := must(b.st.Look(b.ctx, schedule.LookQuery{Name: "plan", N: 1}))(b)
+	want(b, "the preview", look.Coming[0].Nominal, must(b.st.Schedule(b.ctx, "default", "plan"))(b).NextAt)
+	must(b.st.PauseSchedule(b.ctx, "default", "plan", ""))(b)
+	want(b, "next", must(b.st.ResumeSchedule(b.ctx, "default", "plan", false))(b).NextAt, Epoch)
+	want(b, "no longer quiet", must(b.st.Health(b.ctx))(b).QuietUntil, time.Time{})
+	b.clock.Move(time.Minute)
+	want(b, "runs of a time that has run", b.fire().Jobs, 0)
+	b.clock.Move(10 * time.Minute)
+	want(b, "runs of the next", b.fire().Jobs, 1)
 }
 
 func caseAClockSetBackDoesNotLoseTheSession(b *bench) {

@@ -1,0 +1,32 @@
+package monitor
+
+import (
+	"testing"
+	"time"
+
+	"github.com/belfry-run/belfry/task"
+)
+
+// A clock that was far ahead leaves a last check in the future. A pause and a resume by the right clock end that.
+func TestAMonitorGoesOnAfterAClockFarAhead(t *testing.T) {
+	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+	far := now.Add(400 * 24 * time.Hour)
+	m := Monitor{Name: "site"}.WithDefaults()
+	check := func(s State, at time.Time, outcome task.CheckOutcome) State {
+		return Judge(m, s, Observation{At: at, CheckResult: task.CheckResult{Outcome: outcome}}, JudgeContext{}, at).State
+	}
+	for _, paused := range []time.Time{now.Add(time.Minute), far.Add(time.Minute)} {
+		s := check(check(State{}, now, task.CheckOK), far, task.CheckOK)
+		s = PauseMonitor(m, s, time.Time{}, "ann", "", paused).State
+		s = ResumeMonitor(m, s, JudgeContext{}, now.Add(2*time.Minute)).State
+		s = check(s, now.Add(3*time.Minute), task.CheckOK)
+		if s.Verdict != VerdictUp || !s.LastAt.Equal(now.Add(3*time.Minute)) {
+			t.Errorf("paused at %s: %s, last check %s", paused, s.Verdict, s.LastAt)
+		}
+		for _, span := range s.Tail {
+			if span.From.After(now.Add(3 * time.Minute)) {
+				t.Errorf("paused at %s: the timeline goes on to %s", paused, span.From)
+			}
+		}
+	}
+}
