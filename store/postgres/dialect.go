@@ -135,6 +135,15 @@ func (dialect) ForUpdate(of string) string { return " for update of " + of }
 // ForKeyShare only conflicts with ForUpdate.
 func (dialect) ForKeyShare(of string) string { return " for key share of " + of }
 
+// Drawn asks the sequence by a function, which a role may call that has no right to read it.
+func (dialect) Drawn(of string) string {
+	name := "ids_" + of
+	if of == "audit" {
+		name = "audit_seq_seq"
+	}
+	return "coalesce(pg_sequence_last_value('belfry." + name + "'::regclass), 0)"
+}
+
 // NextIDs draws from a sequence.
 func (dialect) NextIDs(ctx context.Context, tx base.Tx, sequence string, n int) ([]int64, error) {
 	rows, err := tx.Query(ctx, `select nextval('belfry.ids_`+sequence+`') from generate_series(1, $1)`, n)

@@ -132,6 +132,14 @@ func (dialect) SkipLocked(string) string  { return "" }
 func (dialect) ForUpdate(string) string   { return "" }
 func (dialect) ForKeyShare(string) string { return "" }
 
+// Drawn reads the table of sequences, or that of SQLite for a column that counts by itself.
+func (dialect) Drawn(of string) string {
+	if of == "audit" {
+		return "coalesce((select seq from sqlite_sequence where name = 'belfry.audit'), 0)"
+	}
+	return "coalesce((select value from belfry.sequences where name = '" + of + "'), 0)"
+}
+
 // NextIDs takes numbers from the table of sequences.
 func (dialect) NextIDs(ctx context.Context, tx base.Tx, sequence string, n int) ([]int64, error) {
 	last, _, err := base.First(ctx, tx, base.ScanInt, `

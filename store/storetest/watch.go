@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 )
@@ -63,6 +65,7 @@ func init() {
 	add("a watch shows the edits of its namespace and none of another", caseAWatchShowsTheEditsOfItsNamespace)
 	add("a watch shows the assessed checks of its namespace, once each", caseAWatchShowsTheChecksOfItsNamespace)
 	add("a waiting watch is woken by a change", caseAWaitingWatchIsWoken)
+	add("a watch from a position that a restore has lost is refused, and one of an idle database goes on", caseAWatchOfALostTimeIsRefused)
 	add("why names each thing that can stand in a job's way, and the way out", caseWhyNamesEachThingThatCanStandInA)
 	add("a job that was put off after a failure says that it was put off", caseAJobThatWasPutOffSaysSo)
 	add("a watch of one namespace shows its own changes and those of queues, and no token of another", caseAWatchOfOneNamespaceShowsNoOther)
@@ -178,6 +181,25 @@ func caseAWaitingWatchIsWoken(b *bench) {
 		_, _, err := b.st.Events(b.ctx, "default", cursor, 0)
 		wantCode(b, err, core.Invalid, "cursor", "leave it out to begin now")
 	}
+}
+
+func caseAWatchOfALostTimeIsRefused(b *bench) {
+	b.task("t")
+	b.enqueue(job.NewJob{Task: "t"})
+	b.settle("t", job.OutcomeOK)
+	w := b.watch("default")
+	parts := must(base.DecodeCursor(w.cursor, 8))(b)
+	for i, of := range map[int]string{0: "audit", 1: "jobs"} {
+		ahead := slices.Clone(parts)
+		ahead[i] = strconv.Itoa(must(strconv.Atoi(parts[i]))(b) + 5)
+		_, _, err := b.st.Events(b.ctx, "default", base.EncodeCursor(ahead...), 0)
+		b.Log("a position that is ahead in", of)
+		wantCode(b, err, core.Invalid, "is ahead of the database", "it was restored")
+	}
+	b.clock.Move(500 * 24 * time.Hour) // beyond what is kept of jobs and of the audit
+	for must(b.st.Prune(b.ctx))(b) {
+	}
+	w.look()
 }
 
 func caseAJobThatWasPutOffSaysSo(b *bench) {

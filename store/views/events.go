@@ -63,6 +63,9 @@ func (s *Store) Events(ctx context.Context, namespace, cursor string, wait time.
 		return nil, at.cursor(), err
 	}
 	from, err := decodeSeen(cursor)
+	if err == nil {
+		err = s.refuseAhead(ctx, cursor, from)
+	}
 	if err != nil {
 		return nil, "", err
 	}
@@ -139,6 +142,18 @@ func (s *Store) seenNow(ctx context.Context) (n seen, err error) {
 		return nil
 	})
 	return n, err
+}
+
+// refuseAhead refuses a position of a time that a restore lost. Its reader would see nothing until as much has happened again,
+// and then miss all of it.
+func (s *Store) refuseAhead(ctx context.Context, cursor string, from seen) error {
+	return s.DB().Read(ctx, func(tx base.Tx) error {
+		ahead, _, err := base.First(ctx, tx, base.ScanInt, `select case when $1 > `+s.SQL.Drawn("job")+` or $2 > `+s.SQL.Drawn("audit")+` then 1 else 0 end`, from.job, from.audit)
+		if err == nil && ahead == 1 {
+			err = core.InvalidField("cursor", cursor, "is ahead of the database", "it was restored: leave the cursor out to begin now, and read again what you show")
+		}
+		return err
+	})
 }
 
 func (s *Store) events(ctx context.Context, namespace string, from seen) (all []view.Event, to seen, err error) {
