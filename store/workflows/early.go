@@ -104,7 +104,7 @@ func liveRun(ctx context.Context, tx base.Tx, namespace string, id int64) (live 
 }
 
 func isNoRun(id int64) error {
-	return core.Errorf(core.NotFound, "job %d is not a run of a workflow", id).WithHint("see: belfry job list")
+	return core.Errorf(core.NotFound, "job %d is not a run of a workflow, or is no longer kept", id).WithHint("see: belfry job list")
 }
 
 // noRun returns the error for a run without a row: the job has not begun, never began, or is not a run in that namespace.

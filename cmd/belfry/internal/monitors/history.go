@@ -189,9 +189,12 @@ func drawUptime(c *cli.CLI, w io.Writer, spans []view.UptimeWindow) {
 	g.Write(w)
 }
 
-// percent formats a ratio. It never rounds up to 100%.
+// percent formats a ratio. It never rounds up to 100%, nor down to 0%.
 func percent(ratio float64) string {
 	p := math.Floor(ratio*1e5+1e-6) / 1e3
+	if p == 0 && ratio > 0 {
+		return "<0.001%"
+	}
 	if ratio < 1 {
 		p = min(p, 99.999)
 	}

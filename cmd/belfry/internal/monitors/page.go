@@ -162,6 +162,10 @@ func pageDiff(ctx context.Context, s *cli.Conn, monitor string, names []string) 
 }
 
 func drawPageDiff(c *cli.CLI, w io.Writer, d wire.PageDiff) {
+	if d.From.Seq == 1 && d.To.Seq == 1 {
+		fmt.Fprintf(c.Stderr, "version 1 was first seen at %s; with no other there is nothing to compare\n", cli.Stamp(d.To.At))
+		return
+	}
 	if d.Added+d.Removed == 0 {
 		fmt.Fprintf(c.Stderr, "versions %d and %d have the same text\n", d.From.Seq, d.To.Seq)
 		return

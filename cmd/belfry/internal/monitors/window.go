@@ -44,6 +44,9 @@ or again and again, by --cron or --rrule, and --lasts each time.`,
 			saved, err := s.SaveWindow(ctx, d)
 			if err == nil {
 				c.NoteAbsent(ctx, s, saved.Namespace, saved.Monitors, nil, nil)
+				if note := begunNote(saved, s.Now); note != "" {
+					fmt.Fprintln(c.Stderr, note)
+				}
 			}
 			return saved, err
 		},
@@ -64,6 +67,14 @@ or again and again, by --cron or --rrule, and --lasts each time.`,
 			return ", " + windowState(d, s.Now) + ", " + windowTimes(d)
 		},
 	}
+}
+
+// begunNote says that a window takes time that has passed out of the uptime, or nothing. It is empty for one that begins now.
+func begunNote(d monitor.Window, now time.Time) string {
+	if len(d.Rules) > 0 || d.Off || now.Sub(d.From) < time.Minute {
+		return ""
+	}
+	return "note: it began at " + cli.InZone(d.From, d.Zone) + ": what was observed since then counts as maintenance, downtime too"
 }
 
 // targets describes the selected monitors.
