@@ -17,8 +17,16 @@ func TestAMonitorGoesOnAfterAClockFarAhead(t *testing.T) {
 	}
 	for _, paused := range []time.Time{now.Add(time.Minute), far.Add(time.Minute)} {
 		s := check(check(State{}, now, task.CheckOK), far, task.CheckOK)
+		s.Tail = s.Tail[len(s.Tail)-1:]
+		if !s.Tail[0].From.Equal(far) {
+			t.Fatalf("the timeline ends with %+v", s.Tail[0])
+		}
 		s = PauseMonitor(m, s, time.Time{}, "ann", "", paused).State
-		s = ResumeMonitor(m, s, JudgeContext{}, now.Add(2*time.Minute)).State
+		resumed := ResumeMonitor(m, s, JudgeContext{}, now.Add(2*time.Minute))
+		if spans := resumed.Spans; len(spans) != 1 || !spans[0].From.Equal(now.Add(2*time.Minute)) || spans[0].State != SpanUnknown {
+			t.Errorf("paused at %s: the timeline is replaced by %v", paused, spans)
+		}
+		s = resumed.State
 		s = check(s, now.Add(3*time.Minute), task.CheckOK)
 		if s.Verdict != VerdictUp || !s.LastAt.Equal(now.Add(3*time.Minute)) {
 			t.Errorf("paused at %s: %s, last check %s", paused, s.Verdict, s.LastAt)

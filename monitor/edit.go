@@ -73,6 +73,7 @@ func (a *assessment) resume(at time.Time) {
 	at = core.Later(at, core.Sooner(s.PausedAt, a.now))
 	if s.LastAt.After(at) { // by a clock that was ahead: no result would count until then
 		s.LastAt, s.LastSeenAt = at, time.Time{}
+		a.timeline.endAt(at)
 	}
 	s.PausedAt, s.PausedUntil, s.PausedBy, s.PausedReason = time.Time{}, time.Time{}, "", ""
 	a.timeline.setOverlay(at, "")

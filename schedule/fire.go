@@ -70,7 +70,7 @@ func Fire(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 //
 // A high-water mark in the future is of a clock that was ahead. Resume takes it
 // back, which nothing else does: otherwise the schedule would be quiet until then,
-// perhaps for years. Nominal times that have a row of their own do not run again.
+// perhaps for years. Nominal times that have run have a row, and do not run again.
 func Resume(s Schedule, plan Plan, f Facts, now time.Time, catchUp bool) Firing {
 	s.State = Active
 	if s.HighWater.After(now) {

@@ -421,6 +421,11 @@ func (c *Change) ResumeSchedule(namespace, name string, catchUp bool) (out sched
 	if row.State != schedule.Paused {
 		return row.Schedule, nil
 	}
+	if row.HighWater.After(c.Now) {
+		if err := c.forgetSkipped(row.ID); err != nil {
+			return out, err
+		}
+	}
 	before := row.Schedule
 	row.State, row.PausedAt, row.PausedBy, row.PausedReason = schedule.Active, base.Instant(0), "", ""
 	if err := c.savePause(row.Schedule); err != nil {
@@ -436,6 +441,13 @@ func (c *Change) ResumeSchedule(namespace, name string, catchUp bool) (out sched
 		return out, err
 	}
 	return out, c.Audit("resume", "schedule", namespace, name, "", before, out)
+}
+
+// forgetSkipped removes the rows of times to come that were skipped by a clock that was ahead: those times can run. The rows of
+// times that ran stay.
+func (c *Change) forgetSkipped(id int64) error {
+	_, err := c.Tx.Exec(c.Ctx, `delete from belfry.occurrences where schedule_id = $1 and nominal > $2 and decision = 'skipped'`, id, base.Micros(c.Now))
+	return err
 }
 
 // TriggerSchedule creates a job of the schedule now, independent of its plan and of other runs.
