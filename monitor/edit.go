@@ -58,11 +58,7 @@ func (a *assessment) recordGap() {
 func ResumeMonitor(m Monitor, s State, env JudgeContext, now time.Time) Judgement {
 	a := newAssessment(m, s, env, now)
 	if !a.s.PausedAt.IsZero() {
-		end := a.now
-		if until := a.s.PausedUntil; !until.IsZero() && until.Before(end) {
-			end = until
-		}
-		a.resume(end)
+		a.resume(core.Sooner(a.now, a.s.PausedUntil))
 	}
 	a.advance()
 	return a.result()
@@ -73,7 +69,7 @@ func (a *assessment) resume(at time.Time) {
 	at = core.Later(at, core.Sooner(s.PausedAt, a.now))
 	if s.LastAt.After(at) { // by a clock that was ahead: no result would count until then
 		s.LastAt, s.LastSeenAt = at, time.Time{}
-		a.timeline.endAt(at)
+		a.timeline = nil // entries of times to come are replaced
 	}
 	s.PausedAt, s.PausedUntil, s.PausedBy, s.PausedReason = time.Time{}, time.Time{}, "", ""
 	a.timeline.setOverlay(at, "")

@@ -140,11 +140,6 @@ func (l *stretches) setOverlay(t time.Time, over SpanState) {
 	}
 }
 
-// endAt removes what begins after t.
-func (l *stretches) endAt(t time.Time) {
-	*l = slices.DeleteFunc(*l, func(s Stretch) bool { return s.From.After(t) })
-}
-
 // markGap marks [from, to) as unknown, where no other upper layer is set.
 func (l *stretches) markGap(from, to time.Time) {
 	if !from.Before(to) {

@@ -122,8 +122,7 @@ type Dialect interface {
 	ForKeyShare(of string) string
 	// NextIDs draws n new ids of a sequence: job, lease or definition.
 	NextIDs(ctx context.Context, tx Tx, sequence string, n int) ([]int64, error)
-	// Drawn is an expression for the last number that was drawn of ids of jobs ("job") or of the rows of the audit ("audit"). It
-	// never goes back, except by a restore.
+	// Drawn is an expression for the last number drawn, of ids of jobs or rows of the audit. Only a restore takes it back.
 	Drawn(of string) string
 	// Succeed moves the jobs of successful attempts from the live to the finished jobs, with their leases, at the instant now. An
 	// attempt whose lease is lost, or belongs to another session, changes nothing and is left out of the answer; "" stands for

@@ -135,13 +135,10 @@ func (dialect) ForUpdate(of string) string { return " for update of " + of }
 // ForKeyShare only conflicts with ForUpdate.
 func (dialect) ForKeyShare(of string) string { return " for key share of " + of }
 
-// Drawn asks the sequence by a function, which a role may call that has no right to read it.
+// Drawn calls a function, for which a role needs no right to read the sequence.
 func (dialect) Drawn(of string) string {
-	name := "ids_" + of
-	if of == "audit" {
-		name = "audit_seq_seq"
-	}
-	return "coalesce(pg_sequence_last_value('belfry." + name + "'::regclass), 0)"
+	sequence := map[string]string{"job": "ids_job", "audit": "audit_seq_seq"}[of]
+	return "coalesce(pg_sequence_last_value('belfry." + sequence + "'::regclass), 0)"
 }
 
 // NextIDs draws from a sequence.
