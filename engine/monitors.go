@@ -64,17 +64,22 @@ type Workflows interface {
 }
 
 func (e *Engine) workflows(w Workflows) pass {
+	var rested time.Time // the end of a rest, which nothing cuts short
 	return func(ctx context.Context) (time.Duration, error) {
 		begun := time.Now()
+		if rests := rested.Sub(begun); rests > 0 {
+			return rests, nil
+		}
 		p, err := w.StartWorkflows(ctx)
 		if due := !p.NextAt.IsZero() && !p.NextAt.After(p.Now); err == nil && due {
 			if p, err = w.WakeWorkflows(ctx); p.Jobs == 0 && p.NextAt.IsZero() {
 				return clockEvery, err
 			}
 		}
+		rested = time.Now().Add(p.Rest)
 		if p.Jobs > 0 {
-			return shortest, err
+			return max(p.Rest, shortest), err
 		}
-		return until(p.NextAt, p.Now, begun), err
+		return max(p.Rest, until(p.NextAt, p.Now, begun)), err
 	}
 }

@@ -15,6 +15,9 @@ type Promoted struct {
 	Jobs   int       // jobs made ready
 	Now    time.Time // time of the pass
 	NextAt time.Time // when the next job is due; zero: none
+
+	// Rest is how long the next pass should wait, however much is due, so that heavy work leaves time for other writers.
+	Rest time.Duration
 }
 
 // Released is the result of one pass over lost sessions and overdue jobs.

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -195,6 +197,7 @@ type Scope struct {
 	meter    Meter
 	vm       vm.VM
 	programs map[string]*vm.Program
+	used     time.Duration // of the processor
 }
 
 // NewScope returns a scope with a workflow's input and the steps that are read.
@@ -218,7 +221,21 @@ func NewScope(input json.RawMessage, steps map[string]Ended) (*Scope, error) {
 // Work returns the used share of the limits of the scope, in steps or time: 1 is all.
 func (s *Scope) Work() float64 { return s.meter.work() }
 
+// Cost returns how long the evaluations of the scope occupied a processor, at least the share of [Limit] that their steps have of
+// theirs. Unlike [Scope.Work] it does not grow because the machine is busy.
+func (s *Scope) Cost() time.Duration {
+	return max(s.used, Limit*time.Duration(s.meter.spent)/maxSteps)
+}
+
 func (s *Scope) eval(text string, item bool) (any, error) {
+	runtime.LockOSThread() // its time is measured
+	defer runtime.UnlockOSThread()
+	begun, _ := threadTime()
+	defer func() {
+		if now, known := threadTime(); known {
+			s.used += now - begun
+		}
+	}()
 	p := s.programs[text]
 	if p == nil {
 		var err error

@@ -23,6 +23,7 @@ func init() {
 	add("a retry from a list that partly failed begins all its items again", caseARetryFromAList)
 	add("runs of workflows that are ready at the same time begin in the order of their jobs", caseRunsBeginInTheOrderOfTheirJobs)
 	add("expressions that are much work share a transaction with no others, and hold up no other run", caseHeavyExpressions)
+	add("expressions rest as long as they worked, and let other writers write", caseHeavyExpressionsRest)
 	add("an expression that cannot be evaluated says why", caseSentencesOfExpressions)
 	add("a run whose task is no longer a workflow is not retried as something else", caseAWorkflowThatIsNoneAnyLonger)
 }
@@ -253,4 +254,30 @@ func caseHeavyExpressions(b *bench) {
 	want(b, "states", f.states(slow.ID), "one failed, two failed, three failed")
 	b.wantState(slow.ID, job.Succeeded)
 	want(b, "output", string(b.wantState(quick.ID, job.Succeeded).Output), `{"one":1}`)
+}
+
+func caseHeavyExpressionsRest(b *bench) {
+	heavy := step("one", "a")
+	heavy.When = "any(1..3000, {let x = #; any(1..3000, {# == -x})})"
+	newGraph(b, "heavy", task.Workflow{Steps: []task.Step{heavy}})
+	then := step("two", "b", "one")
+	then.When = "true"
+	f := newGraph(b, "light", task.Workflow{Steps: []task.Step{step("one", "a"), then}})
+	for range 100 { // until a step ends before the rest is over, however slow the machine is
+		light := f.run("light", "")
+		first := f.claim(f.session, 1).Jobs[0].Job
+		b.enqueue(job.NewJob{Task: "heavy"})
+		must(b.st.StartWorkflows(b.ctx))(b)
+		must(b.st.Finish(b.ctx, f.session.ID, []job.Finish{{Ref: job.Ref{JobID: first.ID, Lease: first.Lease}, Outcome: job.OutcomeOK}}))(b)
+		states := f.states(light.ID)
+		if must(b.st.StartWorkflows(b.ctx))(b).Rest == 0 {
+			f.works(nil)
+			continue
+		}
+		want(b, "states in the rest", states, "one ok, two pending")
+		want(b, "work after it", f.works(nil), "b")
+		b.wantState(light.ID, job.Succeeded)
+		return
+	}
+	b.Fatal("heavy expressions do not make the engine rest")
 }

@@ -66,15 +66,6 @@ func (c *Change) advance(p *progress) error {
 	}
 }
 
-// effort is the work of the expressions of a transaction, as a fraction of the limit of one scope.
-type effort float64
-
-func (c *Change) addEffort(s *expression.Scope) { *base.Kept[effort](c.Change) += effort(s.Work()) }
-
-// overLimit reports that the expressions of this transaction have used up their common limit. The rest continues in the next
-// transaction, because SQLite has no other writer meanwhile.
-func (c *Change) overLimit() bool { return *base.Kept[effort](c.Change) >= 1 }
-
 // keptSteps returns the steps that continue although the run stops.
 func (p *progress) keptSteps() []int64 {
 	if p.Stop != nil && p.Stop.Hard {

@@ -59,6 +59,7 @@ const readyRuns = `kind = 'workflow' and state = 'ready' and queue not in (selec
 // worker holds it, and no process keeps state of it.
 func (s *Store) StartWorkflows(ctx context.Context) (out job.Promoted, err error) {
 	err = s.write(ctx, "start workflows", func(c *Change) error {
+		c.takeTurn()
 		out = job.Promoted{Now: c.Now}
 		rows, err := base.CollectInto(ctx, c.Tx, nil, jobs.ScanReady(nil), jobs.SelectReady+`
 			where `+readyRuns+`
@@ -94,6 +95,7 @@ func (s *Store) StartWorkflows(ctx context.Context) (out job.Promoted, err error
 		}
 		return nil
 	})
+	out.Rest = s.rest.left()
 	return out, err
 }
 
@@ -186,6 +188,7 @@ func planOf(w task.Workflow, j jobs.JobRow) (p workflow.Plan, err error) {
 // all due runs, it returns when to look again. If no run is due any longer, or the clock was set, it returns no time.
 func (s *Store) WakeWorkflows(ctx context.Context) (out job.Promoted, err error) {
 	err = s.write(ctx, "wake workflows", func(c *Change) error {
+		c.takeTurn()
 		out = job.Promoted{Now: c.Now}
 		due, err := base.Collect(ctx, c.Tx, base.ScanInt, `
 			select job_id
@@ -224,6 +227,7 @@ func (s *Store) WakeWorkflows(ctx context.Context) (out job.Promoted, err error)
 		}
 		return nil
 	})
+	out.Rest = s.rest.left()
 	return out, err
 }
 

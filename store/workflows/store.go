@@ -18,6 +18,7 @@ type Store struct {
 	jobs  *jobs.Store
 	steps *steps.Store
 	tasks *tasks.Store
+	rest  rest
 }
 
 // New is the part of a store that keeps them.
