@@ -186,8 +186,8 @@ type Overview struct {
 
 	Day     []job.MinuteTotals `json:"day" doc:"What ended in each half hour of the last 24 hours, oldest first; empty ones are left out"`
 	Failing []Failing          `json:"failing" doc:"Tasks whose jobs failed within 24 hours and have not succeeded since, the latest failure first, of the newest 1000 failed jobs; checks of monitors are left out"`
-	Late    []Next             `json:"late" doc:"Schedules that are overdue for more than 10 s, the most overdue first"`
-	Lost    []LostWorker       `json:"lost" doc:"Workers that were lost within an hour, and of whose name none is there again"`
+	Late    []Next             `json:"late" doc:"Schedules that are overdue for more than 10 s, the most overdue first; at most 20"`
+	Lost    []LostWorker       `json:"lost" doc:"Workers that were lost within an hour, and of whose name none is there again; at most 20"`
 	Starts  []Starts           `json:"starts" doc:"What ahead counts, by quarters of an hour; empty ones are left out"`
 
 	Approvals     []workflow.Asked `json:"approvals" doc:"Runs of workflows that wait for an approval, those that wait longest first; at most 20"`
@@ -196,8 +196,12 @@ type Overview struct {
 	ScheduleLag core.Duration      `json:"schedule_lag" doc:"How long the most overdue schedule waits to be fired"`
 	Next        []Next             `json:"next" doc:"Schedules that are due next"`
 	Ahead       schedule.Forecast  `json:"ahead" doc:"What starts in the next 24 hours but for checks of monitors, by hour in UTC"`
-	Incidents   []monitor.Incident `json:"incidents" doc:"Outages that are not over, newest first"`
+	Incidents   []monitor.Incident `json:"incidents" doc:"Outages that are not over, those outside of maintenance first, then newest first; at most 20"`
 	Workers     []job.WorkerState  `json:"workers" doc:"Living sessions, newest first; at most 100"`
+
+	MoreIncidents bool `json:"more_incidents,omitempty" doc:"More outages outside of maintenance are not over, or may not be"`
+	MoreLate      bool `json:"more_late,omitempty" doc:"More schedules are late"`
+	MoreLost      bool `json:"more_lost,omitempty" doc:"More workers were lost"`
 }
 
 // DayStep is the length of a part of [Overview].Day, in minutes.

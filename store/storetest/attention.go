@@ -2,10 +2,12 @@ package storetest
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/belfry-run/belfry/core"
 	"github.com/belfry-run/belfry/job"
+	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
@@ -248,4 +250,41 @@ func caseAnOverviewListsApprovals(b *bench) {
 	b.clock.Move(25 * time.Hour)
 	f.engine()
 	want(b, "timed out", said(core.AnyNamespace), "0 false")
+}
+
+// No number of outages in maintenance hides one that is not.
+func caseAnOverviewListsOutages(b *bench) {
+	const rows = 20 // of the list
+	down := func(name, tag string) {
+		b.Helper()
+		v := b.monitor(name, func(m *monitor.Monitor) {
+			m.Check, m.Heartbeat, m.Every, m.Tags = task.Task{}, &monitor.Heartbeat{}, core.Duration(time.Hour), []string{tag}
+		})
+		key := strings.TrimPrefix(v.Beat, "/beat/")
+		must(b.st.Beat(b.ctx, key, monitor.Call{Kind: monitor.CallSuccess}))(b)
+		must(b.st.LapseMonitors(b.ctx))(b)
+		b.clock.Move(time.Second)
+		must(b.st.Beat(b.ctx, key, monitor.Call{Kind: monitor.CallFail}))(b)
+	}
+	outages := func() string {
+		b.Helper()
+		o := must(b.st.Overview(b.ctx, "default"))(b)
+		names := ""
+		for _, i := range o.Incidents {
+			names += i.Monitor[:1]
+		}
+		return fmt.Sprint(names, " ", o.MoreIncidents)
+	}
+	down("real", "web")
+	must(b.st.SaveWindow(b.ctx, monitor.Window{Name: "deploy", Tags: []string{"planned"}, From: b.clock.Now(), To: b.clock.Now().Add(time.Hour)}))(b)
+	for i := range rows + 5 {
+		down(fmt.Sprint("planned", i), "planned")
+	}
+	want(b, "outages beside maintenance", outages(), "r"+strings.Repeat("p", rows-1)+" false")
+	for i := range rows - 1 {
+		down(fmt.Sprint("real", i), "web")
+	}
+	want(b, "as many as the list has", outages(), strings.Repeat("r", rows)+" false")
+	down("real-last", "web")
+	want(b, "more", outages(), strings.Repeat("r", rows)+" true")
 }

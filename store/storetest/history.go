@@ -49,6 +49,7 @@ func init() {
 	add("an overview lists tasks that failed after they last succeeded, also of jobs that were retried", caseAnOverviewListsRetriedFaults)
 	add("an overview is not of what a busy namespace does", caseAnOverviewIsNotOfABusyNamespace)
 	add("an overview lists runs that wait for an approval", caseAnOverviewListsApprovals)
+	add("an overview lists outages outside of maintenance first, and says if there are more", caseAnOverviewListsOutages)
 }
 
 func caseEndsAfterAClockThatWasAheadAreRolledUp(b *bench) {

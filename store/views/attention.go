@@ -231,7 +231,10 @@ func (s *Store) overviewLost(ctx context.Context, tx base.Tx, namespace string, 
 		where lost > 1 and ended_at >= $1 and ($2 = '*' or namespace in ('', '*', $2))
 			and not exists (select 1 from belfry.sessions n where n.ended_at = 0 and n.name = s.name and n.namespace = s.namespace)
 		order by ended_at desc
-		limit `+strconv.Itoa(overviewRows), base.Micros(o.Now.Add(-lostWithin)), namespace)
+		limit `+strconv.Itoa(overviewRows+1), base.Micros(o.Now.Add(-lostWithin)), namespace)
+	if o.MoreLost = len(o.Lost) > overviewRows; o.MoreLost {
+		o.Lost = o.Lost[:overviewRows]
+	}
 	if o.Lost == nil {
 		o.Lost = []view.LostWorker{}
 	}
@@ -250,7 +253,10 @@ func (s *Store) overviewLate(ctx context.Context, tx base.Tx, namespace string, 
 		from (select namespace, name, next_at from belfry.schedules where next_at > 0 order by next_at limit `+strconv.Itoa(base.LookFirst)+`) as soon
 		where `+w.Sql()+`
 		order by next_at, name
-		limit `+strconv.Itoa(overviewRows), w.Args...)
+		limit `+strconv.Itoa(overviewRows+1), w.Args...)
+	if o.MoreLate = len(o.Late) > overviewRows; o.MoreLate {
+		o.Late = o.Late[:overviewRows]
+	}
 	if o.Late == nil {
 		o.Late = []view.Next{}
 	}

@@ -3,6 +3,7 @@ package views
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -22,11 +23,12 @@ import (
 
 // Sizes of an overview.
 const (
-	overviewRows   = 20
-	overviewQueues = 100
-	overviewLeases = 1000
-	overviewReady  = 4 * base.LookFirst // ready jobs of a queue that are read to count those of a namespace
-	overviewAhead  = 2000               // schedules, for the next 24 hours
+	overviewRows    = 20
+	overviewOutages = 10 // pages of outages that are read to find those outside of maintenance
+	overviewQueues  = 100
+	overviewLeases  = 1000
+	overviewReady   = 4 * base.LookFirst // ready jobs of a queue that are read to count those of a namespace
+	overviewAhead   = 2000               // schedules, for the next 24 hours
 )
 
 // Overview returns the present state of all areas in one answer. Each statement walks an index only as far as it shows, and
@@ -235,12 +237,35 @@ func (s *Store) overviewAhead(ctx context.Context, tx base.Tx, namespace string,
 	return err
 }
 
+// overviewIncidents lists outages outside of maintenance first, so that no number of planned outages hides one. It reads a bounded
+// number of rows.
 func (s *Store) overviewIncidents(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) error {
-	w := &base.Where{}
-	w.Namespace("namespace", namespace)
-	w.Conds = append(w.Conds, "ended_at = 0")
-	var p core.Page[monitor.Incident]
-	err := s.monitors.IncidentPage(ctx, tx, w, overviewRows, &p)
-	o.Incidents = p.Items
-	return err
+	var planned []monitor.Incident
+	p := core.Page[monitor.Incident]{Next: "first"}
+	for before, pages := int64(math.MaxInt64), 0; p.Next != "" && !o.MoreIncidents; pages++ {
+		if pages == overviewOutages {
+			o.MoreIncidents = true // it is not known
+			break
+		}
+		w := &base.Where{}
+		w.Namespace("namespace", namespace)
+		w.Conds = append(w.Conds, "ended_at = 0")
+		w.And("id < ?", before)
+		if err := s.monitors.IncidentPage(ctx, tx, w, overviewRows, &p); err != nil {
+			return err
+		}
+		for _, i := range p.Items {
+			before = i.ID
+			switch {
+			case i.Maintenance:
+				planned = append(planned, i)
+			case len(o.Incidents) < overviewRows:
+				o.Incidents = append(o.Incidents, i)
+			default:
+				o.MoreIncidents = true
+			}
+		}
+	}
+	o.Incidents = append(o.Incidents, planned[:min(len(planned), overviewRows-len(o.Incidents))]...)
+	return nil
 }

@@ -65,6 +65,26 @@ func TestTheLastDayIsCountedByHalfHours(t *testing.T) {
 	}
 }
 
+func TestTheTitleTellsThatMoreIsNotListed(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		needs int
+		o     view.Overview
+		want  string
+	}{
+		{0, view.Overview{}, "All is well"},
+		{1, view.Overview{}, "1 thing needs you"},
+		{21, view.Overview{}, "21 things need you"},
+		{21, view.Overview{MoreIncidents: true}, "More than 20 things need you"},
+		{21, view.Overview{MoreApprovals: true}, "More than 20 things need you"},
+	} {
+		d := homeData{Overview: row.o, Needs: make([]need, row.needs)}
+		if got := d.Title(); got != row.want {
+			t.Errorf("%q, want %q", got, row.want)
+		}
+	}
+}
+
 func TestTheProgressOfARunIsComparedWithItsUsualDuration(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

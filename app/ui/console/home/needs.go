@@ -66,6 +66,9 @@ func (p *page) needs(d homeData) (all []need) {
 		}
 		add(need{ID: "down-" + strconv.FormatInt(i.ID, 10), Tone: "bad", Name: i.Monitor, Title: d.Titles.Monitor(i.Monitor), Link: p.LinkIn(i.Namespace, "monitors", i.Monitor), What: said, Kind: "monitor", Since: i.StartedAt}, acts...)
 	}
+	if d.MoreIncidents {
+		add(need{ID: "more-down", Tone: "bad", Name: "More outages", Link: p.With(p.Link("incidents"), "state", "open"), What: "More monitors are down, or may be", Kind: "monitors"})
+	}
 	for _, f := range d.Failing {
 		said := parts.Plural(f.Jobs, "failed job", "failed jobs")
 		if line := parts.FirstLine(f.Error); line != "" {
@@ -86,6 +89,9 @@ func (p *page) needs(d homeData) (all []need) {
 		if i == moreLate {
 			late.Title = ""
 			late.ID, late.Name, late.Link, late.What = "late", "More schedules", p.Link("schedules"), parts.Plural(len(d.Late)-i, "more is late", "more are late")
+			if d.MoreLate {
+				late.What = "More than " + late.What
+			}
 			add(late)
 			break
 		}
@@ -109,6 +115,9 @@ func (p *page) needs(d homeData) (all []need) {
 	}
 	for _, l := range d.Lost {
 		add(need{ID: "lost-" + l.Session, Tone: "warn", Name: l.Name, Link: p.Link("workers", l.Session), What: "Lost: it stopped renewing", Kind: "worker", Since: l.At})
+	}
+	if d.MoreLost {
+		add(need{ID: "lost", Tone: "warn", Name: "More workers", Link: p.Link("workers"), What: "More were lost", Kind: "worker"})
 	}
 	for _, a := range d.Approvals {
 		run := p.LinkIn(a.Namespace, "jobs", a.RunID)
