@@ -288,3 +288,39 @@ func caseAnOverviewListsOutages(b *bench) {
 	down("real-last", "web")
 	want(b, "more", outages(), strings.Repeat("r", rows)+" true")
 }
+
+func caseAnOverviewSaysThatMoreNeedsAttention(b *bench) {
+	const rows = 20 // of each list
+	names := make([]string, rows+1)
+	for i := range names {
+		names[i] = fmt.Sprint("t", i)
+		b.task(names[i], func(t *task.Task) { t.Retry.MaxAttempts = 1 })
+	}
+	s := b.session(names...)
+	said := func() string {
+		b.Helper()
+		o := must(b.st.Overview(b.ctx, "default"))(b)
+		return fmt.Sprint(len(o.Failing), " ", o.MoreFailing, ", ", len(o.Late), " ", o.MoreLate)
+	}
+	fail := func(name string) {
+		b.Helper()
+		b.enqueue(job.NewJob{Task: name})
+		b.finish(s, b.claim(s, 1).Jobs[0], job.OutcomeError)
+	}
+	for i, name := range names {
+		if i == rows {
+			want(b, "as many failing tasks as the list has", said(), "20 false, 0 false")
+		}
+		fail(name)
+	}
+	want(b, "more failing tasks", said(), "20 true, 0 false")
+	for i, name := range names {
+		if i == rows {
+			b.clock.Move(2 * time.Hour)
+			want(b, "as many late schedules as the list has", said(), "20 true, 20 false")
+		}
+		b.schedule(name, name, every(time.Hour))
+	}
+	b.clock.Move(2 * time.Hour)
+	want(b, "more late schedules", said(), "20 true, 20 true")
+}

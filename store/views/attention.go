@@ -112,16 +112,23 @@ func (s *Store) overviewFailing(ctx context.Context, tx base.Tx, namespace strin
 		}
 	}
 	slices.SortStableFunc(o.Failing, func(a, b view.Failing) int { return b.Last.Compare(a.Last) })
-	o.Failing = o.Failing[:min(len(o.Failing), 2*overviewRows)]
+	if o.MoreFailing = len(o.Failing) > 2*overviewRows; o.MoreFailing { // it is not known whether they have succeeded since
+		o.Failing = o.Failing[:2*overviewRows]
+	}
 	kept := []view.Failing{}
 	for _, f := range o.Failing {
 		good, err := s.succeededSince(ctx, tx, f)
 		if err != nil {
 			return err
 		}
-		if !good && len(kept) < overviewRows {
-			kept = append(kept, f)
+		if good {
+			continue
 		}
+		if len(kept) == overviewRows {
+			o.MoreFailing = true
+			break
+		}
+		kept = append(kept, f)
 	}
 	o.Failing = kept
 	return nil

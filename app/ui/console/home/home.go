@@ -112,7 +112,7 @@ func (d homeData) named(namespace string) view.Named {
 // Title answers whether all is well.
 func (d homeData) Title() string {
 	switch n := len(d.Needs); {
-	case n > 2 && (d.MoreIncidents || d.MoreLate || d.MoreLost || d.MoreApprovals):
+	case n > 2 && (d.MoreIncidents || d.MoreFailing || d.MoreLate || d.MoreLost || d.MoreApprovals):
 		return "More than " + parts.NumberText(n-1) + " things need you" // the last is a row for more
 	case n == 0:
 		return "All is well"

@@ -84,6 +84,9 @@ func (p *page) needs(d homeData) (all []need) {
 		}
 		add(need{ID: "failing-" + f.Namespace + "-" + f.Task, Tone: "bad", Name: f.Task, Title: d.Titles.Task(f.Task), Link: p.TaskLink(f.Namespace, f.Task), What: said, Kind: "task", Since: f.First}, acts...)
 	}
+	if d.MoreFailing {
+		add(need{ID: "more-failing", Tone: "bad", Name: "More tasks", Link: p.With(p.Link("jobs"), "q", "state:failed since:1d"), What: "More are failing, or may be", Kind: "tasks"})
+	}
 	for i, n := range d.Late {
 		late := need{ID: "late-" + n.Namespace + "-" + n.Schedule, Tone: "warn", Name: n.Schedule, Title: d.Titles.Schedule(n.Schedule), Link: p.LinkIn(n.Namespace, "schedules", n.Schedule), What: "Late: its run is overdue", Kind: "schedule", Since: n.NextAt}
 		if i == moreLate {
