@@ -185,7 +185,7 @@ type Overview struct {
 	Minutes    []job.MinuteTotals `json:"minutes" doc:"What ended in each minute of the last hour, oldest first; empty minutes are left out"`
 
 	Day     []job.MinuteTotals `json:"day" doc:"What ended in each half hour of the last 24 hours, oldest first; empty ones are left out"`
-	Failing []Failing          `json:"failing" doc:"Tasks whose jobs failed within 24 hours and have not succeeded since, the latest failure first, of the newest 1000 failed jobs; checks of monitors are left out; at most 20"`
+	Failing []Failing          `json:"failing" doc:"Tasks whose jobs failed within 24 hours and have not succeeded since, the latest failure first, of the newest 1000 failed jobs of the namespace; checks of monitors are left out; at most 20"`
 	Late    []Next             `json:"late" doc:"Schedules that are overdue for more than 10 s, the most overdue first; at most 20"`
 	Lost    []LostWorker       `json:"lost" doc:"Workers that were lost within an hour, and of whose name none is there again; at most 20"`
 	Starts  []Starts           `json:"starts" doc:"What ahead counts, by quarters of an hour; empty ones are left out"`

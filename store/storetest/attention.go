@@ -9,6 +9,7 @@ import (
 	"github.com/belfry-run/belfry/job"
 	"github.com/belfry-run/belfry/monitor"
 	"github.com/belfry-run/belfry/schedule"
+	"github.com/belfry-run/belfry/store/base"
 	"github.com/belfry-run/belfry/task"
 	"github.com/belfry-run/belfry/view"
 	"github.com/belfry-run/belfry/workflow"
@@ -323,4 +324,36 @@ func caseAnOverviewSaysThatMoreNeedsAttention(b *bench) {
 	}
 	b.clock.Move(2 * time.Hour)
 	want(b, "more late schedules", said(), "20 true, 20 true")
+}
+
+// The failures of one namespace do not hide those of another.
+func caseAnOverviewPassesOverFailuresOfOthers(b *bench) {
+	for _, namespace := range []string{"default", "other"} {
+		b.task("bad", func(t *task.Task) { t.Namespace, t.Retry.MaxAttempts = namespace, 1 })
+	}
+	others := must(b.st.OpenSession(b.ctx, job.WorkerInfo{
+		Name: "others", Kinds: []task.Kind{task.KindFunc}, Funcs: []string{"bad"}, Queues: map[string]int{"default": 2000}, TTL: job.MaxSessionTTL,
+	}))(b)
+	fail := func(namespace string, n int) {
+		b.Helper()
+		asked := make([]job.NewJob, n)
+		for i := range asked {
+			asked[i] = job.NewJob{Namespace: namespace, Task: "bad"}
+		}
+		must(b.st.Enqueue(b.ctx, asked))(b)
+		for n > 0 {
+			var fins []job.Finish
+			for _, j := range b.claim(others, min(n, 500)).Jobs {
+				fins = append(fins, job.Finish{Ref: job.Ref{JobID: j.Job.ID, Lease: j.Job.Lease}, Outcome: job.OutcomeError, Error: "no"})
+			}
+			must(b.st.Finish(b.ctx, others.ID, fins))(b)
+			if n -= len(fins); len(fins) == 0 {
+				b.Fatal("no job is ready")
+			}
+		}
+	}
+	fail("default", 1)
+	fail("other", base.LookFirst+1)
+	o := must(b.st.Overview(b.ctx, "default"))(b)
+	want(b, "failing and failed", fmt.Sprint(len(o.Failing), len(o.Failed), o.MoreFailing), "1 1 false")
 }

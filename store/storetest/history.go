@@ -50,6 +50,7 @@ func init() {
 	add("an overview is not of what a busy namespace does", caseAnOverviewIsNotOfABusyNamespace)
 	add("an overview lists runs that wait for an approval", caseAnOverviewListsApprovals)
 	add("an overview lists outages outside of maintenance first, and says if there are more", caseAnOverviewListsOutages)
+	add("an overview lists failures of its namespace, however many others have", caseAnOverviewPassesOverFailuresOfOthers)
 	add("an overview says that more tasks fail and more schedules are late than it lists", caseAnOverviewSaysThatMoreNeedsAttention)
 }
 

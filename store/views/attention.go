@@ -18,12 +18,11 @@ import (
 
 // Bounds of the reads for the list "needs attention" of an overview.
 const (
-	usualRuns   = 20        // past runs of a task; their median is the usual duration
-	lostWithin  = time.Hour // age of the worker losses shown
-	lateAfter   = 10 * time.Second
-	afterwards  = 100    // newest jobs of a task that are looked at
-	pastAtOnce  = 100    // and that are read at once
-	failedOfAll = 20_000 // newest failed jobs of all namespaces, among which those of one are sought
+	usualRuns  = 20        // past runs of a task; their median is the usual duration
+	lostWithin = time.Hour // age of the worker losses shown
+	lateAfter  = 10 * time.Second
+	afterwards = 100 // newest jobs of a task that are looked at
+	pastAtOnce = 100 // and that are read at once
 )
 
 // overviewDay sums ended jobs by half hours. It sums the same rows as the count of failures.
@@ -71,11 +70,39 @@ func (s *Store) overviewLatest(ctx context.Context, tx base.Tx, namespace string
 	return err
 }
 
+// latestFailed returns the newest base.LookFirst failed jobs of a namespace, as a table with the condition that its rows are of the
+// namespace and the arguments of both. Jobs of other namespaces are passed over, of overviewPassed in all: if that leaves out a
+// part of the last day, the overview says that more may be failing.
+func (s *Store) latestFailed(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) (table string, w *base.Where, err error) {
+	w = &base.Where{Conds: []string{"state = 'failed'"}}
+	w.Namespace("namespace", namespace)
+	if namespace != core.AnyNamespace {
+		type passed struct{ id, finished int64 }
+		p, is, err := base.First(ctx, tx, func(r base.Rows) (p passed, err error) { return p, r.Scan(&p.id, &p.finished) }, `
+			select id, finished_at
+			from belfry.jobs_done
+			where id = (select id from belfry.jobs_done where state = 'failed' order by id desc limit 1 offset `+strconv.Itoa(overviewPassed)+`)`)
+		if err != nil {
+			return "", nil, err
+		}
+		if is {
+			w.And("id >= ?", p.id)
+			o.MoreFailing = o.MoreFailing || p.finished >= base.Micros(o.Now.Add(-base.OneDay))
+		}
+	}
+	return `(
+			select *
+			from belfry.jobs_done
+			where id in (select id from belfry.jobs_done where ` + w.Sql() + ` order by id desc limit ` + strconv.Itoa(base.LookFirst) + `)) as latest`, w, nil // found in the index alone
+}
+
 // overviewFailing groups the latest failures by task, and leaves out tasks that have succeeded since. Checks of monitors are
 // shown by their incidents.
 func (s *Store) overviewFailing(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) error {
-	w := &base.Where{}
-	w.Namespace("namespace", namespace)
+	failed, w, err := s.latestFailed(ctx, tx, namespace, o)
+	if err != nil {
+		return err
+	}
 	w.NotOwnedTask("task")
 	w.And("finished_at >= ?", base.Micros(o.Now.Add(-base.OneDay)))
 	latest, err := base.Collect(ctx, tx, func(r base.Rows) (f view.Failing, err error) {
@@ -83,7 +110,7 @@ func (s *Store) overviewFailing(ctx context.Context, tx base.Tx, namespace strin
 		return f, err
 	}, `
 		select id, namespace, task, schedule, error, finished_at
-		from `+latestFailed(namespace)+`
+		from `+failed+`
 		where `+w.Sql()+`
 		order by id desc`, w.Args...)
 	if err != nil {
@@ -112,7 +139,8 @@ func (s *Store) overviewFailing(ctx context.Context, tx base.Tx, namespace strin
 		}
 	}
 	slices.SortStableFunc(o.Failing, func(a, b view.Failing) int { return b.Last.Compare(a.Last) })
-	if o.MoreFailing = len(o.Failing) > 2*overviewRows; o.MoreFailing { // it is not known whether they have succeeded since
+	if len(o.Failing) > 2*overviewRows {
+		o.MoreFailing = true // it is not known whether they have succeeded since
 		o.Failing = o.Failing[:2*overviewRows]
 	}
 	kept := []view.Failing{}
@@ -132,25 +160,6 @@ func (s *Store) overviewFailing(ctx context.Context, tx base.Tx, namespace strin
 	}
 	o.Failing = kept
 	return nil
-}
-
-// latestFailed is the SQL source of the latest jobs that failed: of one namespace among many more, which are found in an index,
-// or a busy namespace would hide the failures of all others. The name of the namespace is the first argument.
-func latestFailed(namespace string) string {
-	const newest = `from belfry.jobs_done where state = 'failed' order by id desc limit `
-	first := strconv.Itoa(base.LookFirst)
-	if namespace == core.AnyNamespace {
-		return `(select * ` + newest + first + `) as latest`
-	}
-	return `(
-			select *
-			from belfry.jobs_done
-			where id in (
-				select id
-				from (select id, namespace ` + newest + strconv.Itoa(failedOfAll) + `) as newest
-				where namespace = $1
-				order by id desc
-				limit ` + first + `)) as latest`
 }
 
 // pastJob is a job that ended, as far as the overview needs it.

@@ -24,7 +24,8 @@ import (
 // Sizes of an overview.
 const (
 	overviewRows    = 20
-	overviewOutages = 10 // pages of outages that are read to find those outside of maintenance
+	overviewPassed  = 20 * base.LookFirst // failed jobs of all namespaces that are passed over to find those of one
+	overviewOutages = 10                  // pages of outages that are read to find those outside of maintenance
 	overviewQueues  = 100
 	overviewLeases  = 1000
 	overviewReady   = 4 * base.LookFirst // ready jobs of a queue that are read to count those of a namespace
@@ -90,17 +91,18 @@ func (s *Store) overviewRunning(ctx context.Context, tx base.Tx, namespace strin
 }
 
 func (s *Store) overviewFailed(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) error {
-	w := &base.Where{}
-	w.Namespace("namespace", namespace)
+	latest, w, err := s.latestFailed(ctx, tx, namespace, o)
+	if err != nil {
+		return err
+	}
 	w.And("finished_at >= ?", base.Micros(o.Now.Add(-base.OneDay)))
-	var err error
 	o.Failed, err = base.Collect(ctx, tx, func(r base.Rows) (f job.FailedJob, err error) {
 		err = r.Scan(&f.ID, &f.Namespace, &f.Task, &f.Schedule, (*string)(&f.Reason), &f.Error, &f.Attempt, base.ScanTime(&f.FinishedAt))
 		f.Error, _ = core.CleanText(f.Error, 500)
 		return f, err
 	}, `
 		select id, namespace, task, schedule, reason, error, attempt, finished_at
-		from `+latestFailed(namespace)+`
+		from `+latest+`
 		where `+w.Sql()+`
 		order by finished_at desc, id desc
 		limit `+strconv.Itoa(overviewRows), w.Args...)
