@@ -82,11 +82,12 @@ func caseProgressUnderALostLease(d *leaserBench) {
 	d.sendProgress(s, ref, 20, "own")
 	d.finish(s, ref, job.OutcomeError)
 	d.sendProgress(s, ref, 30, "late")
+	want(d, "after the end", d.progress(id), "20.00 own 20, ends unknown")
 	d.Move(time.Minute)
 	d.promote()
 	d.claimOne(s)
 	d.sendProgress(s, ref, 40, "later")
-	want(d, "under a lost lease", d.progress(id), "20.00 own 20, ends unknown")
+	want(d, "under a lost lease", d.progress(id), "none")
 }
 
 func caseHousekeepingRemovesProgress(b *bench) {
