@@ -71,9 +71,9 @@ func (s *Store) overviewLatest(ctx context.Context, tx base.Tx, namespace string
 }
 
 // latestFailed returns the newest base.LookFirst failed jobs of a namespace, as a table with the condition that its rows are of the
-// namespace and the arguments of both. Jobs of other namespaces are passed over, of overviewPassed in all: if that leaves out a
-// part of the last day, the overview says that more may be failing.
-func (s *Store) latestFailed(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) (table string, w *base.Where, err error) {
+// namespace and the arguments of both. Jobs of other namespaces are passed over, of overviewPassed in all; cut tells that this
+// leaves out a part of the last day.
+func (s *Store) latestFailed(ctx context.Context, tx base.Tx, namespace string, now time.Time) (table string, w *base.Where, cut bool, err error) {
 	w = &base.Where{Conds: []string{"state = 'failed'"}}
 	w.Namespace("namespace", namespace)
 	if namespace != core.AnyNamespace {
@@ -83,23 +83,23 @@ func (s *Store) latestFailed(ctx context.Context, tx base.Tx, namespace string, 
 			from belfry.jobs_done
 			where id = (select id from belfry.jobs_done where state = 'failed' order by id desc limit 1 offset `+strconv.Itoa(overviewPassed)+`)`)
 		if err != nil {
-			return "", nil, err
+			return "", nil, false, err
 		}
 		if is {
 			w.And("id >= ?", p.id)
-			o.MoreFailing = o.MoreFailing || p.finished >= base.Micros(o.Now.Add(-base.OneDay))
+			cut = p.finished >= base.Micros(now.Add(-base.OneDay))
 		}
 	}
 	return `(
 			select *
 			from belfry.jobs_done
-			where id in (select id from belfry.jobs_done where ` + w.Sql() + ` order by id desc limit ` + strconv.Itoa(base.LookFirst) + `)) as latest`, w, nil // found in the index alone
+			where id in (select id from belfry.jobs_done where ` + w.Sql() + ` order by id desc limit ` + strconv.Itoa(base.LookFirst) + `)) as latest`, w, cut, nil // found in the index alone
 }
 
 // overviewFailing groups the latest failures by task, and leaves out tasks that have succeeded since. Checks of monitors are
 // shown by their incidents.
 func (s *Store) overviewFailing(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) error {
-	failed, w, err := s.latestFailed(ctx, tx, namespace, o)
+	failed, w, cut, err := s.latestFailed(ctx, tx, namespace, o.Now)
 	if err != nil {
 		return err
 	}
@@ -116,6 +116,7 @@ func (s *Store) overviewFailing(ctx context.Context, tx base.Tx, namespace strin
 	if err != nil {
 		return err
 	}
+	o.MoreFailing = cut && o.Failures > int64(len(latest)) // of a namespace whose failures are all found, no more are failing
 	o.Failing = []view.Failing{}
 	type of struct{ namespace, task string }
 	at := map[of]int{}

@@ -91,7 +91,7 @@ func (s *Store) overviewRunning(ctx context.Context, tx base.Tx, namespace strin
 }
 
 func (s *Store) overviewFailed(ctx context.Context, tx base.Tx, namespace string, o *view.Overview) error {
-	latest, w, err := s.latestFailed(ctx, tx, namespace, o)
+	latest, w, _, err := s.latestFailed(ctx, tx, namespace, o.Now)
 	if err != nil {
 		return err
 	}
