@@ -65,15 +65,20 @@ func Fire(s Schedule, plan Plan, f Facts, now time.Time) Firing {
 	return d.finish()
 }
 
+// FarAhead reports that the high-water mark is more than a day after now. A clock
+// that is set back by less only delays the next run.
+func (s Schedule) FarAhead(now time.Time) bool { return s.HighWater.Sub(now) > 24*time.Hour }
+
 // Resume resumes a paused schedule at now. The nominal times of the pause are
 // recorded as skipped in one row, or caught up if catchUp is set.
 //
-// A high-water mark in the future is of a clock that was ahead. Resume takes it
-// back, which nothing else does: otherwise the schedule would be quiet until then,
-// perhaps for years. Nominal times that have run have a row, and do not run again.
+// A high-water mark that is [Schedule.FarAhead] is of a clock that was wrong.
+// Resume takes it back, which nothing else does: otherwise the schedule would be
+// quiet until then, perhaps for years. Nominal times that have run have a row, and
+// do not run again.
 func Resume(s Schedule, plan Plan, f Facts, now time.Time, catchUp bool) Firing {
 	s.State = Active
-	if s.HighWater.After(now) {
+	if s.FarAhead(now) {
 		s.HighWater = now
 	}
 	if catchUp {

@@ -311,7 +311,7 @@ func TestPauseAndResume(t *testing.T) {
 		{"a pause of three days", tens, "mark 09:50; paused", "resume 05T09:55", "10:00..05T09:50 x432 skipped paused; mark 05T09:55; next 05T10:00"},
 		{"a pause with a job still active", tens, "mark 09:00; paused; active 7", "resume 09:15", "09:10 skipped paused; mark 09:15; next 09:20"},
 		{"a pause past the end", tens + "end 09:30", "mark 09:00; paused", "resume 10:00", "09:10..09:30 x3 skipped paused; mark 10:00; next never; completed"},
-		{"a pause in which the clock went back", tens, "mark 10:00; paused", "resume 09:30", "mark 09:30; next 09:40"},
+		{"a pause in which the clock went back", tens, "mark 10:00; paused", "resume 09:30", "mark 10:00; next 10:10"},
 		{"the clock was far ahead before", tens, "mark 31T10:00; paused", "resume 10:03", "mark 10:03; next 10:10"},
 		{"the same, with catch-up", tens, "mark 31T10:00; paused", "catchup 10:03", "mark 10:03; next 10:10"},
 		{"a pause of a schedule without rules", "", "mark 10:00; paused", "resume 10:30", "mark 10:30; next never"},

@@ -50,7 +50,7 @@ func (h Health) Quiet() core.Check {
 	return core.Check{
 		Name:   "clock",
 		Detail: "it was set back: planned times of schedules and checks of monitors are quiet until " + core.Stamp(h.QuietUntil),
-		Fix:    "set the clock that decides if it is behind; if it is right, wait, or have them go on at once: belfry schedule pause NAME, belfry schedule resume NAME, and the same of monitors",
+		Fix:    "set the clock that decides if it is behind; if it is right, wait; what is quiet for more than a day goes on when it is paused and resumed: belfry schedule pause NAME, belfry schedule resume NAME, and the same of monitors",
 	}
 }
 

@@ -421,7 +421,7 @@ func (c *Change) ResumeSchedule(namespace, name string, catchUp bool) (out sched
 	if row.State != schedule.Paused {
 		return row.Schedule, nil
 	}
-	if row.HighWater.After(c.Now) {
+	if row.FarAhead(c.Now) {
 		if err := c.forgetSkipped(row.ID); err != nil {
 			return out, err
 		}
