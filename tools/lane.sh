@@ -5,7 +5,7 @@
 #
 # BELFRY_PORTION=2/3 takes a third of the longest lists of cases (internal/portion).
 #
-# All lanes of a package share one build of it, and three packages run at once: many lanes wait for most of their time.
+# All lanes of a package share one build of it, and two packages run at once: many lanes wait for most of their time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -59,7 +59,7 @@ together=() apart=()
 for lane in "$@"; do
 	if [[ " ${alone[*]} " == *" $lane "* ]]; then apart+=("$lane"); else together+=("$lane"); fi
 done
-if [ ${#together[@]} -gt 0 ]; then run 3 "${together[@]}"; fi
+if [ ${#together[@]} -gt 0 ]; then run 2 "${together[@]}"; fi
 if [ ${#apart[@]} -gt 0 ]; then run 1 "${apart[@]}"; fi
 if [ ${#failed[@]} -gt 0 ]; then
 	echo "lanes that failed: ${failed[*]}"
