@@ -47,10 +47,9 @@ func init() {
 	add("an overview shows what runs, failed, waits and comes", caseAnOverviewShowsWhatRuns)
 	add("an overview lists faults, and the figures of a day", caseAnOverviewListsFaults)
 	add("an overview lists tasks that failed after they last succeeded, also of jobs that were retried", caseAnOverviewListsRetriedFaults)
-	add("an overview is not of what a busy namespace does", caseAnOverviewIsNotOfABusyNamespace)
+	add("an overview is of its namespace, however busy another is", caseAnOverviewIsNotOfABusyNamespace)
 	add("an overview lists runs that wait for an approval", caseAnOverviewListsApprovals)
 	add("an overview lists outages outside of maintenance first, and says if there are more", caseAnOverviewListsOutages)
-	add("an overview lists failures of its namespace, however many others have", caseAnOverviewPassesOverFailuresOfOthers)
 	add("an overview says that more tasks fail and more schedules are late than it lists", caseAnOverviewSaysThatMoreNeedsAttention)
 }
 
